@@ -65,6 +65,15 @@ def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     assert people(database)[0].platform_session == "two"
 
 
+def test_an_address_without_the_submission_does_not_erase_it(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    assert begin(client, "PROLIFIC_PID=ann") == home
+    assert begin(client, "PROLIFIC_PID=ann&SESSION_ID=two") == home
+    (ann,) = people(database)
+    assert (ann.platform_study, ann.platform_session) == ("study", "two")
+
+
 @pytest.mark.parametrize("bad", ["a b", "x" * 101, "<b>", "a%0ab"])
 @pytest.mark.parametrize("name", ["STUDY_ID", "SESSION_ID"])
 def test_ids_that_prolific_does_not_give_are_refused(opened, name, bad):
@@ -179,9 +188,12 @@ def test_a_paused_study_says_so_and_keeps_what_is_sent(opened):
     fields = form_of(client.get("/?PROLIFIC_PID=bob").text).fields
     set_state(database, "paused")
     assert client.post(form.action, form.answer("1")).status == 303
-    for page in (client.get(home), client.get("/?PROLIFIC_PID=bob"), client.post("/start", fields)):
+    new = (client.get("/?PROLIFIC_PID=bob"), client.post("/start", fields))
+    for page in (client.get(home), client.get(f"/?{ANN}"), *new):
         assert page.status == 503
         assert "paused" in page.text
+        # Who has begun goes on later: a code would end the submission.
+        assert (f'href="{FULL}"' in page.text) == (page in new)
     assert people(database)[0].n_answers == 1
     set_state(database, "open")
     assert "C1A2B3" in finish(client, home)
@@ -193,7 +205,8 @@ def test_a_closed_study_takes_nobody_new(opened):
     set_state(database, "closed")
     page = client.get("/?PROLIFIC_PID=bob")
     assert page.status == 410
-    assert BACK in page.text
+    assert f'href="{FULL}"' in page.text
+    assert BACK not in page.text
     assert begin(client, ANN) == home
     assert "C1A2B3" in finish(client, home)
 
@@ -268,3 +281,14 @@ def test_starts_of_one_address_are_limited_unless_somebody_vouches(tmp_path, vou
         refused = start(5)
         if not vouched:
             assert int(refused["retry-after"]) > 60
+
+
+def test_the_same_form_again_is_no_new_start(tmp_path):
+    with open_survey(small_study(starts_per_hour=1), tmp_path, rates=None) as (app, database):
+        client = Client(app)
+        form, other = (form_of(client.get("/").text) for _ in range(2))
+        replies = [client.post(form.action, form.fields) for _ in range(3)]
+        assert [reply.status for reply in replies] == [303] * 3, "a double click, or Back"
+        assert len({reply["location"] for reply in replies}) == 1
+        assert client.post(other.action, other.fields).status == 429
+        assert len(people(database)) == 1

@@ -3,17 +3,21 @@
 import json
 import socket
 import sys
+from contextlib import closing
 from itertools import combinations
 from random import Random
 
 import numpy as np
 import pytest
 from server_process import Server
+from small_studies import small_study
 
 import rankshot as rs
 from command_line import rankshot
+from rankshot.survey.presentation import Translation
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.people import set_state
 from rankshot.survey.study import CONSENT_PLACEHOLDER
 from rankshot.survey.study_files import read_study
 
@@ -259,3 +263,44 @@ def test_answers_to_questions_that_are_gone_are_counted_apart(folder):
     server.start()
     server.stop()
     assert "Note: the database has 2 answers to questions that" in server.said
+
+
+PAID = small_study(
+    platform="prolific",
+    completion_url="https://app.prolific.com/submissions/complete?cc=C1A2B3",
+    languages=("en", "de", "es"),
+    translations={"de": Translation(consent="Ja?", names={"bus": "Bus", "fox": "Fuchs"})},
+)
+
+
+def serve(study, folder):
+    """Start a server, stop it, and return the lines that it says."""
+    server = Server(study, folder)
+    server.start()
+    server.stop()
+    return server.said.splitlines(), server.url
+
+
+def test_serve_says_what_a_study_lacks_how_to_try_it_and_that_it_is_a_pilot(tmp_path):
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        set_state(database, "pilot")
+    said, url = serve(PAID, tmp_path)
+    notes = [line.partition("study.toml: ")[2] for line in said if line.startswith("Note: ")]
+    assert [note.partition(",")[0] for note in notes[:2]] == [
+        "without [platform] full_url",
+        "without [platform] refusal_url",
+    ]
+    assert notes[2].startswith("browsers in es get buttons in their language, but the consent in")
+    # Three items and four targets.
+    assert notes[3].startswith("[translations.de] has 2 of 7 names; others, such as 'car', are")
+    assert len(notes) == 4
+    assert any(line.startswith("State         PILOT: answers do not count") for line in said)
+    assert f"Try it        {url}/?PROLIFIC_PID=test" in said
+
+
+def test_serve_says_little_if_nothing_is_missing(tmp_path):
+    said, url = serve(small_study(languages=("en",)), tmp_path)
+    assert [line.split()[0] for line in said] == ["Alike:", "Participants", "Researcher", "Press"]
+    said, url = serve(small_study(languages=("en",), platform="mturk"), tmp_path)
+    (trial,) = (line for line in said if line.startswith("Try it"))
+    assert f"{url}/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE" in trial

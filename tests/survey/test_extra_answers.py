@@ -1,5 +1,6 @@
 """Extra questions after the last ranking: what is accepted, what is stored, when it is over."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -204,3 +205,27 @@ def test_a_form_cannot_have_too_many_questions():
     assert len(small_study(extra=many[:50]).extra) == 50
     with pytest.raises(RankshotError, match=r"51 \[\[extra\]\] are too many: at most 50"):
         small_study(extra=many)
+
+
+@pytest.mark.parametrize("letter", ["x", "雪", "🦊"])
+def test_the_longest_texts_fit_in_any_script(tmp_path, letter):
+    """A form writes each byte of such a letter with three characters."""
+    names = ("a", "b", "c", "d")
+    study = small_study(extra=tuple(ExtraQuestion(name, f"{name}?", "text") for name in names))
+    with open_survey(study, tmp_path) as (app, database):
+        client = Client(app)
+        home = begin(client)
+        finish(client, home)
+        form = form_of(client.get(f"{home}/extra").text)
+        said = dict.fromkeys(names, letter * MOST_CHARACTERS)
+        fields = re.findall(
+            r'<textarea id="[^"]+" name="([^"]+)"', client.get(f"{home}/extra").text
+        )
+        sent = dict(zip(fields, said.values(), strict=True))
+        assert client.post(form.action, {**form.fields, **sent}).status == 303
+        with database.begin_read() as connection:
+            assert [*read_extra_answers(connection).values()] == [said]
+        # There is still a limit, and other forms keep theirs.
+        far = {"x": "x" * (64 * 1024 + len(names) * 12 * MOST_CHARACTERS)}
+        assert client.post(form.action, far).status == 413
+        assert client.post(f"{home}/1", {"x": "x" * 64 * 1024}).status == 413

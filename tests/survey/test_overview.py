@@ -4,10 +4,13 @@ from contextlib import closing
 from random import Random
 
 import pytest
-from small_studies import small_study
+from small_studies import questions_about, small_study
 
 from rankshot.survey.overview import OverviewReader, read_overview
+from rankshot.survey.platforms import ProlificSession
 from rankshot.survey.presentation import ExtraQuestion
+from rankshot.survey.progress import count_other_answers
+from rankshot.survey.raw_data import answer_records
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.people import (
@@ -31,11 +34,11 @@ class Survey:
         self.visits = Participation(STUDY, database, lambda: self.now, Random(0), lambda: self.now)
         self.reader = OverviewReader(STUDY, database, lambda: self.now)
 
-    def answer(self, rater, *, skip=False, n=1):
+    def answer(self, rater, *, skip=False, n=1, seconds=9, turn=0):
         for _ in range(n):
             asked = self.visits.current_question(rater)
-            self.now += 9
-            places = [str(i + 1) for i in range(len(asked.shown))]
+            self.now += seconds
+            places = [str((i + turn) % len(asked.shown) + 1) for i in range(len(asked.shown))]
             self.visits.submit(rater, asked.number, asked.form, places, skip=skip)
 
 
@@ -63,11 +66,11 @@ def test_every_change_is_seen_and_nothing_else_is_read_again(survey):
     for change, sees in [
         (lambda: survey.answer(bob), lambda view: view.people[bob].n_answers == 1),
         (finish, lambda view: view.people[ann].extra == {"age": "30"}),
+        (later, lambda view: view.people[bob].state == "left"),
         (lambda: exclude(database, [bob], "why"), lambda view: view.counts["excluded"] == 1),
         (lambda: restore(database, [bob]), lambda view: view.counts["excluded"] == 0),
         (lambda: set_state(database, "paused"), lambda view: view.state == "paused"),
         (lambda: set_state(database, "open"), lambda view: view.state == "open"),
-        (later, lambda view: view.people[bob].state == "left"),
         (lambda: reopen_participants(database, [ann]), lambda view: view.counts["left"] == 2),
         (lambda: withdraw(database, [bob]), lambda view: view.people[bob].state == "withdrawn"),
         (lambda: survey.visits.start("none:id:cem"), lambda view: len(view.people) == 3),
@@ -109,16 +112,63 @@ def test_nobody_is_compared_with_who_is_excluded(survey):
     exclude(survey.database, raters[:1], "copied")
     view = survey.reader.read()
     assert set(view.flags) == set(raters[1:])
-    assert view.people[raters[0]].flags == ()
     assert view.people[raters[0]].n_answers == 2
     assert {answer.rater for answer in view.excluded_answers} == {raters[0]}
     assert view.progress.n_answers == 4
 
 
+def test_the_evidence_for_an_exclusion_stays(survey):
+    raters = [survey.visits.start(f"none:id:{i}") for i in range(6)]
+    for rater in raters:
+        survey.answer(rater, n=4, seconds=1 if rater == raters[0] else 9, turn=raters.index(rater))
+    before = survey.reader.read().people
+    assert [flag.name for flag in before[raters[0]].flags] == ["fast", "distance"]
+    exclude(survey.database, raters[:1], "too fast")
+    view = survey.reader.read()
+    assert view.people[raters[0]].flags == before[raters[0]].flags
+    assert raters[0] not in view.flags
+    assert raters[0] not in {one.rater for one in view.progress.raters}
+    named = [record["flags"] for record in answer_records(view) if record["excluded"]]
+    assert named == [["fast", "distance"]] * 4
+
+
+def test_a_new_submission_is_seen(survey):
+    """Somebody returned a submission, and takes part again with the same id."""
+    one, other = (ProlificSession("5f1e", "study", session) for session in ("s1", "s2"))
+    ann = survey.visits.start("prolific:5f1e", session=one)
+    assert survey.reader.read().people[ann].ids["platform_session"] == "s1"
+    survey.visits.start("prolific:5f1e", session=other)
+    assert survey.reader.read().people[ann].ids["platform_session"] == "s2"
+
+
+def test_states_say_who_withdrew_and_who_answered_nothing(survey):
+    ann, bob = (survey.visits.start(f"none:id:{name}") for name in ("ann", "bob"))
+    survey.answer(ann, n=4, skip=True)
+    survey.visits.current_question(ann)
+    survey.answer(bob, n=4)
+    exclude(survey.database, [bob], "why")
+    withdraw(survey.database, [bob])
+    people = survey.reader.read().people
+    assert (people[ann].state, people[bob].state) == ("answered nothing", "withdrawn")
+
+
+def test_answers_to_other_questions_are_counted_like_all(survey):
+    set_state(survey.database, "pilot")
+    survey.answer(survey.visits.start("none:id:tester"), n=2)
+    set_state(survey.database, "open")
+    ann, bob = (survey.visits.start(f"none:id:{name}") for name in ("ann", "bob"))
+    survey.answer(ann, n=3)
+    survey.answer(bob, n=4)
+    exclude(survey.database, [bob], "why")
+    other = small_study(questions=questions_about("owl"))
+    with survey.database.begin_read() as connection:
+        assert count_other_answers(connection, other) == 3
+
+
 def test_times_that_make_no_sense_are_unknown(survey):
     ann = survey.visits.start("none:id:ann")
     assert isinstance(survey.visits.current_question(ann), CurrentQuestion)
-    survey.answer(ann)
+    survey.answer(ann, skip=True)
     reopen_participants(survey.database, [ann])
     person = survey.reader.read().people[ann]
     assert person.duration is None

@@ -1,15 +1,22 @@
 """What researchers do with participants: exclude, restore, reopen, withdraw, delete, reset."""
 
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from random import Random
+from threading import Event
 
 import pytest
 from asgi_client import dump
+from server_process import wait_until
 from small_studies import questions_about, small_study
+from sqlalchemy import text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.platforms import ProlificSession, TurkTask
+from rankshot.survey.store import participation, postgresql as store_postgresql, sqlite_files
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.participation import (
@@ -31,7 +38,7 @@ from rankshot.survey.store.people import (
     set_state,
     withdraw,
 )
-from rankshot.survey.study import Question
+from rankshot.survey.study import ExtraQuestion, Question
 
 GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
 STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
@@ -131,6 +138,44 @@ def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
     }
 
 
+def test_only_who_changes_is_reported_and_recorded(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    survey.answer(ann)
+    before = survey.people()
+    assert restore(survey.database, [ann, bob]) == []
+    assert reopen_participants(survey.database, [ann, bob]) == []
+    assert survey.people() == before, "who has finished without a skip is still to be paid"
+    assert survey.events() == {}
+    assert exclude(survey.database, [ann], "too fast") == [ann]
+    assert exclude(survey.database, [ann], "too  fast") == []
+    assert set(exclude(survey.database, [ann, bob], "one person")) == {ann, bob}
+    assert restore(survey.database, [ann]) == [ann]
+    withdraw(survey.database, [bob])
+    assert reopen_participants(survey.database, [ann, bob]) == [bob]
+    assert reset(survey.database, pilot_only=True) == 0
+    assert survey.events() == {
+        ("exclude", ann, "too fast"): 1,
+        ("exclude", ann, "one person"): 1,
+        ("exclude", bob, "one person"): 1,
+        ("restore", ann, ""): 1,
+        ("withdraw", bob, ""): 1,
+        ("reopen", bob, ""): 1,
+    }
+
+
+def test_the_restored_do_not_take_places_that_others_have_meanwhile(survey):
+    first = [survey.start(name) for name in ("ann", "bob")]
+    survey.answer(first[0], 1)
+    exclude(survey.database, first, "one person")
+    others = [survey.start(name) for name in ("eve", "max")]
+    assert survey.loads() == {(0, 2)}
+    restore(survey.database, first)
+    assert survey.loads() <= {(0, 2), (1, 2)}, "2 answers per question"
+    for rater in (*others, *first):
+        survey.answer(rater)
+    assert max(given for given, _ in survey.loads()) <= 3
+
+
 def test_the_excluded_do_not_go_on_but_see_their_code_if_they_had_finished(survey):
     ann, bob = survey.start("ann"), survey.start("bob")
     survey.answer(ann)
@@ -189,6 +234,36 @@ def test_what_others_have_answered_meanwhile_is_not_asked_again(survey):
     assert survey.loads() == {(2, 0)}
 
 
+@pytest.mark.parametrize("answered", [False, True])
+def test_who_withdrew_and_may_go_on_gets_questions_by_the_own_link(survey, answered):
+    ann = survey.start("ann")
+    if answered:
+        survey.answer(ann)
+    withdraw(survey.database, [ann])
+    reopen_participants(survey.database, [ann])
+    assert survey.taking.current_question(ann).position == 1
+    assert survey.answer(ann).n_counted == 4
+    withdraw(survey.database, [ann])
+    reopen_participants(survey.database, [ann])
+    set_state(survey.database, "closed")
+    assert stopped(survey, survey.taking.current_question, ann) == "closed"
+
+
+def test_the_last_answer_of_the_excluded_is_no_end(survey):
+    ann = survey.start("ann")
+    asked = survey.taking.current_question(ann)
+    while asked.position < asked.total:
+        survey.taking.submit(ann, asked.number, asked.form, ["1", *[""] * (len(asked.shown) - 1)])
+        asked = survey.taking.current_question(ann)
+    exclude(survey.database, [ann], "too fast")
+    survey.taking.submit(ann, asked.number, asked.form, ["1", *[""] * (len(asked.shown) - 1)])
+    assert survey.people()[ann].n_answers == 4, "what was sent is stored"
+    assert survey.people()[ann].finished_at is None
+    assert stopped(survey, survey.taking.current_question, ann) == "excluded"
+    restore(survey.database, [ann])
+    assert survey.taking.current_question(ann).code
+
+
 def test_who_skips_everything_may_think_again_and_nobody_else(survey):
     ann, bob = survey.start("ann"), survey.start("bob")
     finished = survey.answer(ann, skip=("cat", "dog", "car", "van"))
@@ -219,6 +294,131 @@ def test_deleted_participants_are_in_no_table(survey):
         ("delete", None, "1 deleted"): 1,
     }
     assert survey.start("ann") == raters[0], "who was deleted is nobody we know"
+
+
+# ---- What is deleted is gone from the bytes
+
+SECRET = "I was born in Oldenburg"
+EXTRA = (ExtraQuestion("free", "Anything else?", "text"),)
+
+
+def tell_a_secret(place):
+    """Return a survey with a free text of somebody, and this rater."""
+    survey = Survey(small_study(extra=EXTRA), place)
+    ann = survey.start("ann")
+    left = survey.answer(ann)
+    survey.taking.submit_extra(ann, left.form, {"free": SECRET})
+    return survey, ann
+
+
+def has_secret(folder):
+    return any(SECRET.encode() in path.read_bytes() for path in folder.iterdir())
+
+
+def test_what_was_withdrawn_is_soon_gone_from_the_file_and_its_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    survey, ann = tell_a_secret(tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    assert has_secret(tmp_path)
+    survey.taking.withdraw(ann)
+    wait_until(lambda: not has_secret(tmp_path))
+    survey.database.close()
+
+
+def test_a_deletion_does_not_wait_for_readers_and_a_server_finishes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_files, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    command = Database(tmp_path / "study.sqlite")
+    with survey.database.begin_read() as connection:
+        connection.execute(text("SELECT count(*) FROM question")).scalar()
+        start = time.monotonic()
+        delete_participants(command, [ann])
+        assert time.monotonic() - start < 5
+        assert "the rows are deleted, but the log (study.sqlite-wal) still has" in command.remains
+        command.close()
+        assert survey.answer(survey.start("bob"), 1) is None, "others go on"
+        assert has_secret(tmp_path)
+    wait_until(lambda: not has_secret(tmp_path))
+    delete_participants(survey.database, [survey.start("bob")])
+    assert survey.database.remains is None
+    survey.database.close()
+
+
+def read_table_file(database):
+    """Return the bytes of the table with the extra answers, in PostgreSQL."""
+    file = "current_setting('data_directory') || '/' || pg_relation_filepath('extra_answer')"
+    with database.begin_write() as connection:
+        connection.execute(text("CHECKPOINT"))
+        return Path(connection.execute(text(f"SELECT {file}")).scalar()).read_bytes()
+
+
+@pytest.mark.parametrize("table", ["participant", "survey"])
+def test_a_deletion_from_postgresql_does_not_wait_for_readers_and_says_so(
+    postgresql, monkeypatch, table
+):
+    monkeypatch.setattr(store_postgresql, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(postgresql())
+    bob = survey.start("bob")
+    with survey.database.begin_read() as connection:
+        # A lock of the table, or only a snapshot that is older than the deletion.
+        connection.execute(text(f"SELECT count(*) FROM {table}")).scalar()
+        start = time.monotonic()
+        delete_participants(survey.database, [ann])
+        assert time.monotonic() - start < 5
+        assert "the files of the tables still have copies" in survey.database.remains
+        survey.answer(bob, 1)
+        assert SECRET.encode() in read_table_file(survey.database)
+    delete_participants(survey.database, [bob])
+    assert survey.database.remains is None
+    with survey.database.begin_write() as connection:
+        assert connection.execute(text("SHOW lock_timeout")).scalar() == "0"
+    assert SECRET.encode() not in read_table_file(survey.database)
+    survey.database.close()
+
+
+def test_a_lock_of_a_new_reader_does_not_stop_the_answers(postgresql, monkeypatch):
+    monkeypatch.setattr(store_postgresql, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(postgresql())
+    monkeypatch.setattr(store_postgresql, "_wait_for_readers", lambda _connection: True)
+    with survey.database.begin_read() as connection:
+        connection.execute(text("SELECT count(*) FROM participant")).scalar()
+        delete_participants(survey.database, [ann])
+        assert survey.database.remains is not None
+        survey.start("bob")
+    survey.database.close()
+
+
+@pytest.mark.parametrize("action", [withdraw, delete_participants])
+def test_extra_answers_that_come_at_the_same_moment_are_deleted_as_well(
+    postgresql, monkeypatch, action
+):
+    survey = Survey(small_study(extra=EXTRA), postgresql())
+    ann = survey.start("ann")
+    left = survey.answer(ann)
+    save, is_saving = participation.save_extra_answers, Event()
+
+    def save_late(*arguments):
+        is_saving.set()
+        waits = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            with survey.database.begin_read() as connection:
+                if connection.execute(waits).scalar():
+                    break
+            time.sleep(0.01)
+        save(*arguments)
+
+    monkeypatch.setattr(participation, "save_extra_answers", save_late)
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(survey.taking.submit_extra, ann, left.form, {"free": "a secret"})
+        assert is_saving.wait(20)
+        action(survey.database, [ann])
+        sent.result()
+    stored = dump(survey.database)
+    assert (stored["extra_answer"], stored["assignment"]) == ([], [])
+    survey.database.close()
 
 
 @pytest.mark.parametrize(
@@ -357,9 +557,9 @@ def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(su
     ann = survey.start("ann")
     survey.answer(ann)
     before = dump(survey.database)
-    for state in ("open", "pilot"):
+    for state, words in (("open", "open"), ("pilot", "a pilot")):
         set_state(survey.database, state)
-        with pytest.raises(RankshotError, match=f"the survey is {state}: pause or close it first"):
+        with pytest.raises(RankshotError, match=f"the survey is {words}: pause or close it first"):
             reset(survey.database, pilot_only=False)
     set_state(survey.database, "paused")
     assert reset(survey.database, pilot_only=False) == 1
@@ -368,6 +568,26 @@ def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(su
     assert after["question"] == before["question"]
     assert after["survey"] == [{**before["survey"][0], "state": "paused"}]
     assert ("reset", None, "all participants: 1 deleted") in survey.events()
+
+
+def test_who_tried_the_pilot_is_a_new_participant_in_the_study(survey):
+    set_state(survey.database, "pilot")
+    tried = survey.start("ann")
+    survey.answer(tried)
+    assert survey.start("ann") == tried
+    assert survey.taking.is_known("none:id:ann")
+    set_state(survey.database, "open")
+    assert not survey.taking.is_known("none:id:ann")
+    assert survey.taking.require_place("none:id:ann") is False
+    ann = survey.start("ann")
+    assert ann != tried
+    assert survey.taking.current_question(ann).position == 1
+    survey.answer(ann)
+    assert survey.taking.current_question(tried).pilot, "by the own link, the pilot is kept"
+    with survey.database.begin_read() as connection:
+        found = find_raters(connection, survey.database.identity, "none", ["ann"])
+    assert set(found) == {ann, tried}, "who asks for a deletion means both"
+    assert survey.loads() == survey.loads(pilot=True) == {(1, 0)}
 
 
 # ---- Spare answers

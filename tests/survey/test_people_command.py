@@ -4,6 +4,7 @@ import csv
 import os
 import shutil
 import sqlite3
+import stat
 from contextlib import closing
 from random import Random
 
@@ -14,9 +15,9 @@ from small_studies import small_study
 from command_line import rankshot
 from rankshot.survey.deletion import delete_everywhere
 from rankshot.survey.platforms import ProlificSession
-from rankshot.survey.store.database import EXTRA_ANSWER, Database
+from rankshot.survey.store.database import EXTRA_ANSWER, PARTICIPANT, Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.store.people import read_events, read_people, read_state
+from rankshot.survey.store.people import read_events, read_people, read_state, withdraw
 from rankshot.survey.study_files import read_study
 from rankshot.survey.study_text import format_study
 
@@ -99,7 +100,22 @@ def test_exclude_and_restore(folder, raters):
     assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
     assert {event.rater for event in events} == set(list(raters.values())[1:])
     assert "excluded:" in run(folder, "participants")
-    run(folder, f"restore {raters['bob-5f1e2d3c']}")
+    with closing(Database(folder / "study.sqlite")) as database:
+        withdraw(database, [raters["eve-5f1e2d3c"]])
+    assert "withdrawn, excluded: too fast" in run(folder, "participants")
+    both = f"{raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}"
+    out = run(folder, f"restore {both}")
+    assert "1 participant restored.\n1 participant not excluded: nothing" in out
+    out = run(folder, f"exclude {both} --why 'one person'")
+    assert "2 participants excluded: one person" in out
+    assert "before" not in out
+    out = run(folder, "exclude ann-5f1e2d3c eve-5f1e2d3c --why 'one person'")
+    assert "1 participant excluded: one person" in out
+    assert "1 participant excluded before, for the same reason: nothing changes" in out
+    assert "1 participant excluded before: the new reason replaces the old;" in out
+    assert "excluded: {0} {x}" in run(folder, "exclude eve-5f1e2d3c --why '{0} {x}'")
+    run(folder, "exclude eve-5f1e2d3c --why 'too fast'")
+    run(folder, f"restore {both}")
     assert [p.excluded_why for p in read_all(folder)[0]] == [None, None, "too fast"]
     before = read_all(folder)
     assert "'nobody'" in run(folder, "exclude ann-5f1e2d3c nobody --why x", status=2)
@@ -113,6 +129,20 @@ def test_reopen_of_participants(folder):
     (ann,), events, state = read_all(folder)
     assert (ann.n_skipped, ann.finished_at, state) == (0, None, "open")
     assert [event.action for event in events] == ["reopen"]
+    take_part(folder, ["bob"])
+    assert "1 participant skipped nothing" in run(folder, "reopen bob")
+    (bob,) = (person for person in read_all(folder)[0] if person.platform_id == "bob")
+    assert bob.finished_at is not None, "and is paid as before"
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgresql"], indirect=True)
+def test_only_a_pilot_makes_a_database(folder, place):
+    for command in ("pause", "close", "reopen"):
+        said = run(folder, f"{command} --database {place}", status=2)
+        assert "`rankshot survey serve` creates it" in said
+    said = run(folder, f"pilot --database {place}")
+    assert (f"New database: {place}" in said) == (not isinstance(place, str))
+    assert "New database" not in run(folder, f"pause --database {place}")
 
 
 def test_states_and_reset(folder, raters):
@@ -209,6 +239,47 @@ def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, ra
     assert path.read_text() == f"\ufeffrater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
 
 
+def test_only_columns_that_name_people_are_compared(folder, raters):
+    ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
+    with closing(Database(folder / "study.sqlite")) as database:
+        seven = database.identity.rater("invitation:id:7")
+        with database.begin_write() as connection:
+            row = {"rater": seven, "started_at": 0.0, "seen_at": 0.0}
+            connection.execute(PARTICIPANT.insert().values(row))
+        token, other = (database.identity.invitation(number) for number in (7, 77))
+        files = {
+            "answers.csv": [
+                "rater,number,target,extra_free",
+                f"{seven},1,cat,no",
+                f"{bob},7,7,7",
+                f"{ann},1,dog,7",
+            ],
+            "links.csv": ["number,link", f"7,https://x/?invitation={token}", f"8,x={other}"],
+            "codes.csv": ["id,decision,reason", f"{database.identity.code(seven)},wait,7", "8,7,7"],
+            "people.jsonl": [f'{{"rater": "{ann}", "extra_free": "7"}}', '{"invitation": "7"}'],
+            "ids.txt": ["7", "77"],
+        }
+        for name, lines in files.items():
+            (folder / name).write_text("".join(f"{line}\n" for line in lines))
+        paths = [folder / name for name in files]
+        found = delete_everywhere(database, [seven], paths, ["7"])
+    assert list(found.values()) == [1] * 5
+    kept = [path.read_text().splitlines() for path in paths]
+    assert kept[0] == [files["answers.csv"][0], *files["answers.csv"][2:]]
+    assert kept[1] == [files["links.csv"][0], files["links.csv"][2]]
+    assert kept[2] == [files["codes.csv"][0], files["codes.csv"][2]]
+    assert kept[3] == files["people.jsonl"][:1]
+    assert kept[4] == ["77"]
+
+
+def test_the_own_database_is_no_copy(folder, raters):
+    (folder / "link.sqlite").symlink_to(folder / "study.sqlite")
+    for name in ("study.sqlite", "link.sqlite"):
+        words = f"delete ann-5f1e2d3c --yes --also {folder}/{name}"
+        assert "this is the survey's own database" in run(folder, words, status=2)
+    assert len(read_all(folder)[0]) == 3
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -217,6 +288,10 @@ def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, ra
         (
             lambda path: Database(path.with_suffix(".sqlite"), create=True).close(),
             "x.sqlite: is not a backup of this survey",
+        ),
+        (
+            lambda path: path.with_suffix(".csv").write_text("a;rater\n"),
+            "x.csv: no column names participants",
         ),
         (lambda path: path.with_suffix(".xlsx").touch(), "unknown ending '.xlsx'"),
         (lambda _path: None, "x.jsonl: No such file"),
@@ -285,7 +360,13 @@ def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
 def test_delete_asks_first_and_says_what_is_left(folder, raters):
     assert rankshot(f"survey delete {folder}/study.toml ann-5f1e2d3c").status == 1
     assert len(read_all(folder)[0]) == 3
+    take_part(folder, ["fast"], seconds=0.1)
+    run(folder, "exclude bob-5f1e2d3c --why 'too fast'")
+    said = run(folder, "delete fast --yes")
+    assert "fast is to be paid (look at). Pay first" in said
     said = run(folder, "delete ann-5f1e2d3c bob-5f1e2d3c --yes")
+    assert "ann-5f1e2d3c is to be paid (approve). Pay first" in said
+    assert "bob-5f1e2d3c is to be paid" not in said
     assert "2 participants deleted" in said
     assert "Backups and exported files still have the answers" in said
 
@@ -319,13 +400,63 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     run(folder, f"payments --approve --with-flagged -o {folder}/all.txt")
     assert sorted((folder / "all.txt").read_text().split()) == ["ann", "fast"]
     assert "give both" in run(folder, "payments --with-flagged", status=2)
-    for words in ("--approve", f"-o {folder}/x.csv", f"--approve --reject -o {folder}/x.csv"):
-        assert "give --approve or --reject together" in run(folder, f"payments {words}", status=2)
-    assert "The ids of 6 participants are erased" in run(folder, "forget-ids --yes")
+    assert "with --output" in run(folder, "payments --approve", status=2)
+    both = f"payments --approve --reject -o {folder}/x.csv"
+    assert "give --approve or --reject, each" in run(folder, both, status=2)
+    assert "known are .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
+    run(folder, f"payments -o {folder}/all.csv")
+    with (folder / "all.csv").open(newline="") as stream:
+        decisions = {row["id"]: row["decision"] for row in csv.DictReader(stream)}
+    assert decisions == {
+        "ann": "approve",
+        "bob": "reject",
+        "none": "return",
+        "fast": "look at",
+        "slow": "wait",
+        "away": "return",
+    }
+    said = run(folder, "forget-ids --yes")
+    assert "1 participant not finished: they may still have to be paid" in said
+    assert "The ids of 6 participants are erased" in said
+    assert "Backups and exported files still have the ids" in said
     assert "ids of 1 participant were erased" in run(
         folder, f"payments --approve -o {folder}/x.csv", status=2
     )
     assert not (folder / "x.csv").exists()
+
+
+def test_files_with_ids_are_for_their_owner_only(folder, raters):
+    (folder / "approve.csv").touch(0o644)
+    run(folder, f"payments --approve -o {folder}/approve.csv")
+    run(folder, f"payments --approve -o {folder}/approve.txt")
+    run(folder, f"export --participants --with-ids -o {folder}/ids.csv")
+    for name in ("approve.csv", "approve.txt", "ids.csv"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
+
+
+def test_who_withdraws_after_the_end_is_looked_at_and_the_excluded_do_not_wait(folder):
+    raters = take_part(folder, ["ann", "bob"])
+    with closing(Database(folder / "study.sqlite")) as database:
+        survey = Participation(read_study(folder / "study.toml"), database)
+        survey.withdraw(raters["ann"])
+        survey.start("prolific:id:slow", session=ProlificSession("slow", "s", "t"))
+    run(folder, "exclude slow --why 'a bot'")
+    said = run(folder, "payments")
+    for line in ("approve: 1 (", "look at: 1 (", "reject: 0 (", "return: 1 (", "wait: 0 ("):
+        assert line in said
+    assert "    ann withdrew after the end\n" in said
+    assert "    slow excluded before the end: a bot\n" in said
+
+
+def test_pilot_participants_are_paid_by_a_list_of_their_own(folder):
+    run(folder, "pilot")
+    take_part(folder, ["ann", "bob"])
+    run(folder, "reopen")
+    take_part(folder, ["bob", "eve"])
+    for words, ids in (("--pilot", ["ann", "bob"]), ("", ["bob", "eve"])):
+        said = run(folder, f"payments --approve {words} -o {folder}/approve.txt")
+        assert "2 participant ids written" in said
+        assert sorted((folder / "approve.txt").read_text().split()) == ids
 
 
 def test_without_a_platform_completion_codes_are_paid(tmp_path):
@@ -347,8 +478,16 @@ def test_invitations_are_links_for_one_participant_each(tmp_path):
         rows = list(csv.DictReader(stream))
     assert [row["number"] for row in rows] == ["1", "2", "3"]
     assert all(row["link"].startswith("https://example.org/survey/?invitation=") for row in rows)
-    run(folder, f"invite -n 2 --first 2 -o {folder}/more.csv --url https://example.org/survey/")
-    assert (folder / "more.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
+    url = "--url https://example.org/survey/"
+    run(folder, f"invite -n 2 --first 2 -o {folder}/again.csv {url}")
+    assert (folder / "again.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
+    assert "exists already" in run(folder, f"invite -n 2 -o {folder}/links.csv {url}", status=2)
+    said = run(folder, f"invite -n 2 --first 3 -o {folder}/x.csv {url}", status=2)
+    assert "end at link 4, but there are only 3" in said
+    assert not (folder / "x.csv").exists()
+    run(folder, f"invite -n 2 -o {folder}/more.csv {url}")
+    more = [line.split(",")[0] for line in (folder / "more.csv").read_text().splitlines()]
+    assert more == ["number", "4", "5"], "a second run invites other people"
     queries = [row["link"].partition("?")[2] for row in rows]
     with open_survey(read_study(folder / "study.toml"), folder) as (app, database):
         client = Client(app)
@@ -374,8 +513,21 @@ def test_invitations_are_links_for_one_participant_each(tmp_path):
             assert client.post("/start", {**form, "invitation": forged}).status == 403
         with database.begin_read() as connection:
             assert len(read_people(connection, database.identity)) == 3
+            numbers = [p.invitation for p in read_people(connection, database.identity)]
+            assert numbers == ["1", "2", "3"]
     assert "1 participant" in run(folder, "participants 2")
+    assert " 3 " in run(folder, "participants 3").splitlines()[1]
+    run(folder, f"export --participants --with-ids -o {folder}/people.csv")
+    with (folder / "people.csv").open(newline="", encoding="utf-8-sig") as stream:
+        assert [row["invitation"] for row in csv.DictReader(stream)] == ["1", "2", "3"]
+    assert "2 of 5 invitations are not used: 4-5" in run(folder, "participants")
     assert "--url is 'x'" in run(folder, f"invite -o {folder}/x.csv --url x", status=2)
+
+
+def test_nobody_is_invited_to_a_study_of_a_platform(folder):
+    said = run(folder, f"invite -o {folder}/x.csv --url https://example.org/", status=2)
+    assert "participants come from prolific" in said
+    assert [path.name for path in folder.iterdir()] == ["study.toml"]
 
 
 def test_commands_are_listed_in_groups():

@@ -201,8 +201,8 @@ def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_pat
         assert start(client, "bob").status == 303
         start(Client(app, "192.0.2.2"), "eve")
     assert {reply.status for reply in refused} == {429}
-    assert 1700 <= int(refused[0]["retry-after"]) <= 1800
-    assert "try again later (after 30 min)" in refused[0].text
+    assert 3500 <= int(refused[0]["retry-after"]) <= 3600
+    assert "try again later (after 60 min)" in refused[0].text
     (warning,) = caplog.records
     assert warning.getMessage().startswith("one address has reached 2 starts per hour: raise")
     assert "192.0.2" not in warning.getMessage()
@@ -216,6 +216,45 @@ def test_one_warning_per_address_and_hour(caplog):
             assert [limit.wait(address) == 0 for _ in range(9)] == [True] + [False] * 8
         assert len(caplog.records) == 2 * hour
         clock.now += 3600
+
+
+@given(st.integers(1, 20), st.lists(st.integers(0, 1200), max_size=100))
+def test_in_no_hour_are_there_more_starts(per_hour, steps):
+    """By its definition: at the time of each start, count those of the hour before."""
+    clock, limit, started = Clock(), StartLimit(per_hour, Clock()), []
+    limit._clock = clock
+    for step in steps:
+        clock.now += step
+        recent = [at for at in started if at > clock.now - 3600]
+        wait = limit.wait("192.0.2.1")
+        assert (wait == 0) == (len(recent) < per_hour)
+        if wait:
+            assert wait == recent[0] + 3600 - clock.now
+        else:
+            started.append(clock.now)
+
+
+def test_starts_are_forgotten_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr(rate_limit, "MOST_ADDRESSES", 50)
+    clock = Clock()
+    limit = StartLimit(3, clock)
+    for i in range(400):
+        limit.wait(f"192.0.2.{i % 100}")
+        clock.now += 60
+    assert len(limit._starts) == 50
+    assert max(map(len, limit._starts.values())) <= 3
+
+
+def test_right_tokens_are_not_counted(tmp_path):
+    with open_survey(STUDY, tmp_path, rates=Rates(logins=2)) as (app, _):
+        client = Client(app)
+        for _ in range(5):
+            assert client.get("/researcher/progress", AS_RESEARCHER).status == 200
+            form = form_of(client.get("/researcher").text)
+            assert client.post(form.action, {**form.fields, "token": TOKEN}).status == 303
+        wrong = [client.get("/researcher", WRONG).status for _ in range(3)]
+        assert wrong == [401, 401, 429]
+        assert client.get("/researcher/progress", AS_RESEARCHER).status == 429
 
 
 def token_attempts(client):

@@ -146,7 +146,7 @@ def kendall(first, second, items):
 
 
 def test_flags_are_computed_again_from_the_lines_alone(lines):
-    given = [line for line in lines if not line["excluded"] and not line["skipped"]]
+    given = [line for line in lines if not line["skipped"]]
     first = {(x["rater"], x["question"]): x["order"] for x in given if not x["repeat"]}
     apart, wrong = defaultdict(list), defaultdict(int)
     for line in given:
@@ -192,6 +192,12 @@ def test_participants_have_their_states_and_extra_answers(folder, views):
     assert people[strange[0]]["state"] == "excluded"
     assert people[strange[0]]["excluded_why"].startswith("=HYPERLINK")
     assert (people[careful[5]]["state"], people[careful[5]]["answers"]) == ("withdrawn", 0)
+    for rater, line in people.items():
+        theirs = [answer for answer in answer_records(views[0]) if answer["rater"] == rater]
+        counts = [sum(a["gold"] or a["repeat"] for a in theirs if not a["skipped"])]
+        counts += [sum(a["skipped"] for a in theirs)]
+        assert [line["gold_and_repeats"], line["skipped"]] == counts
+        assert line["answers"] == len(theirs) - sum(counts)
     assert people[careful[0]]["extra_age"] == "-5"
     assert people[careful[1]]["extra_note"] == ""
     assert people[careful[0]]["code"] == views[0].codes[careful[0]]
@@ -290,7 +296,7 @@ def test_rankings_leave_out_who_is_excluded_and_the_pilot(folder, views):
     status = " ".join(rankshot(f"survey status {place}/study.toml").out.split())
     assert "10 participants: 8 finished, 0 active, 0 left before the end, 1 withdrawn, 1" in status
     assert "not counted: 2 pilot participants (--pilot)" in status
-    assert "The survey is pilot." in status
+    assert "The survey is a pilot." in status
     assert "2 participants: 2 finished" in rankshot(f"survey status {place}/study.toml --pilot").out
 
 

@@ -12,7 +12,8 @@ from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from server_process import TOKEN
 from small_studies import small_study
 
-from rankshot.survey.store.database import EXTRA_ANSWER
+from rankshot.core.errors import RankshotError
+from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.people import exclude, read_events, read_state
 from rankshot.survey.study import Question
 from rankshot.survey.web.participant_table import ROWS
@@ -125,7 +126,7 @@ def test_filters_keep_what_they_say(kept):
 
 
 @pytest.mark.parametrize(
-    "column", ["rater", "code", "state", "start", "answers", "skipped", "seconds", "time", "flags"]
+    "column", ["rater", "id", "state", "start", "answers", "skipped", "seconds", "time", "flags"]
 )
 def test_every_column_sorts_both_ways(kept, column):
     up, down = kept.text(f"?sort={column}"), kept.text(f"?sort=-{column}")
@@ -138,7 +139,7 @@ def test_every_column_sorts_both_ways(kept, column):
         address = unescape(re.search(sorted_now, text)[1])
         is_default = other == "-flags"
         assert address == ("/researcher?" if is_default else f"/researcher?sort={other}")
-    if column in {"rater", "code", "start"}:
+    if column in {"rater", "id", "start"}:
         assert kept.raters(f"?sort={column}") == kept.raters(f"?sort=-{column}")[::-1]
 
 
@@ -169,7 +170,9 @@ def test_a_page_of_a_participant(kept):
     assert kept.client.get(f"/researcher/participants/{'0' * 16}").status == 404
     for odd in ("evil", rater.upper() + "0", rater + "'", "..%2f" + rater):
         assert kept.client.get(f"/researcher/participants/{odd}").status in {404, 422}
-    assert kept.visitor.get(f"/researcher/participants/{rater}").status == 401
+    refused = kept.visitor.get(f"/researcher/participants/{rater}")
+    assert refused.status == 401
+    assert '<a class="primary" href="/researcher">Log in</a>' in refused.text
 
 
 def test_an_unchanged_part_is_not_sent_again(page):
@@ -192,10 +195,10 @@ def test_many_participants_come_in_pages_and_are_chosen_all_at_once(page):
     # A form with a whole page of rows is not too large.
     said = page.do("exclude", *raters[:ROWS], why="a page")
     assert f"{ROWS} participants were excluded." in said
-    said = page.do("exclude", why="the rest", everyone="yes", state="active")
+    said = page.do("exclude", why="the rest", everyone="yes", query="?state=active")
     assert "3 participants were excluded." in said
     assert page.figure("Excluded") == str(ROWS + 3)
-    assert "The table is empty" in page.ask("exclude", everyone="yes", state="active").text
+    assert "The table is empty" in page.ask("exclude", everyone="yes", query="?state=active").text
 
 
 # ---- Actions
@@ -226,7 +229,7 @@ def test_a_reason_is_needed(page):
     for why in ("", "  \n "):
         reply = page.client.post(form.action, {**form.fields, "why": why})
         assert reply.status == 409
-        assert "the reason of an exclusion has 0 characters" in reply.text
+        assert "The reason of an exclusion has 0 characters" in reply.text
     assert page.client.post(form.action, {**form.fields, "why": "x" * 501}).status == 422
     assert page.events() == []
 
@@ -256,16 +259,129 @@ def test_who_is_unknown_or_not_chosen_is_named_and_nothing_happens(page):
     assert page.client.post(form.action, form.fields).status == 303
     again = page.client.post(form.action, {**form.fields})
     assert again.status == 409
-    assert "nothing was changed" in again.text
+    assert "Nothing was changed. No participant has" in again.text
+
+
+def test_pasted_ids_are_never_mixed_with_the_table(page):
+    """The field has its own form; a request with both is refused."""
+    raters = [page.take_part(name) for name in ("ann", "bob")]
+    text = page.text()
+    assert re.search(r'<textarea id="who"[^>]* form="ids"', text)
+    assert re.search(r'<input type="checkbox" id="everyone"[^>]* form="act"', text)
+    reply = page.ask("delete", who="ann", everyone="yes")
+    assert reply.status == 409
+    assert "not both" in reply.text
+    assert page.raters("?sort=start") == raters
+
+
+def test_more_participants_than_a_form_can_name(page, monkeypatch):
+    """The form repeats how they were chosen; others than those shown are never meant."""
+    monkeypatch.setattr("rankshot.survey.web.researcher_actions.MOST_NAMED", 2)
+    raters = [page.start(f"p{i}") for i in range(4)]
+    asked = page.ask("delete", everyone="yes", query="?state=active")
+    form = form_of(asked.text)
+    assert not any(rater in json.dumps(form.fields) for rater in raters)
+    page.start("latecomer")
+    refused = page.client.post(form.action, form.fields)
+    assert refused.status == 409
+    assert "Other participants are meant now" in refused.text
+    assert len(page.raters()) == 5
+    assert "5 participants were deleted." in page.do("delete", everyone="yes")
+    assert page.raters() == []
+
+
+def test_the_table_stays_as_it_was(page):
+    """After an action, on Cancel, and from the page of a participant."""
+    ann, _ = page.take_part("ann"), page.take_part("bob")
+    query = "?state=finished&sort=rater"
+    shown = escape(query)
+    assert f'/researcher/participants/{ann}{shown}"' in page.text(query)
+    one = page.client.get(f"/researcher/participants/{ann}{query}").text
+    assert f'<a href="/researcher{shown}">All participants</a>' in one
+    assert f'name="query" value="{shown}"' in one
+    asked = page.ask("exclude", ann, query=query)
+    assert f'href="/researcher{shown}">Cancel</a>' in asked.text
+    form = form_of(asked.text)
+    done = page.client.post(form.action, {**form.fields, "query": query, "why": "x"})
+    assert done["location"] == f"/researcher{query}&done=exclude&n=1"
+
+
+def test_who_is_still_to_be_paid_is_said_before(page):
+    ann, bob, cem = page.take_part("ann"), page.take_part("bob"), page.start("cem")
+    both = "2 of them have finished and would be paid, but will be on"
+    assert f"{both} no list for payment any more" in page.ask("delete", ann, bob, cem).text
+    asked = page.ask("exclude", ann, bob, cem).text
+    assert f"{both} the list of those to reject." in asked
+    page.do("exclude", ann, why="copied")
+    asked = page.ask("exclude", ann, bob).text
+    assert "1 of them has finished and would be paid" in asked
+    assert "1 of them is excluded already: the reason is replaced." in asked
+    assert "would be paid" not in page.ask("delete", cem).text
+    assert 'class="primary danger"' in page.ask("delete", cem).text
+
+
+def test_nobody_is_restored_who_is_not_excluded_and_no_pilot_is_deleted_twice(page):
+    ann, bob = page.take_part("ann"), page.take_part("bob")
+    refused = page.ask("restore", ann)
+    assert refused.status == 409
+    assert "Nobody of them is excluded" in refused.text
+    page.do("exclude", ann, why="x")
+    asked = page.ask("restore", ann, bob).text
+    assert "Restore 1 participant?" in asked
+    assert "1 of them is not excluded, and nothing changes for them." in asked
+    assert "1 participant was restored." in page.do("restore", ann, bob)
+    assert page.events() == [("restore", ann), ("exclude", ann)]
+    assert "There are no pilot participants" in page.ask("reset").text
+    assert "Delete the pilot" not in page.text()
+
+
+def test_all_unknown_ids_are_named_and_what_was_pasted_is_kept(page):
+    page.take_part("ann")
+    typed = "ann " + " ".join(f"nobody{i}" for i in range(12))
+    reply = page.ask("delete", who=typed)
+    assert reply.status == 409
+    problem = re.search(r'role="alert">([^<]+)<', reply.text)[1]
+    assert all(f"nobody{i}" in problem for i in range(12))
+    assert f">{typed}</textarea>" in reply.text
+
+
+def test_what_is_deleted_is_not_called_unchanged(page, monkeypatch):
+    """The rows are gone, though a log still has copies."""
+    ann, bob = page.take_part("ann"), page.take_part("bob")
+    form = form_of(page.ask("delete", ann).text)
+
+    def fail(_database):
+        raise RankshotError("the log still has copies")
+
+    monkeypatch.setattr(Database, "erase_deleted", fail)
+    reply = page.client.post(form.action, form.fields)
+    assert reply.status == 409
+    assert "Nothing was changed" not in reply.text
+    assert "<h1>Deleted, but not from every file</h1>" in reply.text
+    assert "the log still has copies" in reply.text
+    assert page.raters() == [bob]
+
+
+def test_the_table_has_the_ids_of_the_platform(tmp_path):
+    with open_survey(small_study(platform="prolific"), tmp_path) as opened:
+        page = Page(*opened)
+        ids = "PROLIFIC_PID={}&STUDY_ID=s&SESSION_ID=t".format("5f" * 12)
+        rater = begin(page.visitor, ids).removeprefix("/p/")[:16]
+        text = page.text()
+        assert ">Prolific id</a>" in text
+        assert f"<code>{'5f' * 12}</code>" in text
+        assert page.database.identity.code(rater) not in text
+        assert ">Started (UTC)</a>" in text
+        assert f"<code>{'5f' * 12}</code>" in page.ask("delete", rater).text
 
 
 def test_reopening_asks_again_what_was_skipped(page):
     home = begin(page.visitor, "participant=ann")
-    while 'name="place"' in (text := page.visitor.get(home).text):
-        form = form_of(text)
-        page.visitor.post(form.action, form.answer("1"))
+    finish(page.visitor, home, skip="yes")
     rater = home.removeprefix("/p/")[:16]
     assert "1 participant was reopened." in page.do("reopen", rater)
+    assert "Nobody was reopened." in page.do("reopen", rater)
+    assert "Nobody was restored." in page.do("restore", rater)
     assert page.events() == [("reopen", rater)]
 
 
@@ -298,7 +414,7 @@ def test_a_question_changes_nothing(page):
     ann = page.take_part("ann")
     page.do("pause")
     before = dump(page.database)
-    for action in ("exclude", "restore", "reopen", "delete", "open", "pilot", "close", "reset"):
+    for action in ("exclude", "reopen", "delete", "open", "pilot", "close"):
         assert page.ask(action, ann).status == 200
     assert dump(page.database) == before
 
@@ -340,7 +456,8 @@ def test_forms_belong_to_one_login(page):
         {"action": ""},
         {"who": "x" * 60_001},
         {"evil": "1"},
-        {"pilot": "perhaps"},
+        {"query": "?pilot=perhaps"},
+        {"query": "?evil=1"},
         {"form": "short"},
     ],
 )

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -21,7 +22,7 @@ from starlette.responses import PlainTextResponse
 
 from command_line import rankshot
 from rankshot.survey.store.database import Database
-from rankshot.survey.web import server as module
+from rankshot.survey.web import app as app_module, server as module
 from rankshot.survey.web.app import Rates
 from rankshot.survey.web.server import QuietHandler, open_port, serve
 
@@ -200,6 +201,7 @@ def test_health_and_readiness(tmp_path, monkeypatch):
     with open_survey(small_study(), tmp_path, rates=Rates(requests=1)) as (app, database):
         client = Client(app)
         assert {client.get("/health").text for _ in range(5)} == {"ok"}
+        monkeypatch.setattr(app_module, "READY_SECONDS", 0.0)
         for _ in range(5):
             ready = client.get("/ready")
             assert (ready.status, json.loads(ready.text)) == (200, {"ready": True, "state": "open"})
@@ -214,6 +216,24 @@ def test_health_and_readiness(tmp_path, monkeypatch):
         assert client.get("/").status == 429
 
 
+def test_who_asks_often_whether_all_is_well_does_not_read_the_database(tmp_path, monkeypatch):
+    with open_survey(small_study(), tmp_path) as (app, _):
+        client = Client(app)
+        first = client.get("/ready")
+        monkeypatch.setattr(Database, "begin_read", fail)
+        assert client.get("/ready").body == first.body
+        monkeypatch.setattr(app_module, "READY_SECONDS", 0.0)
+        assert client.get("/ready").status == 503
+
+
+def test_a_full_disk_is_not_ready(tmp_path, monkeypatch):
+    with open_survey(small_study(), tmp_path) as (app, _):
+        full = SimpleNamespace(total=10**9, used=10**9 - 4096, free=4096)
+        monkeypatch.setattr(app_module.shutil, "disk_usage", lambda _: full)
+        ready = Client(app).get("/ready")
+        assert (ready.status, json.loads(ready.text)) == (503, {"ready": False, "state": "open"})
+
+
 def test_without_a_database_participants_are_told_that_nothing_was_saved(tmp_path, monkeypatch):
     with open_survey(small_study(), tmp_path) as (app, _):
         client = Client(app)
@@ -221,6 +241,7 @@ def test_without_a_database_participants_are_told_that_nothing_was_saved(tmp_pat
         form = form_of(client.get(home).text)
         with monkeypatch.context() as gone:
             gone.setattr(Database, "begin_write", fail)
+            gone.setattr(Database, "look", fail)
             for reply in (client.post(form.action, form.answer("1")), client.get(home)):
                 assert reply.status == 503
                 assert "was not saved" in reply.text

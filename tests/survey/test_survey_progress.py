@@ -101,7 +101,8 @@ def test_raters_with_most_flags_come_first():
     assert [row.rater for row in found.flagged] == ["y", "z"]
     first = found.raters[0]
     # Of what took no known time, the median knows nothing.
-    assert (first.n_answers, first.n_skipped, first.seconds) == (3, 1, 3.0)
+    counts = (first.n_answers, first.n_checks, first.n_skipped)
+    assert (*counts, first.seconds) == (2, 1, 1, 3.0)
     assert found.raters[1].seconds is None
     assert first.flags == flags["y"]
 

@@ -426,7 +426,7 @@ def test_a_consent_ends_as_it_ends(end):
 def test_every_key_of_a_written_study_is_explained_and_lines_are_short():
     many = tuple(f"animal number {i}" for i in range(50))
     study = replace(STUDY, items=many, questions=(Question("cat", many[:20]),), gold=())
-    study = replace(study, completion_url=None, platform="none")
+    study = replace(study, completion_url=None, platform="none", spare_answers=7)
     lines = format_study(study).splitlines()
     assert max(map(len, lines)) <= 100
     explained = lines[: lines.index("[[questions]]")]
@@ -437,6 +437,17 @@ def test_every_key_of_a_written_study_is_explained_and_lines_are_short():
     plan |= {"spare_answers", "starts_per_hour", "invitations", "of_texts", "offered"}
     assert names == {"title", "prompt", "consent", "names", "unshown", "name"} | plan | rules
     assert all(explained[i - 1].startswith("# ") for i in keys)
+
+
+@pytest.mark.parametrize(("answers", "spare"), [(1, 2), (4, 2), (5, 3), (50, 25)])
+def test_a_new_study_gets_places_for_replacements_with_its_platform(tmp_path, answers, spare):
+    study = new_study(["cat"], ["fox", "bus"], answers_per_question=answers)
+    text = format_study(study)
+    assert "\n# spare_answers = 0\n" in text
+    path = tmp_path / "study.toml"
+    path.write_text(text.replace('name = "none"', 'name = "prolific"'), encoding="utf-8")
+    assert read_study(path).spare_answers == spare
+    assert "\nspare_answers = 1\n" in format_study(replace(study, spare_answers=1))
 
 
 # ---------------------------------------------------------------- what else participants see
@@ -515,7 +526,7 @@ def write_more(folder, text=MORE):
 
 def test_all_that_participants_see_is_read_from_the_file(tmp_path):
     study = read_study(write_more(tmp_path))
-    assert study.spare_answers == 3
+    assert study.spare_answers == 15
     assert study.allowed == {"p1", "p2"}
     assert (study.languages, study.catalogues) == (("en", "de"), (tmp_path / "fr.toml",))
     assert study.translations == {
@@ -838,6 +849,8 @@ def test_the_consent_of_a_new_study_has_to_be_filled_in():
     assert CONSENT_PLACEHOLDER in consent
     assert CONSENT_PLACEHOLDER[0] + CONSENT_PLACEHOLDER[-1] == "[]"
     assert all(word in consent for word in ("voluntary", "stop", "store", "hash", "how long"))
+    assert "do not store the id" not in consent, "those of a platform are stored"
+    assert all(word in consent for word in ("withdraw", "store the ids", "until everybody is paid"))
 
 
 def test_planning_a_study_needs_no_extra():

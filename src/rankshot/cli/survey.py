@@ -29,9 +29,10 @@ from rankshot.cli.survey_options import (
 )
 from rankshot.cli.survey_results import export, status
 from rankshot.cli.survey_upkeep import backup
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import RankshotError, format_count, short_repr
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from socket import socket
 
     from rankshot.survey.study import Study
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 OWN_PATHS = {"health", "openapi.json", "p", "pictures", "ready", "researcher", "start", "static"}
 """How paths of the survey's own pages begin."""
+STOPPED = {
+    "pilot": "PILOT: answers do not count. Begin with `rankshot survey reopen`",
+    "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
+    "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
+}
+"""What `serve` says about a study that is not open."""
 survey = typer.Typer(
     cls=SurveyCommands,
     no_args_is_help=True,
@@ -220,6 +227,7 @@ def serve(
     """
     require_extra()
     from rankshot.survey.progress import count_other_answers
+    from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import Rates, create_app
@@ -232,8 +240,8 @@ def serve(
         if not is_loopback(host):
             raise RankshotError(f"{todo}; replace it before others see it")
         say(f"Note: {todo}.")
-    if definition.platform == "prolific" and definition.completion_url is None:
-        say(f"Note: {study}: without [platform] completion_url, Prolific cannot see who finished.")
+    for note in (*_find_missing_links(definition), *_find_untranslated(definition)):
+        say(f"Note: {study}: {note}.")
     token = os.environ.get(TOKEN)
     rates = Rates(requests=requests, starts=starts)
     with (
@@ -243,6 +251,7 @@ def serve(
         app = create_app(definition, answers, token=token, rates=rates, root=root)
         with answers.begin_read() as connection:
             others = count_other_answers(connection, definition)
+            state = read_state(connection)
         if others:
             say(
                 f"Note: the database has {format_count(others, 'answer')} to questions that "
@@ -251,7 +260,13 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}{root}"
         say(f"{definition.title}: {_describe_plan(definition)}")
+        if state in STOPPED:
+            say(f"State         {STOPPED[state]}")
         say(f"Participants  {address}/")
+        if query := _make_trial_query(definition):
+            counts = definition.platform == "prolific" and state == "open"
+            hint = " (answers count, unless you run `rankshot survey pilot` first)"
+            say(f"Try it        {address}/?{query}{hint if counts else ''}")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
         serve_app(app, listening, log=log.value)
@@ -275,6 +290,53 @@ def _check_root(root: str) -> None:
         raise RankshotError(
             f"--root is {root!r}: pages of the survey itself begin with /{first}; take another path"
         )
+
+
+def _find_missing_links(study: Study) -> Iterator[str]:
+    """Yield what participants from Prolific lack."""
+    if study.platform == "prolific":
+        for key, problem in {
+            "completion_url": "Prolific cannot see who finished",
+            "full_url": "who finds no question, or the study paused or closed, cannot return",
+            "refusal_url": "who does not agree, withdraws or answers nothing cannot return",
+        }.items():
+            if getattr(study, key) is None:
+                yield f"without [platform] {key}, {problem}"
+
+
+def _find_untranslated(study: Study) -> Iterator[str]:
+    """Yield what some participants read in another language than the buttons."""
+    from rankshot.survey.languages import Languages, OwnTexts
+
+    foreign = [
+        tag
+        for tag in Languages(study).offered
+        if OwnTexts(study, tag).consent.language.split("-")[0] != tag.split("-")[0]
+    ]
+    if foreign:
+        yield (
+            f"browsers in {', '.join(foreign)} get buttons in their language, but the consent in "
+            f"{study.language}: translate it under [translations.{foreign[0]}], or write the "
+            "languages that you want under [language] offered"
+        )
+    names = {*study.items}.union(*((q.target, *q.items) for q in (*study.questions, *study.gold)))
+    for tag, texts in study.translations.items():
+        if texts.names and (missing := sorted(names - {*texts.names})):
+            yield (
+                f"[translations.{tag}] has {len(texts.names):,} of {len(names):,} names; others, "
+                f"such as {short_repr(missing[0])}, are shown in {study.language}"
+            )
+
+
+def _make_trial_query(study: Study) -> str | None:
+    """Return what a platform would add to the address; None if anybody may open it plainly."""
+    from rankshot.survey.platforms import ID_PARAMETER, PREVIEW
+
+    if study.platform == "mturk":
+        return f"assignmentId={PREVIEW}"
+    if study.platform == "prolific" and study.allowed is None:
+        return f"{ID_PARAMETER['prolific']}=test"
+    return None
 
 
 def _open_port(host: str, port: int) -> socket:

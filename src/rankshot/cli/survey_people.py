@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_options import DatabaseOption, StudyFile, YesOption, open_survey
+from rankshot.cli.survey_options import (
+    DatabaseOption,
+    StudyFile,
+    YesOption,
+    find_database,
+    open_survey,
+)
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from rankshot.survey.payment import Decision
     from rankshot.survey.store.database import Database
+    from rankshot.survey.store.identity import Identity
     from rankshot.survey.store.people import Person, State
+    from rankshot.survey.study import Study
 
 Ids = Annotated[
     list[str],
@@ -86,9 +94,11 @@ def reopen(
         _set_state(study, database, "open")
         say("The study is open. Answers of a pilot stay marked until `rankshot survey reset`.")
         return
-    with _find(study, database, participants) as (answers, raters):
-        reopen_participants(answers, raters)
-    say(f"{format_count(len(raters), 'participant')} may go on.")
+    with _find(study, database, participants) as (_, answers, raters):
+        changed = reopen_participants(answers, raters)
+    _say_count(len(changed), "may go on.")
+    n = len(raters) - len(changed)
+    _say_count(n, "skipped nothing and did not withdraw: nothing changes.")
 
 
 def reset(
@@ -117,6 +127,7 @@ def reset(
         what = "pilot participants" if pilot_only else "participants"
         _confirm(f"Delete all {what} of {study} and their answers for ever?", yes=yes)
         n = reset_answers(answers, pilot_only=pilot_only)
+        _say_remains(answers)
     say(f"{format_count(n, 'participant')} deleted, with all answers.")
 
 
@@ -137,14 +148,20 @@ def participants(
 
     Example: rankshot survey participants study.toml
     """
-    from rankshot.survey.store.people import find_raters, read_people, read_state
+    from rankshot.survey.store.people import (
+        describe_state,
+        find_raters,
+        read_invited,
+        read_people,
+        read_state,
+    )
 
     with (
         open_survey(study, database, read_only=True) as (definition, answers),
         answers.begin_read() as connection,
     ):
         people = read_people(connection, answers.identity, pilot=pilots)
-        state = read_state(connection)
+        state, n_invited = read_state(connection), read_invited(connection)
         if ids:
             wanted = find_raters(connection, answers.identity, definition.platform, ids)
             people = [person for person in people if person.rater in wanted]
@@ -154,7 +171,7 @@ def participants(
         row = (
             person.rater,
             person.code,
-            person.platform_id or person.turk_assignment or "-",
+            person.platform_id or person.turk_assignment or person.invitation or "-",
             f"{person.n_answers:,}",
             f"{person.n_skipped:,}",
             f"{person.seconds / 60:.1f}",
@@ -166,7 +183,9 @@ def participants(
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         say("  ".join(cells).rstrip())
     who = "pilot participant" if pilots else "participant"
-    say(f"{format_count(len(people), who)}; the study is {state}")
+    say(f"{format_count(len(people), who)}; the study is {describe_state(state)}")
+    if not ids and not pilots:
+        _say_unused(answers.identity, n_invited, {person.rater for person in people})
 
 
 def exclude(
@@ -181,11 +200,21 @@ def exclude(
 
     Example: rankshot survey exclude study.toml 5f1e2d3c --why "failed the attention check"
     """
-    from rankshot.survey.store.people import exclude as exclude_raters
+    from rankshot.survey.store.people import (
+        IS_EXCLUDED,
+        exclude as exclude_raters,
+        select_known,
+    )
 
-    with _find(study, database, ids) as (answers, raters):
-        exclude_raters(answers, raters, why)
-    say(f"{format_count(len(raters), 'participant')} excluded: {why}")
+    with _find(study, database, ids) as (_, answers, raters):
+        with answers.begin_read() as connection:
+            before = select_known(connection, raters, IS_EXCLUDED)
+        changed = exclude_raters(answers, raters, why)
+    _say_count(len(changed), f"excluded: {why}")
+    n = len(raters) - len(changed)
+    _say_count(n, "excluded before, for the same reason: nothing changes.")
+    n = len({*before} & {*changed})
+    _say_count(n, "excluded before: the new reason replaces the old; the record keeps both.")
 
 
 def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None:
@@ -195,9 +224,10 @@ def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None
     """
     from rankshot.survey.store.people import restore as restore_raters
 
-    with _find(study, database, ids) as (answers, raters):
-        restore_raters(answers, raters)
-    say(f"{format_count(len(raters), 'participant')} restored.")
+    with _find(study, database, ids) as (_, answers, raters):
+        changed = restore_raters(answers, raters)
+    _say_count(len(changed), "restored.")
+    _say_count(len(raters) - len(changed), "not excluded: nothing to restore.")
 
 
 def delete(
@@ -223,11 +253,17 @@ def delete(
     Example: rankshot survey delete study.toml 5f1e2d3c --also backup.sqlite --also rankings.jsonl
     """
     from rankshot.survey.deletion import delete_everywhere
+    from rankshot.survey.payment import read_payments
 
-    with _find(study, database, ids, deleted=bool(also)) as (answers, raters):
+    with _find(study, database, ids, deleted=bool(also)) as (definition, answers, raters):
+        for payment in read_payments(definition, answers):
+            if payment.rater in raters and payment.decision in ("approve", "look at"):
+                who = payment.id or payment.rater
+                say(f"{who} is to be paid ({payment.decision}). Pay first, if you have not.")
         who = format_count(len(raters), "participant")
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
         found = delete_everywhere(answers, raters, also or (), ids)
+        _say_remains(answers)
     for path, n in found.items():
         say(f"{path}: {format_count(n, 'entry').replace('entrys', 'entries')} deleted")
     say(f"{who} deleted.")
@@ -244,33 +280,55 @@ def invite(
     url: Annotated[str, typer.Option(help="The address of the survey, https://example.org/ .")],
     n: Annotated[int, typer.Option("-n", min=1, max=1_000_000, help="How many links.")] = 100,
     first: Annotated[
-        int, typer.Option(min=1, max=100_000_000, help="The number of the first link.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000_000,
+            show_default=False,
+            help="Write links again that were written before, from this number on.",
+        ),
+    ] = None,
     database: DatabaseOption = None,
 ) -> None:
     """Write links for invited people, one per participant.
 
-    Whoever opens a link again goes on where they stopped. Nobody can make another link. With
-    `invitations = true` under [access] in the study, nobody can start without one.
+    Every run writes new links. Whoever opens a link again goes on where they stopped. Nobody can
+    make another link. With `invitations = true` under [access] in the study, nobody can start
+    without one. `rankshot survey participants` shows the number of each participant's link.
 
     Example: rankshot survey invite study.toml -n 100 -o links.csv --url https://example.org/
     """
     from rankshot.core.text_files import replace_file, require_ending
     from rankshot.survey.platforms import INVITATION
+    from rankshot.survey.store.people import count_invitations
+    from rankshot.survey.study_files import read_study
 
     require_ending(output, (".csv",))
+    if output.exists():
+        raise RankshotError(f"{output}: the file exists already; give another name, or remove it")
     check_writable(output, study)
     if not url.startswith(("https://", "http://")) or set(url) & set("?# \"'<>"):
         raise RankshotError(f"--url is {url!r}: write the address of the survey, with https://")
-    with (
-        open_survey(study, database, create=True) as (definition, answers),
-        replace_file(output) as stream,
-    ):
-        stream.write("number,link\n")
-        for number in range(first, first + n):
-            token = answers.identity.invitation(number)
-            stream.write(f"{number},{url.rstrip('/')}/?{INVITATION}={token}\n")
-    say(f"{format_count(n, 'link')} written to {output}")
+    if (platform := read_study(study).platform) != "none":
+        raise RankshotError(
+            f"{study}: participants come from {platform}, which sends each with an id: a link of "
+            "an invitation would not start; give the ids that may start with allowed under [access]"
+        )
+    with open_survey(study, database, create=True) as (definition, answers):
+        # Counted before they are written: no number is given to two people.
+        before = count_invitations(answers, n if first is None else 0)
+        if first is not None and first + n - 1 > before:
+            raise RankshotError(
+                f"--first {first} and -n {n} end at link {first + n - 1:,}, but there are only "
+                f"{before:,}; leave out --first to write new ones"
+            )
+        first = first or before + 1
+        with replace_file(output, private=True) as stream:
+            stream.write("number,link\n")
+            for number in range(first, first + n):
+                token = answers.identity.invitation(number)
+                stream.write(f"{number},{url.rstrip('/')}/?{INVITATION}={token}\n")
+    say(f"{format_count(n, 'link')} written to {output}: numbers {first:,} to {first + n - 1:,}")
     if not definition.invitations:
         say("Note: others can start as well. Write invitations = true under [access] in the study.")
 
@@ -291,6 +349,9 @@ def payments(
     reject: Annotated[
         bool, typer.Option("--reject", help="Write those who finished but are excluded.")
     ] = False,
+    pilots: Annotated[
+        bool, typer.Option("--pilot", help="Show the participants of the pilot instead.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -298,7 +359,8 @@ def payments(
             "-o",
             show_default=False,
             help="The file to write: a table (.csv), or plain ids, one per line (.txt), as "
-            "Prolific's bulk approval takes them.",
+            "Prolific's bulk approval takes them. Without --approve and --reject, the table has "
+            "everybody, with what is to be done.",
         ),
     ] = None,
     database: DatabaseOption = None,
@@ -312,35 +374,38 @@ def payments(
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
     from rankshot.core.text_files import replace_file, require_ending
-    from rankshot.survey.payment import ID_NAME, format_payments, read_payments
+    from rankshot.survey.payment import ID_NAME, Decision, format_payments, read_payments
 
-    if (output is None) != (approve == reject) or (approve and reject):
-        raise RankshotError("give --approve or --reject together with --output, or none of them")
+    if approve and reject:
+        raise RankshotError("give --approve or --reject, each with a file of its own")
+    if output is None and (approve or reject):
+        raise RankshotError("give the file to write with --output")
     if with_flagged and not approve:
         raise RankshotError("--with-flagged is for --approve: give both")
     if output is not None:
-        require_ending(output, (".csv", ".txt"))
+        # Plain ids do not say what is to be done with them.
+        require_ending(output, (".csv", ".txt") if approve or reject else (".csv",))
         check_writable(output, study)
     with open_survey(study, database, read_only=True) as (definition, answers):
-        found = read_payments(definition, answers)
+        found = read_payments(definition, answers, pilot=pilots)
     if output is not None:
-        which: list[Decision] = ["approve"] if approve else ["reject"]
-        which += ["look at"] if with_flagged else []
+        chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
+        which = [name for name in get_args(Decision) if chosen.get(name)] or get_args(Decision)
         lines = format_payments(found, which, plain=output.suffix == ".txt")
-        with replace_file(output) as stream:
+        with replace_file(output, private=True) as stream:
             stream.write(lines)
         n = sum(payment.decision in which for payment in found)
         say(f"{format_count(n, ID_NAME[definition.platform])} written to {output}")
     for decision, meaning in (
         ("approve", "finished"),
-        ("look at", "finished, but flagged"),
+        ("look at", "finished, but flagged, or withdrew afterwards"),
         ("reject", "finished, but excluded"),
-        ("return", "withdrew, or answered nothing"),
+        ("return", "withdrew or excluded before the end, or answered nothing"),
         ("wait", "have not finished"),
     ):
         theirs = [payment for payment in found if payment.decision == decision]
         say(f"{decision}: {len(theirs):,} ({meaning})")
-        if decision in ("look at", "reject"):
+        if decision in ("look at", "reject", "return"):
             for payment in theirs:
                 say(f"    {payment.id or payment.rater} {payment.reason}")
 
@@ -352,26 +417,54 @@ def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOptio
 
     Example: rankshot survey forget-ids study.toml
     """
+    from rankshot.survey.payment import read_payments
     from rankshot.survey.store.people import forget_ids as erase_ids
 
-    with open_survey(study, database) as (_, answers):
+    with open_survey(study, database) as (definition, answers):
+        decisions = [payment.decision for payment in read_payments(definition, answers)]
+        if n := decisions.count("wait"):
+            say(f"{format_count(n, 'participant')} not finished: they may still have to be paid.")
         _confirm("Erase the ids of all participants? Nobody can be paid afterwards.", yes=yes)
         n = erase_ids(answers)
+        _say_remains(answers)
     say(f"The ids of {format_count(n, 'participant')} are erased.")
+    say("Backups and exported files still have the ids: delete those files when all are paid.")
+
+
+def _say_unused(identity: Identity, n_invited: int, raters: Collection[str]) -> None:
+    """Say whose invitations are not used: the raters are hashes of the numbers."""
+    from rankshot.survey.platforms import INVITATION, participant_name
+
+    unused = [
+        number
+        for number in range(1, n_invited + 1)
+        if identity.rater(participant_name(INVITATION, str(number))) not in raters
+    ]
+    if unused:
+        # Numbers that follow each other have the same difference to their place in the list.
+        groups = (list(g) for _, g in groupby(enumerate(unused), lambda pair: pair[1] - pair[0]))
+        ranges = (f"{g[0][1]}-{g[-1][1]}" if len(g) > 1 else f"{g[0][1]}" for g in groups)
+        say(f"{len(unused):,} of {n_invited:,} invitations are not used: {', '.join(ranges)}")
 
 
 def _set_state(study: Path, database: str | None, state: State) -> None:
-    with open_survey(study, database, create=True) as (_, answers):
+    # A pilot may be the first thing that happens to a study.
+    create = state == "pilot"
+    place = find_database(study, database)
+    is_new = isinstance(place, Path) and not place.exists()
+    with open_survey(study, database, create=create) as (_, answers):
         from rankshot.survey.store.people import set_state
 
         set_state(answers, state)
+    if is_new:
+        say(f"New database: {place}")
 
 
 @contextmanager
 def _find(
     study: Path, database: str | None, names: Sequence[str], *, deleted: bool = False
-) -> Iterator[tuple[Database, list[str]]]:
-    """Open the database, and find participants in it."""
+) -> Iterator[tuple[Study, Database, list[str]]]:
+    """Read the study, open its database, and find participants in it."""
     with open_survey(study, database) as (definition, answers):
         from rankshot.survey.store.people import find_raters
 
@@ -379,7 +472,21 @@ def _find(
             raters = find_raters(
                 connection, answers.identity, definition.platform, names, deleted=deleted
             )
-        yield answers, raters
+        yield definition, answers, raters
+
+
+def _say_count(n: int, text: str) -> None:
+    """Say something about a number of participants, unless it is 0."""
+    if n:
+        say(f"{format_count(n, 'participant')} {text}")
+
+
+def _say_remains(answers: Database) -> None:
+    """Say what a deletion could not erase from the bytes of the database."""
+    if answers.remains is not None:
+        from rich.console import Console
+
+        say(f"Warning: {answers.remains}", Console(stderr=True))
 
 
 def _confirm(question: str, *, yes: bool) -> None:
@@ -388,10 +495,11 @@ def _confirm(question: str, *, yes: bool) -> None:
 
 
 def _describe(person: Person, cutoff: float) -> str:
+    excluded = f"excluded: {person.excluded_why}" if person.excluded_at is not None else ""
     if person.withdrawn_at is not None:
-        return "withdrawn"
-    if person.excluded_at is not None:
-        return f"excluded: {person.excluded_why}"
+        return f"withdrawn, {excluded}" if excluded else "withdrawn"
+    if excluded:
+        return excluded
     if person.finished_at is not None:
-        return "finished"
+        return "finished" if person.n_answers else "answered nothing"
     return "active" if person.seen_at >= cutoff else "left"

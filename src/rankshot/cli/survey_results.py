@@ -33,18 +33,21 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     """
     from rich.console import Console
 
+    from rankshot.survey.store.people import describe_state
+
     view = _read_overview(study, database, pilot=pilot)
     people, progress = view.counts, view.progress
     console = Console()
     console.print(_make_table(view))
-    others = sum(q.answered for q in progress.questions if not q.is_asked)
-    if others:
+    more = sum(q.answered for q in progress.questions if not q.is_asked)
+    if more:
         say(
-            f"{format_count(others, 'more answer')} to questions that are no longer in the study",
+            f"{format_count(more, 'more answer')} to questions that are no longer in the study",
             console,
         )
-    say(f"The survey is {view.state}.", console)
-    rare = [f", {people[name]:,} {name}" for name in ("withdrawn", "excluded") if people[name]]
+    say(f"The survey is {describe_state(view.state)}.", console)
+    others = ("answered nothing", "withdrawn", "excluded")
+    rare = [f", {people[name]:,} {name}" for name in others if people[name]]
     say(
         f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
         f"{people['active']:,} active, {people['left']:,} left before the end{''.join(rare)}",
@@ -55,7 +58,8 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     say(f"{len(progress.flagged):,} of {len(progress.raters):,} raters are flagged", console)
     for row in progress.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} (code {view.codes[row.rater]}) {reasons}", console)
+        what = "code" if view.study.platform == "none" else "id"
+        say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}", console)
 
 
 def export(

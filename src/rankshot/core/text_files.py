@@ -117,9 +117,10 @@ TEMPORARY = ".rankshot-"
 
 
 @contextmanager
-def replace_file(path: Path) -> Iterator[TextIO]:
+def replace_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
     """Open a new file that replaces ``path`` when the block ends without an exception.
 
+    If it is ``private``, only its owner may read it; otherwise it has the mode of the file before.
     Text that UTF-8 cannot encode (lone surrogates) becomes a `RankshotError`.
     """
     place = path.resolve()
@@ -133,7 +134,8 @@ def replace_file(path: Path) -> Iterator[TextIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(place.stat().st_mode if place.exists() else 0o666 & ~_umask())
+        if not private:
+            temporary.chmod(place.stat().st_mode if place.exists() else 0o666 & ~_umask())
         temporary.replace(place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)

@@ -8,23 +8,36 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.text_files import TEMPORARY, read_lines, replace_file, require_ending
+from rankshot.survey.platforms import INVITATION, participant_name
 from rankshot.survey.raw_data import MARK
 from rankshot.survey.store.database import PARTICIPANT, Database
 from rankshot.survey.store.people import IDS, delete_participants, select_known
 
 DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 ENDINGS = (*DATABASE_ENDINGS, ".jsonl", ".csv", ".txt")
+NAMING = (
+    *("code", "id", "session", INVITATION, "link"),
+    *("platform_id", "platform_session", "turk_assignment"),
+)
+"""The columns of exported files that name a participant, where no column has the rater."""
 DELETED = "deleted"
 """What stands for a rater in the texts of others, such as a flag that names both."""
+
+
+class _Names(NamedTuple):
+    """By what exported files name the participants."""
+
+    raters: Collection[str]
+    others: Collection[str]
 
 
 def delete_everywhere(
@@ -60,21 +73,25 @@ def delete_everywhere(
     RankshotError
         If a file cannot be changed, or nobody is found anywhere.
     """
-    names = _read_names(database, raters) | set(names)
+    others = _read_names(database, raters) | set(names)
+    for name in names:
+        if name.isdigit() and database.identity.rater(participant_name(INVITATION, name)) in raters:
+            others.add(database.identity.invitation(int(name)))
     with database.begin_read() as connection:
         known = select_known(connection, raters)
     found = {}
     with ExitStack() as stack:
         for path in also:
+            _require_other_file(database, path)
             if require_ending(path, ENDINGS) in DATABASE_ENDINGS:
                 copy = stack.enter_context(_replace_database(path))
                 found[path] = _delete_from_backup(database, copy, path, raters)
                 continue
             stream = stack.enter_context(replace_file(path))
             clean = _clean_table if path.suffix == ".csv" else _clean_lines
-            found[path] = clean(path, stream, names, raters)
+            found[path] = clean(path, stream, _Names(raters, others))
         if not known and not any(found.values()):
-            raise RankshotError(f"nobody is found by {quote_names(names)}; nothing was changed")
+            raise RankshotError(f"nobody is found by {quote_names(others)}; nothing was changed")
     if known:
         delete_participants(database, known)
     return found
@@ -94,9 +111,30 @@ def _read_names(database: Database, raters: Collection[str]) -> set[str]:
 # ---- Files
 
 
-def _clean_lines(
-    path: Path, stream: TextIO, names: Collection[str], raters: Collection[str]
-) -> int:
+def _require_other_file(database: Database, path: Path) -> None:
+    if database.path is not None and path.exists() and path.samefile(database.path):
+        raise RankshotError(
+            f"{path}: this is the survey's own database, from which participants are deleted in "
+            "any case, so nothing was deleted anywhere; leave it out"
+        )
+
+
+def _is_about(row: Mapping[str, Any], names: _Names) -> bool:
+    """Return whether a row is about the participants.
+
+    Only columns that name people count: the answers of others may say the same as an id.
+    """
+    if "rater" in row:
+        return row["rater"] in names.raters
+    cells = {name: cell for name in NAMING if isinstance(cell := row.get(name), str)}
+    if "link" in cells:
+        # It ends with the token of the invitation.
+        cells["link"] = cells["link"].rpartition("=")[2]
+    # An apostrophe may stand before a cell, so that no program takes it for a formula.
+    return any(cell.removeprefix("'") in names.others for cell in cells.values())
+
+
+def _clean_lines(path: Path, stream: TextIO, names: _Names) -> int:
     """Copy lines of JSON, or ids, without those of the participants; return how many are left out.
 
     Raises
@@ -106,7 +144,7 @@ def _clean_lines(
     """
     n = 0
     for number, line in read_lines(path):
-        cells: Collection[Any] = (line,)
+        row: Any = {"id": line}
         if path.suffix == ".jsonl":
             try:
                 row = json.loads(line)
@@ -115,18 +153,21 @@ def _clean_lines(
                     f"{path}:{number}: not JSON, so nothing was deleted anywhere; correct the "
                     "file, or leave it out"
                 ) from None
-            cells = row.values() if isinstance(row, dict) else ()
-        if any(isinstance(cell, str) and cell in names for cell in cells):
+        if isinstance(row, dict) and _is_about(row, names):
             n += 1
         else:
-            stream.write(f"{_hide(line, raters)}\n")
+            stream.write(f"{_hide(line, names.raters)}\n")
     return n
 
 
-def _clean_table(
-    path: Path, stream: TextIO, names: Collection[str], raters: Collection[str]
-) -> int:
-    """Copy a CSV table without the rows of the participants; return how many are left out."""
+def _clean_table(path: Path, stream: TextIO, names: _Names) -> int:
+    """Copy a CSV table without the rows of the participants; return how many are left out.
+
+    Raises
+    ------
+    RankshotError
+        If no column names participants: it cannot be seen whom a row is about.
+    """
     n = 0
     writer = csv.writer(stream, lineterminator="\n")
     with path.open(encoding="utf-8", newline="") as table:
@@ -134,12 +175,19 @@ def _clean_table(
         mark = table.read(1)
         stream.write(mark if mark == MARK else "")
         table.seek(len(mark.encode()) if mark == MARK else 0)
-        for row in csv.reader(table):
-            # An apostrophe may stand before a cell, so that no program takes it for a formula.
-            if any(cell.removeprefix("'") in names for cell in row):
+        rows = csv.reader(table)
+        header = next(rows, [])
+        if not {"rater", *NAMING} & set(header):
+            raise RankshotError(
+                f"{path}: no column names participants (rater, {', '.join(NAMING)}), so nothing "
+                "was deleted anywhere; correct the first line, or leave the file out"
+            )
+        writer.writerow(header)
+        for row in rows:
+            if _is_about(dict(zip(header, row, strict=False)), names):
                 n += 1
             else:
-                writer.writerow([_hide(cell, raters) for cell in row])
+                writer.writerow([_hide(cell, names.raters) for cell in row])
     return n
 
 

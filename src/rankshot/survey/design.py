@@ -24,11 +24,13 @@ This is a research study about similarity. You will see some questions. Each que
 thing and shows some others. Please put the others in order, the most similar first.
 
 Taking part is voluntary. You may skip any question. You may stop at any time, without giving a
-reason: close the page. The answers that you have sent before are kept.
+reason: close the page. Then the answers that you have sent are kept. If you do not want that, you
+can withdraw: a link on every page deletes all your answers.
 
-We store your answers, when you gave them, how long each answer took, and a code that is computed
-from your participant id (a hash). We do not store the id itself. The answers are used for
-research.
+We store your answers, when you gave them, how long each answer took, the language of the pages,
+and a code that is computed from your participant id (a hash). If a platform sent you, we also
+store the ids that came with you, since it pays by them, until everybody is paid. If you have an
+invitation, we store its number. The answers are used for research.
 
 If you have a question about this study, please ask
 {CONSENT_PLACEHOLDER}."""

@@ -37,13 +37,22 @@ from rankshot.survey.store.database import (
     Database,
 )
 from rankshot.survey.store.identity import Identity
-from rankshot.survey.store.people import Event, State, read_events, read_state
+from rankshot.survey.store.people import (
+    Event,
+    Person,
+    State,
+    read_events,
+    read_people,
+    read_state,
+)
 from rankshot.survey.study import Study
 
-STATES = ("active", "finished", "left", "withdrawn", "excluded")
+STATES = ("active", "finished", "answered nothing", "left", "withdrawn", "excluded")
 """The states of a participant."""
-IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment")
-"""The columns with ids by which a platform pays."""
+IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "invitation")
+"""The columns with ids by which a platform pays, and the number of the invitation."""
+CHANGING_IDS = ("platform_session", "turk_assignment")
+"""Those of them that are new when somebody returns a submission and takes part again."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,8 @@ class Participant:
     ----------
     rater : str
     state : str
-        One of `STATES`. Excluded comes before withdrawn, and withdrawn before finished.
+        One of `STATES`. Withdrawn comes before excluded, and excluded before finished. Who came
+        to the end without an answer that counts has answered nothing.
     started_at, seen_at : float
         Unix times of the start and of the last activity.
     finished_at, withdrawn_at, excluded_at : float or None
@@ -64,15 +74,20 @@ class Participant:
     language : str or None
     ids : mapping
         The ids by which a platform pays.
-    n_answers, n_skipped : int
-        Repeats and gold questions included.
+    n_answers : int
+        Answers that count: no skips, gold questions and repeats.
+    n_checks : int
+        Answers to gold questions, and repeated answers.
+    n_skipped : int
+        Skips of any question.
     seconds : float or None
         The median of the known times per answer or skip.
     duration : float or None
         Seconds from the start to the end, or to the last activity. None if the computer's time
         was set back in between.
     flags : tuple of Flag
-        Excluded participants have none: nobody is compared with them.
+        Excluded participants are compared with everybody, and others only with those who are not
+        excluded: a flag that was the reason of an exclusion stays.
     extra : mapping
         The answers to the extra questions, by name.
     """
@@ -89,6 +104,7 @@ class Participant:
     language: str | None
     ids: Mapping[str, str | None]
     n_answers: int
+    n_checks: int
     n_skipped: int
     seconds: float | None
     duration: float | None
@@ -143,9 +159,19 @@ class Overview:
         return Counter(person.state for person in self.people.values())
 
     @cached_property
+    def ids(self) -> dict[str, str]:
+        """The id by which the platform knows each participant, or the completion code."""
+        return {rater: find_id(person, self.identity) for rater, person in self.people.items()}
+
+    @cached_property
     def codes(self) -> dict[str, str]:
         """The completion code of every participant."""
         return {rater: self.identity.code(rater) for rater in self.people}
+
+
+def find_id(person: Participant, identity: Identity) -> str:
+    """Return the id by which the platform knows a participant; without one, the code."""
+    return person.ids["platform_id"] or identity.code(person.rater)
 
 
 class OverviewReader:
@@ -175,22 +201,29 @@ class OverviewReader:
         """Return the overview of all participants, or of the pilot."""
         # Several researchers who look at the same time wait for the one who reads.
         with self._lock, self._database.begin_read() as connection:
-            now = self._clock()
-            version = self._read_version(connection, now)
-            last = self._last.get(pilot)
-            if last is None or last.version != version:
-                identity = self._database.identity
-                last = _summarize(
-                    connection, self._study, identity, now, pilot, version, self._memo
-                )
-                self._last[pilot] = last
-            return last
+            return self._read(connection, pilot=pilot)
+
+    def read_people(self, *, pilot: bool = False) -> tuple[Overview, list[Person]]:
+        """Return the overview, and what decides about payment, from one state of the database."""
+        with self._lock, self._database.begin_read() as connection:
+            view = self._read(connection, pilot=pilot)
+            return view, read_people(connection, self._database.identity, pilot=pilot)
+
+    def _read(self, connection: Connection, *, pilot: bool) -> Overview:
+        now = self._clock()
+        version = self._read_version(connection, now)
+        last = self._last.get(pilot)
+        if last is None or last.version != version:
+            identity = self._database.identity
+            last = _summarize(connection, self._study, identity, now, pilot, version, self._memo)
+            self._last[pilot] = last
+        return last
 
     def _read_version(self, connection: Connection, now: float) -> str:
         """Return a name of the database's state that is quick to find.
 
         Every answer adds to a count or raises a time, every action of a researcher is an event,
-        and participants become inactive when time goes by.
+        and participants become inactive when time goes by. Who comes again may have new ids.
         """
         is_active = PARTICIPANT.c.seen_at >= idle_cutoff(self._study, now)
         queries = (
@@ -203,6 +236,7 @@ class OverviewReader:
                 func.count(PARTICIPANT.c.finished_at),
                 func.count(PARTICIPANT.c.withdrawn_at),
                 func.count(PARTICIPANT.c.excluded_at),
+                *(func.aggregate_strings(PARTICIPANT.c[name], " ") for name in CHANGING_IDS),
             ),
             select(func.count(), func.max(EVENT.c.at)).select_from(EVENT),
             select(func.count()).select_from(EXTRA_ANSWER),
@@ -237,9 +271,12 @@ def _summarize(
             if (counted := is_counted.get(answer.rater)) is not None:
                 (answers if counted else excluded).append(answer)
         flags = find_flags(answers, study.quality)
+        all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
         in_progress = count_in_progress(connection, study, now, pilot=pilot)
         progress = summarize_progress(study, answers, in_progress, flags, memo)
-        given = {one.rater: one for one in (*progress.raters, *summarize_raters(excluded, {}))}
+        given = {
+            one.rater: one for one in (*progress.raters, *summarize_raters(excluded, all_flags))
+        }
         extra = read_extra_answers(connection)
         cutoff = idle_cutoff(study, now)
         people = {
@@ -268,11 +305,11 @@ def _summarize(
 def _describe_participant(
     row: Row[Any], given: RaterProgress | None, extra: Mapping[str, str], cutoff: float
 ) -> Participant:
-    given = given or RaterProgress(row.rater, 0, 0, None, ())
+    given = given or RaterProgress(row.rater, 0, 0, 0, None, ())
     end = row.finished_at or row.seen_at
     return Participant(
         row.rater,
-        _find_state(row, cutoff),
+        _find_state(row, given.n_answers, cutoff),
         row.started_at,
         row.seen_at,
         row.finished_at,
@@ -283,6 +320,7 @@ def _describe_participant(
         row.language,
         {name: getattr(row, name) for name in IDS},
         given.n_answers,
+        given.n_checks,
         given.n_skipped,
         given.seconds,
         end - row.started_at if end >= row.started_at else None,
@@ -291,13 +329,13 @@ def _describe_participant(
     )
 
 
-def _find_state(row: Row[Any], cutoff: float) -> str:
-    if row.excluded_at is not None:
-        return "excluded"
+def _find_state(row: Row[Any], n_answers: int, cutoff: float) -> str:
     if row.withdrawn_at is not None:
         return "withdrawn"
+    if row.excluded_at is not None:
+        return "excluded"
     if row.finished_at is not None:
-        return "finished"
+        return "finished" if n_answers else "answered nothing"
     return "active" if row.seen_at >= cutoff else "left"
 
 

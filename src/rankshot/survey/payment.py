@@ -36,9 +36,9 @@ class Payment:
     id : str or None
         By which the platform pays; see `ID_NAME`. None if the ids were forgotten.
     decision : {"approve", "look at", "reject", "return", "wait"}
-        Approve: finished. Look at: finished, but flagged; the researcher decides. Reject:
-        finished, but excluded. Return: withdrew, or answered nothing. Wait: has not finished; the
-        platform ends such submissions itself.
+        Approve: finished. Look at: finished, but flagged, or withdrew afterwards; the researcher
+        decides. Reject: finished, but excluded. Return: withdrew or was excluded before the end,
+        or answered nothing. Wait: has not finished; the platform ends such submissions itself.
     reason : str
         Why it is not simply approved.
     rater, code : str
@@ -89,10 +89,11 @@ def decide_payments(
 
 
 def _decide(person: Person, flags: Sequence[Flag]) -> tuple[Decision, str]:
-    if person.withdrawn_at is not None:
-        return "return", "withdrew"
     if person.finished_at is None:
-        return "wait", "has not finished"
+        return _decide_before_the_end(person)
+    if person.withdrawn_at is not None:
+        # They had the code already, and may have sent it.
+        return "look at", "withdrew after the end"
     if person.excluded_at is not None:
         return "reject", person.excluded_why or ""
     if person.n_answers == 0:
@@ -102,12 +103,29 @@ def _decide(person: Person, flags: Sequence[Flag]) -> tuple[Decision, str]:
     return "approve", ""
 
 
-def read_payments(study: Study, database: Database) -> list[Payment]:
-    """Read the database of a survey, and decide who is to be paid. Pilots are not in the list."""
+def _decide_before_the_end(person: Person) -> tuple[Decision, str]:
+    if person.withdrawn_at is not None:
+        return "return", "withdrew"
+    if person.excluded_at is not None:
+        return "return", f"excluded before the end: {person.excluded_why}"
+    return "wait", "has not finished"
+
+
+def read_payments(study: Study, database: Database, *, pilot: bool = False) -> list[Payment]:
+    """Read the database of a survey, and decide who is to be paid.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+    pilot : bool
+        Whether pilot participants are listed, or the others.
+    """
     with database.begin_read() as connection:
-        people = read_people(connection, database.identity)
+        people = read_people(connection, database.identity, pilot=pilot)
     # The same flags as on the researcher's page.
-    return decide_payments(study, people, read_overview(study, database, time.time()).flags)
+    flags = read_overview(study, database, time.time(), pilot=pilot).flags
+    return decide_payments(study, people, flags)
 
 
 def format_payments(

@@ -48,12 +48,17 @@ class ProlificSession(NamedTuple):
     session: str | None
 
     def columns(self) -> dict[str, str | None]:
-        """Return the columns of the participant in the database."""
-        return {
+        """Return the columns of the participant in the database.
+
+        What an address does not say is left out, so that it does not erase what an earlier one
+        said.
+        """
+        given = {
             "platform_id": self.participant,
             "platform_study": self.study,
             "platform_session": self.session,
         }
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,11 @@ def read_visitor(platform: str, arrival: Arrival) -> Visitor:
 def participant_name(platform: str, participant: str) -> str:
     """Return the name of a participant; the database stores a keyed hash of it."""
     return f"{platform}:id:{participant}"
+
+
+def pilot_name(participant: str) -> str:
+    """Return the name of a participant in a pilot, who is a new one in the study itself."""
+    return f"pilot:{participant}"
 
 
 def read_completion_code(completion_url: str | None) -> str | None:

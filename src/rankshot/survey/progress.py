@@ -28,7 +28,7 @@ from rankshot.survey.store.assignment import (
     NO_ANSWER,
     question_from_row,
 )
-from rankshot.survey.store.database import ASSIGNMENT, QUESTION
+from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION
 from rankshot.survey.study import Question, Study
 
 FIRST_PLACES = 3
@@ -107,8 +107,12 @@ class RaterProgress:
     Attributes
     ----------
     rater : str
-    n_answers, n_skipped : int
-        Repeats and gold questions included.
+    n_answers : int
+        Answers that count: no skips, gold questions and repeats.
+    n_checks : int
+        Answers to gold questions, and repeated answers.
+    n_skipped : int
+        Skips of any question.
     seconds : float or None
         The median of the known times per answer or skip.
     flags : tuple of Flag
@@ -116,6 +120,7 @@ class RaterProgress:
 
     rater: str
     n_answers: int
+    n_checks: int
     n_skipped: int
     seconds: float | None
     flags: tuple[Flag, ...]
@@ -245,10 +250,13 @@ def summarize_raters(
         theirs[answer.rater].append(answer)
     found = []
     for rater, given in theirs.items():
-        n = sum(bool(answer.order) for answer in given)
+        n = sum(is_counted(answer) for answer in given)
+        n_skipped = sum(not answer.order for answer in given)
+        n_checks = len(given) - n - n_skipped
         times = [answer.seconds for answer in given if answer.seconds is not None]
         seconds = median(times) if times else None
-        found.append(RaterProgress(rater, n, len(given) - n, seconds, tuple(flags.get(rater, ()))))
+        own = tuple(flags.get(rater, ()))
+        found.append(RaterProgress(rater, n, n_checks, n_skipped, seconds, own))
     return tuple(sorted(found, key=lambda rater: (-len(rater.flags), rater.rater)))
 
 
@@ -335,11 +343,13 @@ def _parse_lists(texts: Iterable[str]) -> list[list[str]]:
 
 
 def count_other_answers(connection: Connection, study: Study) -> int:
-    """Count the answers to questions that the study does not contain."""
+    """Count the answers that count, to questions that the study does not contain."""
     keys = {question.key for question in (*study.questions, *study.gold)}
     rows = connection.execute(
         select(ASSIGNMENT.c.question, func.count().label("n"))
+        .join(PARTICIPANT)
         .where(ASSIGNMENT.c.answer != NO_ANSWER, ASSIGNMENT.c.repeat == 0)
+        .where(PARTICIPANT.c.pilot == 0, PARTICIPANT.c.excluded_at.is_(None))
         .group_by(ASSIGNMENT.c.question)
     )
     return sum(row.n for row in rows if row.question not in keys)

@@ -54,7 +54,7 @@ def answer_records(view: Overview) -> Iterator[Record]:
     seconds      the time in between, by a clock that is never set; null if it is unknown
     pilot        whether this is an answer of the pilot
     excluded     whether the rater is excluded
-    flags        the names of the rater's flags; those who are excluded have none
+    flags        the names of the rater's flags; those who are excluded keep theirs
     language     the language of the pages
     ============ ================================================================================
     """
@@ -89,7 +89,8 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
 
     It has the rater, the completion code, the state, times as ISO 8601 in UTC, the reason of an
     exclusion, counts, the median seconds per answer, flags, and the answers to the extra
-    questions: ``extra_age`` for a question with the name "age".
+    questions: ``extra_age`` for a question with the name "age". ``answers`` counts neither gold
+    questions nor repeats; ``gold_and_repeats`` counts these.
 
     Parameters
     ----------
@@ -114,6 +115,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
             "pilot": person.pilot,
             "language": person.language,
             "answers": person.n_answers,
+            "gold_and_repeats": person.n_checks,
             "skipped": person.n_skipped,
             "seconds": None if person.seconds is None else round(person.seconds, 3),
             "flags": [flag.name for flag in person.flags],
@@ -205,7 +207,7 @@ def _join_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write records to a .csv or .jsonl file, whole or not at all."""
+    """Write records to a .csv or .jsonl file, whole or not at all; only its owner may read it."""
     format_records = format_csv if require_ending(path, ENDINGS) == ".csv" else format_jsonl
-    with replace_file(path) as stream:
+    with replace_file(path, private=True) as stream:
         stream.writelines(format_records(records))

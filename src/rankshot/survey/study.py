@@ -147,8 +147,8 @@ class Study:
         After this idle time, the open questions of a participant are assigned to others.
     spare_answers : int or None
         To how many more participants than planned a question may be assigned while some of them
-        have not answered it: places for those who replace others. None is 0 without a platform,
-        and otherwise a tenth of the answers per question.
+        have not answered it: places for those who replace others. None is
+        `default_spare_answers`.
     platform : {"none", "prolific", "mturk"}
         Where participants come from.
     completion_url, full_url, refusal_url : str or None
@@ -222,7 +222,7 @@ class Study:
         object.__setattr__(self, "gold", tuple(self.gold))
         object.__setattr__(self, "extra", tuple(self.extra))
         if self.spare_answers is None:
-            spare = 0 if self.platform == "none" else -(-self.answers_per_question // 10)
+            spare = default_spare_answers(self.platform, self.answers_per_question)
             object.__setattr__(self, "spare_answers", spare)
         check_texts(self.title, self.prompt, self.consent, self.instructions)
         self._check_platform()
@@ -349,6 +349,19 @@ class Study:
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
             for number, question in enumerate(asked, 1):
                 yield describe_table(table, number, question.target), question
+
+
+def default_spare_answers(platform: str, answers_per_question: int) -> int:
+    """Return half of the answers per question, at least 2; 0 without a platform.
+
+    A platform replaces everybody who leaves at once, and half of the people may leave.
+
+    Examples
+    --------
+    >>> default_spare_answers("prolific", 5), default_spare_answers("none", 5)
+    (3, 0)
+    """
+    return 0 if platform == "none" else max(2, -(-answers_per_question // 2))
 
 
 def describe_table(table: str, number: int, name: Any) -> str:

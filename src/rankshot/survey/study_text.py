@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from rankshot.survey.presentation import Example, ExtraQuestion, ExtraTranslation
-from rankshot.survey.study import Question, Study
+from rankshot.survey.study import Question, Study, default_spare_answers
 
 WIDTH = 100
 """A list that is longer than this is written on several lines."""
@@ -45,8 +45,9 @@ repeats = {repeats}
 # After this idle time, in minutes, the open questions of a participant are assigned to others.
 return_after_minutes = {minutes}
 # While some participants have not answered a question yet, it may be assigned to this many more
-# than planned. So the person whom a platform sends in place of another finds a question.
-spare_answers = {spare}
+# than planned. So the person whom a platform sends in place of another finds a question. By
+# default, it is half of answers_per_question, at least 2, and 0 without a platform.
+{spare}
 """
 _ITEMS = """\
 [items]
@@ -151,7 +152,7 @@ def format_study(study: Study) -> str:
             questions=study.questions_per_participant,
             repeats=study.repeats,
             minutes=study.return_after_minutes,
-            spare=study.spare_answers,
+            spare=_format_spare(study),
         ),
         _ITEMS.format(names=_format_list("names", study.items), unshown=_quote(study.unshown)),
         _PLATFORM.format(
@@ -206,6 +207,13 @@ def _format_translations(study: Study) -> Iterator[str]:
         yield "\n".join([*lines, f"names = {{ {', '.join(names)} }}", ""])
         for name, question in texts.extra.items():
             yield from _format_tables(f"[translations.{tag}.extra.{_quote(name)}]", [question])
+
+
+def _format_spare(study: Study) -> str:
+    """Return the key; a comment if it has its default, which follows the platform."""
+    default = default_spare_answers(study.platform, study.answers_per_question)
+    line = f"spare_answers = {study.spare_answers}"
+    return f"# {line}" if study.spare_answers == default else line
 
 
 def _format_key(key: str, value: str | None, example: str) -> str:

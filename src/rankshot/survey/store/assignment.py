@@ -78,6 +78,25 @@ def arrange_turns(
     return turns + [Turn(key, repeat=True) for key in early]
 
 
+def insert_questions(
+    connection: Connection, study: Study, rater: str, questions: Sequence[str], rng: Random
+) -> None:
+    """Assign questions to a participant who has none, with gold questions and repeats."""
+    gold = [question.key for question in study.gold]
+    items = {q.key: q.items for q in (*study.questions, *study.gold)}
+    rows = [
+        {
+            "rater": rater,
+            "number": number,
+            "question": turn.question,
+            "repeat": int(turn.repeat),
+            "shown": json.dumps(shuffle_items(items[turn.question], rng)),
+        }
+        for number, turn in enumerate(arrange_turns(questions, gold, study.repeats, rng), 1)
+    ]
+    connection.execute(ASSIGNMENT.insert(), rows)
+
+
 def replace_closed(
     connection: Connection,
     study: Study,
@@ -147,19 +166,24 @@ def shuffle_items(items: Sequence[str], rng: Random) -> list[str]:
     return rng.sample(items, len(items))
 
 
-def reopen_skipped(connection: Connection, raters: Sequence[str]) -> None:
-    """Ask participants again what they skipped."""
+def reopen_skipped(connection: Connection, raters: Sequence[str]) -> list[str]:
+    """Ask participants again what they skipped; return who has skipped something."""
+    skipped = ASSIGNMENT.c.rater.in_(raters) & (ASSIGNMENT.c.answer == NO_ANSWER)
+    changed = list(
+        connection.execute(select(ASSIGNMENT.c.rater).where(skipped).distinct()).scalars()
+    )
     connection.execute(
         ASSIGNMENT.update()
-        .where(ASSIGNMENT.c.rater.in_(raters), ASSIGNMENT.c.answer == NO_ANSWER)
+        .where(skipped)
         .values(dict.fromkeys(("answer", "answered_at", "seconds", "shown_at")))
     )
     # As if they had been away for long: their questions may have been assigned to others.
     connection.execute(
         PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater.in_(raters))
+        .where(PARTICIPANT.c.rater.in_(changed))
         .values(finished_at=None, seen_at=0.0)
     )
+    return changed
 
 
 # ---- Answer counts

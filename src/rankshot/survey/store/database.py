@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 from sqlalchemy import (
@@ -31,8 +30,8 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
@@ -44,6 +43,7 @@ from rankshot.survey.store.backup import (
     read_into_memory,
 )
 from rankshot.survey.store.identity import Identity
+from rankshot.survey.store.postgresql import create_postgresql_engine, erase_tables
 from rankshot.survey.store.sqlite_files import SqliteFile
 
 METADATA = MetaData()
@@ -57,6 +57,8 @@ SURVEY = Table(
     Column("state", Text, nullable=False),
     # Whether a server has the database open: if a copy says so, it may lack answers.
     Column("serving", Integer, nullable=False),
+    # The number of the last invitation that was written.
+    Column("invited", Integer, nullable=False),
 )
 QUESTION = Table(
     "question",
@@ -84,6 +86,8 @@ PARTICIPANT = Table(
     Column("platform_id", Text),
     Column("platform_study", Text),
     Column("platform_session", Text),
+    # The number of the invitation.
+    Column("invitation", Text),
     Column("excluded_at", Double),
     Column("excluded_why", Text),
     Column("withdrawn_at", Double),
@@ -155,11 +159,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
         "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE survey ADD COLUMN invited INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE participant ADD COLUMN language TEXT",
         "ALTER TABLE participant ADD COLUMN platform_id TEXT",
         "ALTER TABLE participant ADD COLUMN platform_study TEXT",
         "ALTER TABLE participant ADD COLUMN platform_session TEXT",
+        "ALTER TABLE participant ADD COLUMN invitation TEXT",
         "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
         "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
         "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
@@ -184,7 +190,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 A released step is never edited; a later step changes what it made."""
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
-POSTGRESQL = "postgresql+psycopg"
 _MIGRATION_LOCK = 7_261_001
 
 
@@ -196,7 +201,8 @@ class Database:
     place : Path or str
         A file, or a URL such as ``postgresql://user@host/name``.
     create : bool
-        Whether a missing file is created; if not, it is an error.
+        Whether a missing file, or missing tables in PostgreSQL, are created; if not, it is an
+        error.
     read_only : bool
         Nothing is written, into the file or beside it. An SQLite file is read into memory; if it
         has an older schema, it is migrated there. An older PostgreSQL database is an error.
@@ -205,21 +211,27 @@ class Database:
     ----------
     identity : Identity
         Makes hashes, links and codes with the survey's own secret.
+    path : Path or None
+        The SQLite file; None for PostgreSQL.
     doubt : str or None
         Why answers may be missing, if an SQLite file has lost its log.
+    remains : str or None
+        What the last deletion could not erase from the bytes of the database, and what to do.
     """
 
     def __init__(self, place: Path | str, *, create: bool = False, read_only: bool = False) -> None:
         self._file: SqliteFile | None = None
         self._engine: Engine | None = None
+        self.path = place if isinstance(place, Path) else None
         self.doubt: str | None = None
+        self.remains: str | None = None
         self._watch: AbstractContextManager[None] = nullcontext()
         self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         try:
             if isinstance(place, Path):
                 survey = self._open_sqlite(place, create=create, read_only=read_only)
             else:
-                survey = self._open_postgresql(place, read_only=read_only)
+                survey = self._open_postgresql(place, create=create, read_only=read_only)
         except (DBAPIError, sqlite3.Error) as error:
             self.close()
             # The URL is not in the message: it may contain a password.
@@ -253,8 +265,10 @@ class Database:
             self.doubt = describe_doubt(path)
         return survey
 
-    def _open_postgresql(self, url: str, *, read_only: bool) -> Row[tuple[object, ...]]:
-        self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
+    def _open_postgresql(
+        self, url: str, *, create: bool, read_only: bool
+    ) -> Row[tuple[object, ...]]:
+        self._use(create_postgresql_engine(url, **_POOL), isolation_level="REPEATABLE READ")
         if read_only:
             with self.begin_read() as connection:
                 _require_newest(connection)
@@ -262,6 +276,8 @@ class Database:
         with self.begin_write() as connection:
             # If two servers start at once, only one of them creates the tables.
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
+            if not create:
+                _require_tables(connection)
             migrate(connection)
             return connection.execute(select(SURVEY)).one()
 
@@ -328,18 +344,14 @@ class Database:
         """Erase what was deleted from the bytes of the database and of its log.
 
         Without this, deleted rows stay in free space until something else is written there.
-
-        Raises
-        ------
-        RankshotError
-            If somebody reads an SQLite file all the time, so that the log cannot be emptied.
+        Readers can prevent it. They are not waited for long, since answers would wait as well:
+        then ``remains`` says what is left.
         """
         if self._file is not None:
-            self._file.erase_deleted()
+            self.remains = self._file.erase_deleted()
         else:
-            with self._writes.connect() as plain:
-                connection = plain.execution_options(isolation_level="AUTOCOMMIT")
-                connection.execute(text("VACUUM FULL participant, assignment, extra_answer, event"))
+            with self._writes.connect() as connection:
+                self.remains = erase_tables(connection)
 
     def close(self) -> None:
         """Close all connections; after this, a copy of an SQLite file is complete."""
@@ -379,10 +391,15 @@ def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS)
     return found
 
 
-def _require_newest(connection: Connection) -> None:
-    found, newest = _read_version(connection, len(MIGRATIONS)), len(MIGRATIONS)
+def _require_tables(connection: Connection) -> int:
+    found = _read_version(connection, len(MIGRATIONS))
     if found == 0:
         raise MissingDatabaseError("the database has no tables of a survey")
+    return found
+
+
+def _require_newest(connection: Connection) -> None:
+    found, newest = _require_tables(connection), len(MIGRATIONS)
     if found < newest:
         raise RankshotError(
             f"the database has schema version {found}, this rankshot needs {newest}, and reading "
@@ -408,7 +425,7 @@ def _read_version(connection: Connection, newest: int) -> int:
     return 0
 
 
-# ---- SQLite and PostgreSQL
+# ---- SQLite
 
 
 def _create_file(path: Path) -> None:
@@ -458,40 +475,3 @@ def _begin_sqlite(connection: Connection) -> None:
     # IMMEDIATE: a writer waits for its turn now, instead of failing later.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _create_postgresql_engine(url: str) -> Engine:
-    try:
-        parsed = make_url(url)
-        if parsed.get_backend_name() != "postgresql":
-            raise RankshotError(
-                f"the database must be an SQLite file or a postgresql:// URL, not "
-                f"{parsed.drivername}://"
-            )
-        engine = create_engine(
-            parsed.set(drivername=POSTGRESQL),
-            **_POOL,
-            hide_parameters=True,
-        )
-    except (ArgumentError, NoSuchModuleError):
-        raise RankshotError(
-            "the URL of the database is not valid; write postgresql://user@host/name"
-        ) from None
-    except ImportError as error:
-        raise RankshotError(
-            f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
-        ) from None
-    event.listen(engine, "checkout", _check_postgresql)
-    return engine
-
-
-def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
-    """Connect again after a restart of the server.
-
-    A server that ends says so, and then the socket has something to read. To look costs less than
-    to ask the server.
-    """
-    with DefaultSelector() as sockets:
-        sockets.register(connection, EVENT_READ)
-        if sockets.select(0):
-            raise DisconnectionError

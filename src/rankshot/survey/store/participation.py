@@ -13,19 +13,19 @@ from sqlalchemy import Connection, Row, select
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
 from rankshot.survey.extra_answers import read_extra_answers, save_extra_answers
-from rankshot.survey.platforms import ProlificSession, TurkTask
+from rankshot.survey.platforms import ProlificSession, TurkTask, pilot_name
 from rankshot.survey.store.assignment import (
     FirstShown,
-    arrange_turns,
+    Load,
     assign_questions,
     count_answers,
     find_open,
     idle_cutoff,
+    insert_questions,
     is_any_open,
     question_from_row,
     reopen_skipped,
     replace_closed,
-    shuffle_items,
 )
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.store.people import read_state, withdraw
@@ -105,9 +105,10 @@ class NotAssignedError(Exception):
 class StoppedError(Exception):
     """Somebody cannot start or go on; ``reason`` is full, paused, closed, withdrawn or excluded."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, has_started: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.has_started = has_started
 
 
 class AlreadyAnsweredError(Exception):
@@ -146,7 +147,6 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
-        # Until then, there are places for new participants without counting them again.
         self._first_shown = FirstShown(ticks)
         self._questions = {q.key: q for q in (*study.questions, *study.gold)}
         self._register()
@@ -176,10 +176,11 @@ class Participation:
         StoppedError
             If the visitor could not start, or not go on. Nothing is stored.
         """
-        rater = None if participant is None else self._identity.rater(participant)
         with self._database.begin_read() as connection:
-            person = None if rater is None else select_participant(connection, rater)
-            if person is not None:
+            person = participant and select_participant(
+                connection, self._find_rater(connection, participant)
+            )
+            if person:
                 _check_going_on(person)
                 return bool(person.pilot)
             pilot = _require_open(read_state(connection))
@@ -193,6 +194,7 @@ class Participation:
         turk: TurkTask | None = None,
         session: ProlificSession | None = None,
         language: str | None = None,
+        invitation: str | None = None,
     ) -> str | None:
         """Start or resume; return the rater, or None if no question is left.
 
@@ -201,9 +203,9 @@ class Participation:
         StoppedError
             If the survey is paused or closed, or the participant has withdrawn or is excluded.
         """
-        rater = self._identity.rater(participant)
         now = self._clock()
         with self._database.begin_assignment() as connection:
+            rater = self._find_rater(connection, participant)
             person = select_participant(connection, rater)
             if person is not None:
                 _check_going_on(person)
@@ -212,7 +214,7 @@ class Participation:
                 pilot = _require_open(read_state(connection))
                 if person is not None:
                     pilot = bool(person.pilot)
-                keys = self._choose_questions(connection, now, pilot=pilot)
+                keys = self._choose(count_answers(connection, self._study, now, pilot=pilot))
                 if not keys:
                     return None
                 if person is None:
@@ -222,13 +224,15 @@ class Participation:
                         )
                     )
                 record_activity(connection, rater, now)
-                self._assign(connection, rater, keys)
+                insert_questions(connection, self._study, rater, keys, self._rng)
             if language is not None:
                 mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
                 connection.execute(mine.values(language=language))
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
             ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
+            if invitation is not None:
+                ids["invitation"] = invitation
             if ids:
                 connection.execute(
                     PARTICIPANT.update()
@@ -243,26 +247,14 @@ class Participation:
         with self._database.begin_read() as connection:
             return connection.execute(mine).scalar()
 
-    def _choose_questions(self, connection: Connection, now: float, *, pilot: bool) -> list[str]:
-        loads = count_answers(connection, self._study, now, pilot=pilot)
+    def _find_rater(self, connection: Connection, participant: str) -> str:
+        """Return the rater of somebody who comes now. Who comes from a pilot begins anew."""
+        is_pilot = read_state(connection) == "pilot"
+        return self._identity.rater(pilot_name(participant) if is_pilot else participant)
+
+    def _choose(self, loads: Mapping[str, Load]) -> list[str]:
         wanted = self._study.questions_per_participant
         return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
-
-    def _assign(self, connection: Connection, rater: str, keys: list[str]) -> None:
-        gold = [question.key for question in self._study.gold]
-        items = {q.key: q.items for q in (*self._study.questions, *self._study.gold)}
-        turns = arrange_turns(keys, gold, self._study.repeats, self._rng)
-        rows = [
-            {
-                "rater": rater,
-                "number": number,
-                "question": turn.question,
-                "repeat": int(turn.repeat),
-                "shown": json.dumps(shuffle_items(items[turn.question], self._rng)),
-            }
-            for number, turn in enumerate(turns, 1)
-        ]
-        connection.execute(ASSIGNMENT.insert(), rows)
 
     def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
         """Return the first question without an answer, `ExtraLeft` or `Finished`.
@@ -347,8 +339,13 @@ class Participation:
             # Another tab did this already.
             return
         loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
-        rows = select_assignments(connection, rater)
-        replace_closed(connection, self._study, loads, rows, self._rng)
+        if rows := select_assignments(connection, rater):
+            replace_closed(connection, self._study, loads, rows, self._rng)
+        else:
+            # Who had withdrawn and may go on has no questions any more.
+            _require_open(person.state)
+            if keys := self._choose(loads):
+                insert_questions(connection, self._study, rater, keys, self._rng)
         record_activity(connection, rater, now)
 
     def submit(
@@ -447,7 +444,8 @@ class Participation:
     def is_known(self, participant: str) -> bool:
         """Return whether a participant has started."""
         with self._database.begin_read() as connection:
-            return select_participant(connection, self._identity.rater(participant)) is not None
+            rater = self._find_rater(connection, participant)
+            return select_participant(connection, rater) is not None
 
     def withdraw(self, rater: str) -> None:
         """Delete all answers of a participant, who cannot start again.
@@ -486,11 +484,11 @@ def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...
 def _check_going_on(person: Row[tuple[object, ...]]) -> None:
     """Refuse somebody who cannot go on. Who has finished always sees the last page."""
     if person.withdrawn_at is not None:
-        raise StoppedError("withdrawn")
+        raise StoppedError("withdrawn", has_started=True)
     if person.finished_at is None and person.excluded_at is not None:
-        raise StoppedError("excluded")
+        raise StoppedError("excluded", has_started=True)
     if person.finished_at is None and person.state == "paused":
-        raise StoppedError("paused")
+        raise StoppedError("paused", has_started=True)
 
 
 def _require_open(state: str) -> bool:

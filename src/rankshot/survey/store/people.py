@@ -1,7 +1,8 @@
 """What researchers do with a survey and its participants, each with a record of it.
 
 Every function is one transaction. For a list of raters it does everything or nothing: unknown
-raters are named in the error.
+raters are named in the error. Those whom an action does not change, such as the restoring of
+somebody who is not excluded, stay without a record.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, or_, select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
-from rankshot.survey.platforms import INVITATION, participant_name
+from rankshot.survey.platforms import INVITATION, participant_name, pilot_name
 from rankshot.survey.store.assignment import NO_ANSWER, reopen_skipped
 from rankshot.survey.store.database import (
     ASSIGNMENT,
@@ -33,8 +34,12 @@ from rankshot.survey.store.identity import RATER_DIGITS, Identity
 State = Literal["open", "pilot", "paused", "closed"]
 MOST_REASON = 500
 """The most characters of the reason of an exclusion."""
-IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host")
-"""The columns with ids of the platform."""
+IDS = (
+    *("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host"),
+    "invitation",
+)
+"""The columns with ids of the platform, and the number of the invitation."""
+IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 _CHUNK = 500
 _RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
 
@@ -54,6 +59,8 @@ class Person:
     language : str or None
     platform_id, platform_study, platform_session, turk_assignment : str or None
         The ids by which a platform pays.
+    invitation : str or None
+        The number of the invitation.
     excluded_at, excluded_why : float or None, str or None
     withdrawn_at : float or None
     n_assigned : int
@@ -79,6 +86,7 @@ class Person:
     platform_study: str | None
     platform_session: str | None
     turk_assignment: str | None
+    invitation: str | None
     excluded_at: float | None
     excluded_why: str | None
     withdrawn_at: float | None
@@ -117,6 +125,16 @@ class Event:
 def read_state(connection: Connection) -> State:
     """Return the state of the survey: open, pilot, paused or closed."""
     return connection.execute(select(SURVEY.c.state)).scalar_one()  # type: ignore[no-any-return]
+
+
+def describe_state(state: State) -> str:
+    """Return how a state is called after "the survey is"."""
+    return "a pilot" if state == "pilot" else state
+
+
+def read_invited(connection: Connection) -> int:
+    """Return how many invitations were written: the number of the last one."""
+    return connection.execute(select(SURVEY.c.invited)).scalar_one()  # type: ignore[no-any-return]
 
 
 def read_people(connection: Connection, identity: Identity, *, pilot: bool = False) -> list[Person]:
@@ -175,7 +193,7 @@ def find_raters(
     *,
     deleted: bool = False,
 ) -> list[str]:
-    """Return the raters with these names, each once.
+    """Return the raters with these names, each once: also those of a pilot.
 
     A name is an id of the platform, our completion code, an invitation or its number, the id of a
     Mechanical Turk assignment, or a rater.
@@ -204,12 +222,15 @@ def find_raters(
     found: dict[str, None] = {}
     unknown = []
     for name in names:
-        by_name = {identity.rater(participant_name(platform, name))}
+        meant = [participant_name(platform, name)]
         number = name if name.isdigit() else identity.verify_invitation(name)
         if number is not None:
-            by_name.add(identity.rater(participant_name(INVITATION, number)))
+            meant.append(participant_name(INVITATION, number))
+        # One person has two raters after a pilot.
+        persons = [{identity.rater(one), identity.rater(pilot_name(one))} for one in meant]
+        by_name = set().union(*persons)
         fits = holders.get(name, set()) | by_name & known
-        if len(fits) > 1:
+        if len(fits) > 1 and not any(fits <= raters for raters in persons):
             raise RankshotError(
                 f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
             )
@@ -220,7 +241,8 @@ def find_raters(
             unknown.append(name)
     if unknown:
         raise RankshotError(
-            f"no participant has the id, code or rater {quote_names(unknown)}; nothing was changed"
+            "no participant has the id, code or rater "
+            f"{quote_names(unknown, len(unknown))}; nothing was changed"
         )
     return list(found)
 
@@ -246,6 +268,14 @@ def set_state(database: Database, state: State) -> None:
             _record(connection, "state", detail=f"{before} to {state}")
 
 
+def count_invitations(database: Database, n: int) -> int:
+    """Count some more invitations; return how many there were before."""
+    with database.begin_assignment() as connection:
+        before = read_invited(connection)
+        connection.execute(SURVEY.update().values(invited=before + n))
+    return before
+
+
 def reset(database: Database, *, pilot_only: bool) -> int:
     """Delete the participants and all their answers; return how many there were.
 
@@ -260,13 +290,16 @@ def reset(database: Database, *, pilot_only: bool) -> int:
         state = read_state(connection)
         if not pilot_only and state not in ("paused", "closed"):
             raise RankshotError(
-                f"the survey is {state}: pause or close it first, since a reset deletes all answers"
+                f"the survey is {describe_state(state)}: pause or close it first, since a reset "
+                "deletes all answers"
             )
         which = select(PARTICIPANT.c.rater)
         if pilot_only:
             which = which.where(PARTICIPANT.c.pilot == 1)
         raters = list(connection.execute(which).scalars())
         _delete(connection, raters)
+        if not raters:
+            return 0
         what = "pilot participants" if pilot_only else "all participants"
         _record(connection, "reset", detail=f"{what}: {len(raters)} deleted")
     database.erase_deleted()
@@ -289,8 +322,10 @@ def forget_ids(database: Database) -> int:
 # ---- Participants
 
 
-def exclude(database: Database, raters: Collection[str], why: str) -> None:
+def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
     """Exclude participants: their answers are kept but do not count, and their places are free.
+
+    Another reason for somebody who is excluded already replaces the first. The record keeps both.
 
     Parameters
     ----------
@@ -298,53 +333,83 @@ def exclude(database: Database, raters: Collection[str], why: str) -> None:
     raters : collection of str
     why : str
         The reason, at most 500 characters; it is kept, and shown to the researcher.
+
+    Returns
+    -------
+    list of str
+        Those of the raters who were not excluded before for this reason.
     """
     why = " ".join(why.split())
     if not 0 < len(why) <= MOST_REASON:
         raise RankshotError(
             f"the reason of an exclusion has {len(why)} characters: write from 1 to {MOST_REASON}"
         )
+    is_new = or_(~IS_EXCLUDED, PARTICIPANT.c.excluded_why != why)
     values = {"excluded_at": time.time(), "excluded_why": why}
-    _update(database, raters, "exclude", values, detail=why)
+    return _update(database, raters, "exclude", is_new, values, detail=why)
 
 
-def restore(database: Database, raters: Collection[str]) -> None:
-    """Undo the exclusion of participants: their answers count again."""
-    _update(database, raters, "restore", {"excluded_at": None, "excluded_why": None})
+def restore(database: Database, raters: Collection[str]) -> list[str]:
+    """Undo the exclusion of participants: their answers count again; return who was excluded."""
+    has_ended = PARTICIPANT.c.finished_at.is_not(None)
+    values = {
+        "excluded_at": None,
+        "excluded_why": None,
+        # As if they had been away for long: their questions may have been assigned to others.
+        "seen_at": case((has_ended, PARTICIPANT.c.seen_at), else_=0.0),
+    }
+    return _update(database, raters, "restore", IS_EXCLUDED, values)
 
 
-def reopen_participants(database: Database, raters: Collection[str]) -> None:
-    """Let participants go on: skipped questions are asked again, and the withdrawn may start."""
+def reopen_participants(database: Database, raters: Collection[str]) -> list[str]:
+    """Let participants go on: skipped questions are asked again, and the withdrawn may start.
+
+    Returns
+    -------
+    list of str
+        Those of the raters who had skipped something or withdrawn. The others stay as they are:
+        who has finished is paid as before.
+    """
+    changed: list[str] = []
     with database.begin_assignment() as connection:
         _require_known(connection, raters)
         for some in _chunks(raters):
-            reopen_skipped(connection, some)
+            changed += reopen_skipped(connection, some)
+            withdrawn = select_known(connection, some, PARTICIPANT.c.withdrawn_at.is_not(None))
             connection.execute(
-                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=None)
+                PARTICIPANT.update()
+                .where(PARTICIPANT.c.rater.in_(withdrawn))
+                .values(withdrawn_at=None, finished_at=None, seen_at=0.0)
             )
-        _record(connection, "reopen", raters)
+            changed += withdrawn
+        _record(connection, "reopen", changed)
+    return changed
 
 
 def withdraw(database: Database, raters: Collection[str]) -> None:
-    """Delete all answers of participants who withdraw; they cannot start again."""
+    """Delete all answers of participants who withdraw; they cannot start again.
+
+    A server soon empties the log of an SQLite file, which still has the answers. PostgreSQL
+    overwrites them when it next cleans its tables by itself (autovacuum).
+    """
     with database.begin_assignment() as connection:
         _require_known(connection, raters)
         now = time.time()
         for some in _chunks(raters):
-            for table in (ASSIGNMENT, EXTRA_ANSWER):
-                connection.execute(table.delete().where(table.c.rater.in_(some)))
+            connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(some)))
             connection.execute(
-                PARTICIPANT.update()
-                .where(PARTICIPANT.c.rater.in_(some))
-                .values(withdrawn_at=now, finished_at=None)
+                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=now)
             )
+            # Last: who sends them at this moment holds the lock of the participant.
+            connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater.in_(some)))
         _record(connection, "withdraw", raters)
 
 
 def delete_participants(database: Database, raters: Collection[str]) -> None:
     """Delete everything about participants, from all tables and from the bytes of the file.
 
-    The record says how many were deleted, and not who.
+    The record says how many were deleted, and not who. If something reads the database all the
+    time, ``database.remains`` says what is left in the bytes.
     """
     with database.begin_assignment() as connection:
         _require_known(connection, raters)
@@ -354,29 +419,43 @@ def delete_participants(database: Database, raters: Collection[str]) -> None:
 
 
 def _update(
-    database: Database, raters: Collection[str], action: str, values: Any, detail: str = ""
-) -> None:
+    database: Database,
+    raters: Collection[str],
+    action: str,
+    which: ColumnElement[bool],
+    values: Any,
+    detail: str = "",
+) -> list[str]:
+    """Change those of the raters for whom ``which`` is true, and return them."""
     with database.begin_assignment() as connection:
         _require_known(connection, raters)
-        for some in _chunks(raters):
+        changed = select_known(connection, raters, which)
+        for some in _chunks(changed):
             connection.execute(
                 PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(values)
             )
-        _record(connection, action, raters, detail)
+        _record(connection, action, changed, detail)
+    return changed
 
 
 def _delete(connection: Connection, raters: Collection[str]) -> None:
     for some in _chunks(raters):
+        connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(some)))
+        # Now nobody can add extra answers.
+        theirs = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some))
+        connection.execute(theirs.with_for_update()).all()
         # A reason that was written down may say something about the participant.
-        for table in (ASSIGNMENT, EXTRA_ANSWER, EVENT, PARTICIPANT):
+        for table in (EXTRA_ANSWER, EVENT, PARTICIPANT):
             connection.execute(table.delete().where(table.c.rater.in_(some)))
 
 
-def select_known(connection: Connection, raters: Collection[str]) -> list[str]:
-    """Return those of the raters who are in the database."""
+def select_known(
+    connection: Connection, raters: Collection[str], *which: ColumnElement[bool]
+) -> list[str]:
+    """Return those of the raters who are in the database, and for whom ``which`` is true."""
     known: list[str] = []
     for some in _chunks(raters):
-        found = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some))
+        found = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some), *which)
         known.extend(connection.execute(found).scalars())
     return known
 

@@ -26,6 +26,12 @@ from rankshot.survey.store.backup import (
 
 CHECKPOINT_SECONDS = 3.0
 """How often a server moves the log into the file, and looks whether the file is still there."""
+ERASE_SECONDS = 2.0
+"""How long a deletion waits for others who read the file, until it leaves the log to a server."""
+TRY_SECONDS = 0.05
+"""How long writers wait while the log is being emptied, and until the next try."""
+DELETIONS = """SELECT count(*), max(at) FROM event
+    WHERE action IN ('withdraw', 'delete', 'reset', 'forget-ids')"""
 CLOSE_SECONDS = 1.0
 """How long a server that ends waits for others who read the file at this moment."""
 
@@ -53,6 +59,7 @@ class SqliteFile:
         self._ended = Event()
         self._watcher: Thread | None = None
         self._lock = Lock()
+        self._erased: object = None
         self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
@@ -122,17 +129,32 @@ class SqliteFile:
         finally:
             self._turn.release()
 
-    def erase_deleted(self) -> None:
-        """Write the file anew without what was deleted, and empty the log."""
+    def erase_deleted(self) -> str | None:
+        """Write the file anew without what was deleted, and empty the log; return what is left."""
+        left = f"the log ({self._path.name}-wal) still has copies, since the database is being read"
+        try:
+            with self.take_turn(), closing(self.connect()) as connection:
+                connection.execute("VACUUM")
+            end = time.monotonic() + ERASE_SECONDS
+            while not (is_empty := self._empty_log()) and time.monotonic() < end:
+                time.sleep(TRY_SECONDS)
+            if is_empty:
+                return None
+        except (sqlite3.Error, WaitError) as error:
+            left = f"the file and its log ({self._path.name}-wal) may have copies ({error})"
+        return (
+            f"the rows are deleted, but {left}: a running server empties the log as soon as it "
+            "can; if none runs, stop the programs that read the database, and start and end the "
+            "server once"
+        )
+
+    def _empty_log(self) -> bool:
+        """Move the log into the file if nobody else needs it; return whether it is empty."""
         with self.take_turn(), closing(self.connect()) as connection:
-            connection.execute("VACUUM")
+            # Nobody can write meanwhile: so only for a moment.
+            connection.execute(f"PRAGMA busy_timeout = {1000 * TRY_SECONDS:.0f}")
             is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if is_busy:
-            raise RankshotError(
-                f"the rows are deleted, but the log ({self._path.name}-wal) still has copies, "
-                "since the database is being read: stop the programs that read it, and then start "
-                "and end the server once"
-            )
+        return not is_busy
 
     def _rescue(self) -> Path | None:
         """Save what the removed or replaced file contains, as long as we have it open."""
@@ -185,9 +207,10 @@ class SqliteFile:
             try:
                 self.check()
                 self._keep()
+                self._empty_log_after_deletions()
             except DatabaseGoneError:
                 return
-            except sqlite3.Error:
+            except (sqlite3.Error, WaitError):
                 # For example a full disk. A request that writes says so; we try again later.
                 continue
 
@@ -198,6 +221,16 @@ class SqliteFile:
                 self._keeper.execute("UPDATE survey SET serving = 1")
             # PASSIVE: blocks neither readers nor writers.
             self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _empty_log_after_deletions(self) -> None:
+        """Empty the log if somebody withdrew or was deleted, perhaps by another program.
+
+        The log has what was deleted until something else is written there.
+        """
+        with self._lock:
+            deletions = self._keeper.execute(DELETIONS).fetchone()
+        if deletions != self._erased and self._empty_log():
+            self._erased = deletions
 
     def close(self, *, is_complete: bool) -> None:
         """Move the log into the file, so that a copy of the file alone is complete.

@@ -59,6 +59,8 @@ GO_ON = (
             (
                 and_(
                     bindparam("may_end"),
+                    # The last answer of somebody who was excluded earns no code.
+                    PARTICIPANT.c.excluded_at.is_(None),
                     ~select(ASSIGNMENT.c.number).where(OF_RATER, WAITS).exists(),
                 ),
                 bindparam("now"),
@@ -87,12 +89,17 @@ def record_activity(connection: Connection, rater: str, now: float) -> None:
 
 
 def record_end(connection: Connection, rater: str, now: float) -> None:
-    """Record the end if the participant had questions and all are answered."""
+    """Record the end if the participant had questions, all are answered, and these count."""
     mine = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater)
     waiting = mine.where(ASSIGNMENT.c.answered_at.is_(None))
     connection.execute(
         PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater == rater, mine.exists(), ~waiting.exists())
+        .where(
+            PARTICIPANT.c.rater == rater,
+            PARTICIPANT.c.excluded_at.is_(None),
+            mine.exists(),
+            ~waiting.exists(),
+        )
         .values(finished_at=now)
     )
 

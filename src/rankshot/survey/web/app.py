@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
 from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Path, Request
+from fastapi import FastAPI, HTTPException, Path as PathField, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from sqlalchemy import select
@@ -20,6 +24,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError
+from rankshot.survey.extra_answers import MOST_CHARACTERS
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import SURVEY, Database
 from rankshot.survey.store.participation import Participation
@@ -38,7 +43,13 @@ from rankshot.survey.web.participant_routes import ParticipantRoutes
 from rankshot.survey.web.pictures import Pictures
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
-StaticName = Annotated[str, Path(json_schema_extra={"enum": list(STATIC)})]
+MOST_ENCODED = 12 * MOST_CHARACTERS
+"""The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX."""
+READY_SECONDS = 1.0
+"""How long the server remembers whether it is ready."""
+LEAST_FREE = 16 * 1024 * 1024
+"""With less space on the disk, in bytes, the survey is not ready: an answer might not be saved."""
+StaticName = Annotated[str, PathField(json_schema_extra={"enum": list(STATIC)})]
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,7 @@ class Rates:
     starts: int | None = None
     """New participants per hour; the study says how many if this does not."""
     logins: int = 10
-    """Attempts per minute with a researcher's token, in a form or a header, right or wrong."""
+    """Wrong tokens of a researcher per minute, in a form or a header."""
 
 
 class Readiness(BaseModel):
@@ -125,6 +136,7 @@ def create_app(
         tokens=RateLimit(rates.logins),
         refuse=pages.render_message,
         root=root,
+        extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
     )
     return app
 
@@ -147,7 +159,10 @@ def _add_static_files(app: FastAPI) -> None:
 def _add_state_of_server(app: FastAPI, database: Database) -> None:
     """Add the addresses that a proxy or a service manager asks whether all is well."""
     text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
-    not_ready = {"model": Readiness, "description": "The database does not answer"}
+    not_ready = {"model": Readiness, "description": "The database does not answer, or is full"}
+    # Whoever asks often must not keep the database busy.
+    last: tuple[float, Readiness] | None = None
+    lock = Lock()
 
     @app.get(
         "/health", response_class=PlainTextResponse, responses={200: text, **describe_refusals()}
@@ -159,13 +174,26 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
     @app.get("/ready", responses={**describe_refusals(), 503: not_ready})
     def ready(response: Response) -> Readiness:
         """Say whether the survey can store answers, and its state."""
-        try:
-            with database.begin_read() as connection:
-                state = connection.execute(select(SURVEY.c.state)).scalar_one()
-        except (RankshotError, SQLAlchemyError):
-            response.status_code = 503
-            return Readiness(ready=False)
-        return Readiness(ready=True, state=state)
+        nonlocal last
+        with lock:
+            now = time.monotonic()
+            if last is None or now - last[0] >= READY_SECONDS:
+                last = now, _read_readiness(database)
+            found = last[1]
+        response.status_code = 200 if found.ready else 503
+        return found
+
+
+def _read_readiness(database: Database) -> Readiness:
+    try:
+        with database.begin_read() as connection:
+            state = connection.execute(select(SURVEY.c.state)).scalar_one()
+            is_file = connection.dialect.name == "sqlite"
+            folder = Path(connection.engine.url.database or "").parent
+        is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
+    except (RankshotError, SQLAlchemyError, OSError):
+        return Readiness(ready=False)
+    return Readiness(ready=not is_full, state=state)
 
 
 def _add_error_pages(app: FastAPI, pages: Pages) -> None:

@@ -46,6 +46,7 @@ class ExtraRoutes:
     def __init__(
         self, study: Study, participation: Participation, identity: Identity, pages: Pages
     ) -> None:
+        self._study = study
         self._participation = participation
         self._identity = identity
         self._pages = pages
@@ -81,7 +82,7 @@ class ExtraRoutes:
             self._participation.submit_extra(rater, form.form, values)
         except NotAssignedError:
             # Who has withdrawn, for example in another tab, reads that.
-            find_current(request, self._participation, self._identity, link)
+            find_current(request, self._study, self._participation, self._identity, link)
             raise RefusedError(403, message="form") from None
         return RedirectResponse(self._home_url(link), 303)
 
@@ -93,7 +94,7 @@ class ExtraRoutes:
         errors: Mapping[str, ParticipantError] | None = None,
         status: int = 200,
     ) -> Response:
-        now = find_current(request, self._participation, self._identity, link)
+        now = find_current(request, self._study, self._participation, self._identity, link)
         home = self._home_url(link)
         if not isinstance(now, ExtraLeft):
             # Other questions come first, or these were answered in another tab.

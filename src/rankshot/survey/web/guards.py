@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from math import ceil
@@ -18,8 +18,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
+HOUR = 3600.0
 MOST_BYTES = 64 * 1024
 """The largest body of a request; an answer to the largest question is a tenth of it."""
+EXTRA = "/extra"
+"""How the paths end to which the answers to extra questions are sent."""
 MOST_FIELDS = 64
 """The most fields of a form; an answer to the largest question has 52."""
 FORM = "application/x-www-form-urlencoded"
@@ -71,11 +74,13 @@ class Guard:
     limit : RateLimit
         For all requests of an address.
     tokens : RateLimit
-        For attempts with a researcher's token, right or wrong.
+        For attempts with a researcher's token. One that was right is given back.
     refuse : callable
         Makes the page that says why a request was refused.
     root : str
         A prefix of paths. A proxy may take it away, or not.
+    extra_bytes : int
+        How much larger a form with answers to the extra questions may be.
     """
 
     def __init__(
@@ -86,8 +91,10 @@ class Guard:
         tokens: RateLimit,
         refuse: Refuse,
         root: str = "",
+        extra_bytes: int = 0,
     ) -> None:
         self._app = app
+        self._extra_bytes = extra_bytes
         self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._limit = limit
         self._tokens = tokens
@@ -103,23 +110,27 @@ class Guard:
         if self._root and scope["path"].startswith(f"{self._root}/"):
             scope = {**scope, "path": scope["path"].removeprefix(self._root)}
 
+        headers = Headers(scope=scope)
+        most = MOST_BYTES + (self._extra_bytes if scope["path"].endswith(EXTRA) else 0)
+
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if message["status"] not in {401, 429} and _tries_token(scope, headers):
+                    self._tokens.give_back(_find_address(scope))
                 message = self._add_headers(message)
             elif is_head:
                 message = {**message, "body": b""}
             await send(message)
 
-        headers = Headers(scope=scope)
         body = b""
         refusal = self._check_rates(scope, headers) or self._check_origin(scope, headers)
         if refusal is None:
-            read = await _read_body(headers, receive)
+            read = await _read_body(headers, receive, most)
             if read is None:
                 # The client has gone. Half a form could be a different answer.
                 return
             body = read
-            refusal = self._check_form(scope, headers, body)
+            refusal = self._check_form(scope, headers, body, most)
         if refusal is not None:
             await refusal(scope, receive, send_guarded)
             return
@@ -153,8 +164,7 @@ class Guard:
             raise
 
     def _check_rates(self, scope: Scope, headers: Headers) -> Response | None:
-        client = scope.get("client")
-        address = client[0] if client else "unknown"
+        address = _find_address(scope)
         limits = [] if scope["path"] in UNCOUNTED else [self._limit]
         if _tries_token(scope, headers):
             limits.append(self._tokens)
@@ -178,13 +188,15 @@ class Guard:
             return None
         return self._refuse(HTTPConnection(scope), 403, "other_site")
 
-    def _check_form(self, scope: Scope, headers: Headers, body: bytes) -> Response | None:
+    def _check_form(
+        self, scope: Scope, headers: Headers, body: bytes, most: int
+    ) -> Response | None:
         """Refuse a body that is too large, or of a content type that our pages do not send."""
         # Some parsers treat ; like &.
         n_fields = 1 + body.count(b"&") + body.count(b";")
-        if len(body) > MOST_BYTES or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
-            most = {"bytes": MOST_BYTES, "fields": MOST_FIELDS}
-            return self._refuse(HTTPConnection(scope), 413, "large", **most)
+        if len(body) > most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
+            limits = {"bytes": most, "fields": MOST_FIELDS}
+            return self._refuse(HTTPConnection(scope), 413, "large", **limits)
         kind = headers.get("content-type")
         if scope["method"] != "POST" or (kind is None and not body):
             return None
@@ -194,6 +206,11 @@ class Guard:
             # It is not clear which of the two is meant.
             return self._refuse(HTTPConnection(scope), 422, "repeated")
         return None
+
+
+def _find_address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else "unknown"
 
 
 def _tries_token(scope: Scope, headers: Headers) -> bool:
@@ -219,15 +236,15 @@ def _repeats_field(body: bytes) -> bool:
     return len(set(others)) < len(others)
 
 
-async def _read_body(headers: Headers, receive: Receive) -> bytes | None:
+async def _read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
     """Read a body until it ends or is too large; None if the client disconnects."""
     length = headers.get("content-length", "0")
     # int() would accept other digits, and fail on thousands of them.
     is_count = length.isascii() and length.isdigit() and len(length) < 10
-    if not is_count or int(length) > MOST_BYTES:
-        return bytes(MOST_BYTES + 1)
+    if not is_count or int(length) > most:
+        return bytes(most + 1)
     body = b""
-    while len(body) <= MOST_BYTES:
+    while len(body) <= most:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
@@ -293,25 +310,45 @@ class RateLimit:
                 self._buckets.popitem(last=False)
         return 0.0 if allowed else (1 - left) / rate
 
+    def give_back(self, address: str) -> None:
+        """Return a request to the bucket, since it should not have counted."""
+        owner = _bucket_key(address)
+        with self._lock:
+            if owner in self._buckets:
+                left, then = self._buckets[owner]
+                self._buckets[owner] = (min(self._size, left + 1), then)
+
 
 class StartLimit:
-    """The limit of participants who may start from one address per hour.
+    """The limit of participants who may start from one address in any hour.
+
+    It remembers the times of the starts in the last hour: a token bucket would allow almost twice
+    as many in the first hour.
 
     Parameters
     ----------
     per_hour : int
     clock : callable
         Returns the time in seconds.
+
+    Examples
+    --------
+    >>> limit = StartLimit(2, clock=lambda: 0.0)
+    >>> [limit.wait("192.0.2.1") for _ in range(3)]
+    [0.0, 0.0, 3600.0]
     """
 
     def __init__(self, per_hour: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_hour = per_hour
-        self._starts = RateLimit(per_hour, clock, 3600.0)
-        self._warnings = RateLimit(1, clock, 3600.0)
+        self._clock = clock
+        self._lock = Lock()
+        # The times of each address's latest starts; the address that started last is last.
+        self._starts: OrderedDict[str, deque[float]] = OrderedDict()
+        self._warnings = RateLimit(1, clock, HOUR)
 
     def wait(self, address: str) -> float:
         """Count a start; return 0, or the seconds to wait if there were too many."""
-        wait = self._starts.wait(address)
+        wait = self._count(_bucket_key(address))
         if wait and not self._warnings.wait(address):
             LOGGER.warning(
                 "one address has reached %d starts per hour: raise starts_per_hour for a lecture "
@@ -319,6 +356,20 @@ class StartLimit:
                 self.per_hour,
             )
         return wait
+
+    def _count(self, owner: str) -> float:
+        with self._lock:
+            now = self._clock()
+            times = self._starts.setdefault(owner, deque())
+            while times and times[0] <= now - HOUR:
+                times.popleft()
+            if len(times) >= self.per_hour:
+                return times[0] + HOUR - now
+            times.append(now)
+            self._starts.move_to_end(owner)
+            if len(self._starts) > MOST_ADDRESSES:
+                self._starts.popitem(last=False)
+            return 0.0
 
 
 def _bucket_key(address: str) -> str:

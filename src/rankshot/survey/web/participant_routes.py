@@ -183,7 +183,7 @@ class ParticipantRoutes:
             try:
                 pilot = self._participation.require_place(self._participant_name(who, arrival))
             except StoppedError as error:
-                raise refuse_stopped(error) from None
+                raise refuse_stopped(self._study, error) from None
         kept = {name: value for name, value in asdict(arrival).items() if value}
         language = self._pages.texts(request).tag
         fields = {"form": self._identity.nonce("start"), "participant": given, **kept}
@@ -210,23 +210,24 @@ class ParticipantRoutes:
         who = self._read_visitor(arrival)
         if who.preview:
             raise RefusedError(400, message="preview")
-        name = self._participant_name(who, arrival)
+        # Without an id, each copy of the consent page is one participant.
+        anonymous = f"{self._study.platform}:anonymous:{form.form}"
+        name = self._participant_name(who, arrival) or anonymous
         if not arrival.invitation and self._study.allowed is None:
             self._require_pace(request, name)
-        # Without an id, each copy of the consent page is one participant.
-        name = name or f"{self._study.platform}:anonymous:{form.form}"
         language = form.language if form.language in self._pages.languages.offered else None
+        number = self._identity.verify_invitation(arrival.invitation)
         try:
-            rater = self._participation.start(name, who.turk, who.session, language)
+            rater = self._participation.start(name, who.turk, who.session, language, number)
         except StoppedError as error:
-            raise refuse_stopped(error) from None
+            raise refuse_stopped(self._study, error) from None
         if rater is None:
-            raise refuse_stopped(StoppedError("full"))
+            raise refuse_stopped(self._study, StoppedError("full"))
         return RedirectResponse(self._home_url(self._identity.link(rater)) + "/instructions", 303)
 
-    def _require_pace(self, request: Request, name: str | None) -> None:
+    def _require_pace(self, request: Request, name: str) -> None:
         """Refuse a new participant if too many have started from the same address."""
-        if self._wait_to_start is None or (name and self._participation.is_known(name)):
+        if self._wait_to_start is None or self._participation.is_known(name):
             return
         address = request.client.host if request.client else "unknown"
         if wait := self._wait_to_start(address):
@@ -252,7 +253,7 @@ class ParticipantRoutes:
         withdraw_url = f"{home}/withdraw"
         if now.n_counted == 0 and now.n_skipped == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
-            raise refuse_stopped(StoppedError("full"))
+            raise refuse_stopped(self._study, StoppedError("full"))
         if now.n_counted == 0:
             return self._pages.render(
                 "no_code.html",
@@ -282,7 +283,7 @@ class ParticipantRoutes:
         try:
             self._participation.reopen(rater)
         except StoppedError as error:
-            raise refuse_stopped(error) from None
+            raise refuse_stopped(self._study, error) from None
         except NotAssignedError:
             pass  # There is an answer meanwhile: the next page shows what is left.
         return RedirectResponse(self._home_url(link), 303)
@@ -391,7 +392,7 @@ class ParticipantRoutes:
         return self._identity.read_answer_token(form.form, *key) is not None
 
     def _find_current(self, request: Request, link: str) -> CurrentQuestion | ExtraLeft | Finished:
-        return find_current(request, self._participation, self._identity, link)
+        return find_current(request, self._study, self._participation, self._identity, link)
 
     def _form_token(self, request: Request, link: str, purpose: str) -> str:
         return self._identity.form_token(require_rater(request, self._identity, link), purpose)
@@ -442,7 +443,7 @@ def require_rater(request: Request, identity: Identity, link: str) -> str:
 
 
 def find_current(
-    request: Request, participation: Participation, identity: Identity, link: str
+    request: Request, study: Study, participation: Participation, identity: Identity, link: str
 ) -> CurrentQuestion | ExtraLeft | Finished:
     """Return what a participant has to do now."""
     try:
@@ -450,15 +451,23 @@ def find_current(
     except NotAssignedError:
         raise RefusedError(404, message="not_started") from None
     except StoppedError as error:
-        raise refuse_stopped(error) from None
+        raise refuse_stopped(study, error) from None
     if isinstance(now, CurrentQuestion):
         request.state.language = now.language
     return now
 
 
-def refuse_stopped(error: StoppedError) -> RefusedError:
-    """Return the page that says why somebody cannot start or go on."""
-    if error.reason == "full":
+def refuse_stopped(study: Study, error: StoppedError) -> RefusedError:
+    """Return the page that says why somebody cannot start or go on, and leads to the platform.
+
+    Who has started a paused study may go on later, and gets no code that ends it.
+    """
+    reason = error.reason
+    if reason == "full":
         return RefusedError(503, template="full.html")
-    status = 503 if error.reason == "paused" else 410
-    return RefusedError(status, template="stopped.html", reason=error.reason)
+    if reason in ("withdrawn", "excluded"):
+        link = study.refusal_url or study.full_url
+    else:
+        link = None if error.has_started else study.full_url or study.refusal_url
+    status = 503 if reason == "paused" else 410
+    return RefusedError(status, template="stopped.html", reason=reason, link=link)

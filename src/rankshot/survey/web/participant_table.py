@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -14,27 +14,29 @@ from rankshot.survey.overview import Overview, Participant
 
 ROWS = 50
 """Rows per page: a form that selects all of them has fewer fields than the guard allows."""
-StateFilter = Literal["", "active", "finished", "left", "withdrawn", "excluded"]
+StateFilter = Literal[
+    "", "active", "finished", "answered nothing", "left", "withdrawn", "excluded"
+]  # fmt: skip
 FlagFilter = Literal["", "any", "none", "fast", "repeats", "gold", "distance", "identical", "skips"]
-Column = Literal[
-    "rater", "code", "state", "start", "answers", "skipped", "seconds", "time", "flags"
-]
+Column = Literal["rater", "id", "state", "start", "answers", "skipped", "seconds", "time", "flags"]
 HEADINGS: dict[Column, str] = {
     "rater": "Rater",
-    "code": "Code",
+    "id": "Id",
     "state": "State",
-    "start": "Started",
+    "start": "Started (UTC)",
     "answers": "Answers",
     "skipped": "Skips",
     "seconds": "Median seconds",
     "time": "Total time",
     "flags": "Flags",
 }
+ID_HEADINGS = {"prolific": "Prolific id", "mturk": "Worker id", "none": "Code"}
+"""What the id of a participant is, for each platform."""
 NUMBERS = ("answers", "skipped", "seconds", "time")
 """Columns that are aligned at the end."""
 Sort = Literal[
-    "rater", "code", "state", "start", "answers", "skipped", "seconds", "time", "flags",
-    "-rater", "-code", "-state", "-start", "-answers", "-skipped", "-seconds", "-time", "-flags",
+    "rater", "id", "state", "start", "answers", "skipped", "seconds", "time", "flags",
+    "-rater", "-id", "-state", "-start", "-answers", "-skipped", "-seconds", "-time", "-flags",
 ]  # fmt: skip
 DEFAULT_SORT: Sort = "-flags"
 
@@ -75,15 +77,20 @@ class TableQuery(BaseModel):
 
     def address(self, **changes: object) -> str:
         """Return the query of an address, with some changes; defaults are left out."""
-        given = self.model_dump() | changes
         usual = TableQuery().model_dump()
         # Fields of subclasses, such as what was done last, are of no use in another address.
+        given = {name: getattr(self, name) for name in usual} | changes
         named = {
-            name: str(given[name]).lower() if isinstance(default, bool) else given[name]
-            for name, default in usual.items()
-            if given[name] != default
+            name: str(value).lower() if isinstance(value, bool) else value
+            for name, value in given.items()
+            if value != usual.get(name)
         }
         return f"?{urlencode(named)}" if named else "?"
+
+    @classmethod
+    def parse(cls, address: str) -> TableQuery:
+        """Return the query that an address has after its question mark."""
+        return cls.model_validate(dict(parse_qsl(address.removeprefix("?"))))
 
     def select(self, view: Overview) -> list[Participant]:
         """Return the participants that the filters keep, in the order of the table."""
@@ -141,11 +148,12 @@ class ParticipantTable:
         n_pages = max(1, -(-len(found) // ROWS))
         page = min(query.page, n_pages)
         rows = found[(page - 1) * ROWS : page * ROWS]
-        headings = [_describe_heading(column, query) for column in HEADINGS]
+        names = HEADINGS | {"id": ID_HEADINGS[view.study.platform]}
+        headings = [_describe_heading(column, names[column], query) for column in HEADINGS]
         return cls(query, headings, rows, len(found), page, n_pages)
 
 
-def _describe_heading(column: Column, query: TableQuery) -> Heading:
+def _describe_heading(column: Column, name: str, query: TableQuery) -> Heading:
     # A column of numbers is sorted with the largest first, since these stand out.
     first, second = str(column), f"-{column}"
     if column in (*NUMBERS, "flags"):
@@ -154,7 +162,7 @@ def _describe_heading(column: Column, query: TableQuery) -> Heading:
     direction: Literal["ascending", "descending"] | None = None
     if query.sort.removeprefix("-") == column:
         direction = "descending" if query.sort.startswith("-") else "ascending"
-    return Heading(HEADINGS[column], column in NUMBERS, direction, address)
+    return Heading(name, column in NUMBERS, direction, address)
 
 
 def _has_flag(person: Participant, flag: str) -> bool:
@@ -179,7 +187,7 @@ def _has_text(view: Overview, person: Participant, text: str) -> bool:
 def _sort_key(view: Overview, column: str) -> Callable[[Participant], Any]:
     keys: dict[str, Callable[[Participant], Any]] = {
         "rater": lambda person: person.rater,
-        "code": lambda person: view.codes[person.rater],
+        "id": lambda person: view.ids[person.rater],
         "state": lambda person: get_args(StateFilter).index(person.state),
         "start": lambda person: person.started_at,
         "answers": lambda person: person.n_answers,

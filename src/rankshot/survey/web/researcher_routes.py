@@ -6,7 +6,6 @@ import hmac
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
@@ -27,7 +26,7 @@ from rankshot.survey.raw_data import (
 )
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.identity import RATER_DIGITS, Identity
-from rankshot.survey.store.people import MOST_REASON, read_people
+from rankshot.survey.store.people import MOST_REASON
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import (
     FormNonce,
@@ -37,15 +36,22 @@ from rankshot.survey.web.pages import (
     describe_form,
     describe_refusals,
 )
-from rankshot.survey.web.participant_table import FORMATS, ParticipantTable, TableQuery
+from rankshot.survey.web.participant_table import (
+    FORMATS,
+    ID_HEADINGS,
+    ParticipantTable,
+    TableQuery,
+)
 from rankshot.survey.web.researcher_actions import (
     PARTICIPANT_ACTIONS,
+    STATE_AFTER,
     STUDY_ACTIONS,
     ActForm,
     Action,
     Actions,
     AnyAction,
     ConfirmForm,
+    PartlyDoneError,
     describe_done,
 )
 
@@ -133,17 +139,24 @@ def find_session(
     cookie: Annotated[str | None, Depends(_COOKIE)],
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
 ) -> str | None:
-    """Return the login of a request: its cookie, or "token" for ``Authorization: Bearer``."""
+    """Return the login of a request: its cookie, or "token" for ``Authorization: Bearer``.
+
+    A wrong token is refused.
+    """
     login: Login = request.app.state.login
     if bearer is not None:
-        return "token" if login.is_token(bearer.credentials) else None
+        if login.is_token(bearer.credentials):
+            return "token"
+        text = "This is not the token with which the survey was started."
+        raise _refuse(401, "Wrong token", text, label="Log in")
     return cookie if cookie is not None and login.accepts(cookie, time.time()) else None
 
 
 def require_session(session: Annotated[str | None, Depends(find_session)]) -> str:
     """Refuse a request without a login."""
     if session is None:
-        raise RefusedError(401, "Not logged in", "Please log in first.")
+        text = "Please log in first. A login ends after 12 hours."
+        raise _refuse(401, "Not logged in", text, label="Log in")
     return session
 
 
@@ -201,7 +214,7 @@ class ResearcherRoutes:
     """
 
     def __init__(self, study: Study, database: Database, login: Login, pages: Pages) -> None:
-        self._database = database
+        self._study = study
         self._identity = database.identity
         self._reader = OverviewReader(study, database)
         self._login = login
@@ -214,7 +227,9 @@ class ResearcherRoutes:
         router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
         locked: dict[str, Any] = {"dependencies": [Depends(require_session)]}
         # Without a login, this is the page that asks for the token.
-        router.get("", responses=describe_refusals(), openapi_extra={"security": [{}]})(self.page)
+        router.get("", responses=describe_refusals(401), openapi_extra={"security": [{}]})(
+            self.page
+        )
         router.post("/login", **describe_form(401))(self.log_in)
         router.post("/logout", **describe_form(401), **locked)(self.log_out)
         unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed"}}
@@ -286,10 +301,26 @@ class ResearcherRoutes:
         """Show the progress of the survey and its participants, or ask for the token."""
         if session is None:
             return self._pages.render("login.html", fields=self._fields("login"), error=None)
+        done = describe_done(query.done, query.n) if query.done else None
+        return self._show_page(session, query, done=done)
+
+    def _show_page(
+        self,
+        session: str,
+        query: TableQuery,
+        status: int = 200,
+        *,
+        done: str | None = None,
+        problem: str | None = None,
+        who: str = "",
+    ) -> HTMLResponse:
         return self._pages.render(
             "researcher.html",
+            status,
             fields=self._fields(session),
-            done=describe_done(query.done, query.n) if query.done else None,
+            done=done,
+            problem=problem,
+            who=who,
             **_show_progress(self._reader.read(pilot=query.pilot), query),
         )
 
@@ -307,7 +338,9 @@ class ResearcherRoutes:
         page.headers["etag"] = etag
         return page
 
-    def participant(self, rater: Rater, session: Session) -> HTMLResponse:
+    def participant(
+        self, rater: Rater, session: Session, query: Annotated[TableQuery, Query()]
+    ) -> HTMLResponse:
         """Show one participant with all answers."""
         for pilot in (False, True):
             view = self._reader.read(pilot=pilot)
@@ -315,7 +348,7 @@ class ResearcherRoutes:
                 break
         else:
             text = "There is no participant with this name, or not any more."
-            raise RefusedError(404, "No such participant", text, link=self._home)
+            raise _refuse(404, "No such participant", text)
         person = view.people[rater]
         given = view.excluded_answers if person.excluded_at is not None else view.answers
         return self._pages.render(
@@ -323,6 +356,8 @@ class ResearcherRoutes:
             fields=self._fields(session),
             view=view,
             person=person,
+            # The way back leads to the table as it was.
+            query=query.model_copy(update={"pilot": person.pilot}),
             answers=[answer for answer in given if answer.rater == rater],
             is_right=is_right,
             participant_actions=_name_buttons(PARTICIPANT_ACTIONS),
@@ -337,13 +372,22 @@ class ResearcherRoutes:
         try:
             planned = self._actions.plan(form)
         except RankshotError as error:
-            raise RefusedError(409, "Nothing was changed", f"{error}.", link=self._home) from None
+            return self._show_problem(form, session, error)
         return self._pages.render(
             "confirm.html",
-            fields=self._fields(session),
+            fields=self._fields(session) | planned.fields,
             planned=planned,
-            of_pilot=form.pilot,
+            id_name=ID_HEADINGS[self._study.platform],
+            query=TableQuery.parse(form.query),
             most_reason=MOST_REASON,
+        )
+
+    def _show_problem(self, form: ConfirmForm, session: str, error: RankshotError) -> HTMLResponse:
+        """Show the page again, with what was typed and why it was not done."""
+        text = str(error).removesuffix("; nothing was changed")
+        problem = f"Nothing was changed. {text[:1].upper()}{text[1:]}."
+        return self._show_page(
+            session, TableQuery.parse(form.query), 409, problem=problem, who=form.who
         )
 
     def act(self, form: Annotated[ActForm, Form()], session: Session) -> Response:
@@ -351,10 +395,12 @@ class ResearcherRoutes:
         self._require_nonce(form.form, session)
         try:
             n = self._actions.run(form)
+        except PartlyDoneError as error:
+            raise _refuse(409, "Deleted, but not from every file", f"{error}.") from None
         except RankshotError as error:
-            raise RefusedError(409, "Nothing was changed", f"{error}.", link=self._home) from None
-        query = {"done": form.action, "n": n} | ({"pilot": "true"} if form.pilot else {})
-        return RedirectResponse(f"{self._home}?{urlencode(query)}", 303)
+            return self._show_problem(form, session, error)
+        address = TableQuery.parse(form.query).address(done=form.action, n=n)
+        return RedirectResponse(f"{self._home}{address}", 303)
 
     # ---- Files
 
@@ -366,7 +412,7 @@ class ResearcherRoutes:
                 view.study, view.answers, view.flags, exclude_flagged=query.exclude_flagged
             )
         except RankshotError as error:
-            raise RefusedError(404, "Nothing to download", f"{error}.", link=self._home) from None
+            raise _refuse(404, "Nothing to download", f"{error}.") from None
         lines = "".join(f"{line}\n" for line in export.lines)
         return Response(lines, media_type=JSONL, headers=_attach("rankings.jsonl"))
 
@@ -375,7 +421,7 @@ class ResearcherRoutes:
         view = self._reader.read(pilot=query.pilot)
         if not view.people:
             text = "Nobody has started yet."
-            raise RefusedError(404, "Nothing to download", text, link=self._home)
+            raise _refuse(404, "Nothing to download", text)
         what, _, ending = name.partition(".")
         records = (
             answer_records(view)
@@ -390,9 +436,7 @@ class ResearcherRoutes:
 
     def payment(self, name: PaymentName) -> Response:
         """Return who is to be paid, with reasons; or ids to approve, to look at or to reject."""
-        view = self._reader.read()
-        with self._database.begin_read() as connection:
-            people = read_people(connection, self._identity)
+        view, people = self._reader.read_people()
         payments = decide_payments(view.study, people, view.flags)
         try:
             if name == "payments.csv":
@@ -400,7 +444,7 @@ class ResearcherRoutes:
                 return Response(text, media_type=CSV, headers=_attach(name))
             return Response(format_payments(payments, [LISTED[name]], plain=True), media_type=PLAIN)
         except RankshotError as error:
-            raise RefusedError(409, "Ids are missing", f"{error}.", link=self._home) from None
+            raise _refuse(409, "Ids are missing", f"{error}.") from None
 
     # ---- Forms
 
@@ -410,7 +454,13 @@ class ResearcherRoutes:
     def _require_nonce(self, form: str, purpose: str) -> None:
         """Refuse a form of another page, or of another login."""
         if not self._identity.is_nonce(form, f"researcher {purpose}"):
-            raise RefusedError(403, "Invalid form", "Please open the page again.")
+            raise _refuse(403, "Invalid form", "Please open the page again.")
+
+
+def _refuse(
+    status: int, heading: str, text: str, label: str = "Back to the survey"
+) -> RefusedError:
+    return RefusedError(status, heading, text, template="refused.html", label=label)
 
 
 def _show_progress(view: Overview, query: TableQuery) -> dict[str, Any]:
@@ -422,7 +472,11 @@ def _show_progress(view: Overview, query: TableQuery) -> dict[str, Any]:
         "states": STATES,
         "flag_names": FLAG_NAMES,
         "participant_actions": _name_buttons(PARTICIPANT_ACTIONS),
-        "study_actions": _name_buttons(STUDY_ACTIONS),
+        "study_actions": [
+            (name, action.button)
+            for name, action in STUDY_ACTIONS.items()
+            if (view.n_pilot if name == "reset" else STATE_AFTER[name] != view.state)
+        ],
         **FORMATS,
     }
 

@@ -10,6 +10,9 @@ const seconds = Number(updated.dataset.seconds);
 let version = null;
 let asked = 0;
 
+// The address says what the table shows, and no longer what was done: a reload must not say so again.
+history.replaceState(null, '', updated.dataset.address + location.hash);
+
 // Changes only what differs, so that the focus, marked rows, what was typed, the scroll position
 // of a table and the position of a screen reader stay. Rows of participants are found by their id.
 function update(node, fresh) {
@@ -42,20 +45,12 @@ function copyAttributes(node, fresh) {
   for (const { name, value } of fresh.attributes) if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-// The part of the page's address that says what the table shows.
-function query() {
-  const fields = new URLSearchParams(location.search);
-  fields.delete('done');
-  fields.delete('n');
-  return fields.toString();
-}
-
 async function fetchUpdate() {
   asked += 1;
   const mine = asked;
   const signal = AbortSignal.timeout(60000);
   const headers = version ? { 'If-None-Match': version } : {};
-  const response = await fetch(`${updated.dataset.url}?${query()}`, { credentials: 'same-origin', headers, signal });
+  const response = await fetch(`${updated.dataset.url}?${location.search.slice(1)}`, { credentials: 'same-origin', headers, signal });
   if (response.status === 401) location.reload(); // the login has expired
   if (!response.ok && response.status !== 304) throw new Error(response.statusText);
   const text = response.status === 304 ? null : await response.text();
