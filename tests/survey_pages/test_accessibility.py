@@ -95,7 +95,7 @@ def test_the_pages_of_a_platform(open_page, tmp_path, platform):
         page.get_by_role("link", name="Continue to the question").click()
         arrive(page, 1)
         skip(page)
-        page.get_by_role("heading", name="Nothing was answered").wait_for()
+        page.get_by_role("heading", name="No completion code yet").wait_for()
         check(page)
         page.get_by_role("button", name="Answer the skipped questions now").click()
         arrive(page, 1)

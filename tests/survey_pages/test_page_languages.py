@@ -122,6 +122,16 @@ def test_axe_finds_nothing_in_any_language(open_page, running, language):
     assert wide == [""] * 4
 
 
+def test_letters_of_twice_the_size_need_no_scrolling_to_the_side(open_page, running):
+    page = open_page(locale="de")
+    begin(page, running.url, "participant=large")
+    page.evaluate("document.documentElement.style.fontSize = '32px'")
+    for _ in range(2):
+        page.locator("#choices button:visible").first.click()
+    for node in ("document.documentElement", "document.getElementById('ranking')"):
+        assert page.evaluate(f"{node}.scrollWidth <= {node}.clientWidth"), node
+
+
 def test_a_language_is_chosen_on_the_first_page_and_stays(open_page, running):
     page = open_page(locale="de-AT")
     page.goto(f"{running.url}/?participant=switch")
