@@ -4,12 +4,14 @@ import re
 from urllib.parse import parse_qsl
 
 import pytest
-from asgi_client import Client, begin, form_of, open_survey
+from asgi_client import Client, begin, finish, form_of, open_survey
+from PIL import Image
 from server_process import TOKEN
 from small_studies import small_study
 
 from command_line import rankshot
 from rankshot.core.errors import RankshotError
+from rankshot.survey.extra_answers import read_extra_answers
 from rankshot.survey.languages import (
     Languages,
     english_text,
@@ -18,7 +20,7 @@ from rankshot.survey.languages import (
     read_catalogue,
     sort_accepted,
 )
-from rankshot.survey.presentation import Translation
+from rankshot.survey.presentation import ExtraQuestion, ExtraTranslation, Picture, Translation
 from rankshot.survey.progress import read_answers
 
 GIVEN = ("ar", "de", "en", "es")
@@ -274,6 +276,41 @@ def test_texts_of_the_study_are_translated_and_answers_are_not(translated):
         mine = [answer for answer in read_answers(connection) if answer.rater == rater]
     assert {answer.order for answer in mine} == {("fox",)}
     assert {answer.question.target for answer in mine} == {"cat", "dog", "car", "van"}
+
+
+def test_extra_questions_pictures_and_contact_are_translated_and_answers_are_not(tmp_path):
+    Image.new("RGB", (8, 8)).save(tmp_path / "fox.png")
+    german = Translation(
+        contact="Ada, auf Deutsch",
+        instructions="Denken Sie nach.",
+        alts={"fox": "Ein roter Fuchs"},
+        extra={"pet": ExtraTranslation("Welches Haustier?", ("Katze", "Hund"))},
+    )
+    study = small_study(
+        translations={"de": german},
+        pictures={"fox": Picture(tmp_path / "fox.png", "A red fox")},
+        extra=(ExtraQuestion("pet", "Which pet?", "choice", ("cat", "dog"), required=True),),
+    )
+    with open_survey(study, tmp_path) as (app, database):
+        client = Client(app)
+        assert "Ada, auf Deutsch" in client.get("/?lang=de").text
+        home = begin(client, "participant=german&lang=de")
+        # The study has instructions in German alone.
+        assert "<p>Denken Sie nach.</p>" in client.get(f"{home}/instructions").text
+        assert "Denken" not in client.get(f"{home}/instructions?lang=es").text
+        page = client.get(home).text
+        assert 'alt="Ein roter Fuchs" dir="auto">' in page
+        assert 'data-alt="Ein roter Fuchs" data-alt-language="de"' in page
+        assert 'alt="A red fox" dir="auto" lang="en">' in client.get(f"{home}?lang=es").text
+        finish(client, home)
+        page = client.get(f"{home}/extra").text
+        assert "<bdi>Welches Haustier?</bdi>" in page
+        assert 'value="dog"><span dir="auto">Hund</span>' in page
+        form = form_of(page)
+        assert client.post(form.action, {**form.fields, "extra-1": "Hund"}).status == 422
+        assert client.post(form.action, {**form.fields, "extra-1": "dog"}).status == 303
+        with database.begin_read() as connection:
+            assert list(read_extra_answers(connection).values()) == [{"pet": "dog"}]
 
 
 def test_the_answer_that_is_kept_is_shown_in_the_participant_s_language(translated):

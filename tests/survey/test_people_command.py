@@ -17,7 +17,7 @@ from rankshot.survey.deletion import delete_everywhere
 from rankshot.survey.platforms import ProlificSession
 from rankshot.survey.store.database import EXTRA_ANSWER, PARTICIPANT, Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.store.people import read_events, read_people, read_state
+from rankshot.survey.store.people import read_events, read_people, read_state, withdraw
 from rankshot.survey.study_files import read_study
 from rankshot.survey.study_text import format_study
 
@@ -100,6 +100,9 @@ def test_exclude_and_restore(folder, raters):
     assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
     assert {event.rater for event in events} == set(list(raters.values())[1:])
     assert "excluded:" in run(folder, "participants")
+    with closing(Database(folder / "study.sqlite")) as database:
+        withdraw(database, [raters["eve-5f1e2d3c"]])
+    assert "withdrawn, excluded: too fast" in run(folder, "participants")
     both = f"{raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}"
     out = run(folder, f"restore {both}")
     assert "1 participant restored.\n1 participant not excluded: nothing" in out

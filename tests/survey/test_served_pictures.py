@@ -50,7 +50,7 @@ def test_the_prefix_of_every_path_is_in_the_address(tmp_path):
     path = tmp_path / "fox.png"
     path.write_bytes(PICTURES["image/png"])
     shown = Pictures({"fox": Picture(path, "A fox")}, "/lab").shown["fox"]
-    assert re.fullmatch("/lab/pictures/[0-9a-f]{32}[.]png", shown.url)
+    assert re.fullmatch("/lab/pictures/[0-9a-f]{32}[.]png", shown)
 
 
 def test_a_study_without_pictures_has_no_such_route(tmp_path):

@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.survey.design import new_study, select_nearest_items, split_pool
-from rankshot.survey.presentation import Example, Picture, Translation
+from rankshot.survey.presentation import Example, ExtraTranslation, Picture, Translation
 from rankshot.survey.study import (
     CONSENT_PLACEHOLDER,
     DEFAULT_PROMPT,
@@ -475,6 +475,12 @@ catalogues = ["fr.toml"]
 [translations.de]
 prompt = "Was ist wie {target}?"
 names = { fox = "Fuchs" }
+alts = { fox = "Ein roter Fuchs" }
+contact = "Ada"
+
+[translations.de.extra.tongue]
+text = "Welche Sprache?"
+choices = ["Deutsch", "andere"]
 
 [example]
 target = "violin"
@@ -524,13 +530,20 @@ def test_all_that_participants_see_is_read_from_the_file(tmp_path):
     assert study.allowed == {"p1", "p2"}
     assert (study.languages, study.catalogues) == (("en", "de"), (tmp_path / "fr.toml",))
     assert study.translations == {
-        "de": Translation(prompt="Was ist wie {target}?", names={"fox": "Fuchs"})
+        "de": Translation(
+            prompt="Was ist wie {target}?",
+            contact="Ada",
+            names={"fox": "Fuchs"},
+            alts={"fox": "Ein roter Fuchs"},
+            extra={"tongue": ExtraTranslation("Welche Sprache?", ("Deutsch", "andere"))},
+        )
     }
     assert study.example == Example("violin", ("cello", "drum"), ("cello",))
     assert study.pictures == {"fox": Picture(tmp_path / "pictures/fox.JPG", "A red fox")}
     assert [question.is_whole for question in study.extra] == [True, False]
     assert (study.extra[1].choices, study.extra[1].required) == (("German", "other"), True)
-    plain = replace(study, allowed=None, catalogues=(), pictures={})
+    german = replace(study.translations["de"], alts={})
+    plain = replace(study, allowed=None, catalogues=(), pictures={}, translations={"de": german})
     write_more(tmp_path).write_text(format_study(plain), encoding="utf-8")
     assert read_study(tmp_path / "study.toml") == plain
 
@@ -549,6 +562,21 @@ def test_all_that_participants_see_is_read_from_the_file(tmp_path):
         ("fox.JPG", "fox.svg", "there is no such file"),
         ('{ fox = "F', '{ fax = "F', "[translations.de] names has 'fax'"),
         ("wie {target}", "wie das", "[translations.de]: prompt"),
+        (
+            '{ fox = "Ein',
+            '{ wolf = "Ein',
+            "[translations.de] alts has 'wolf', which is the name of no",
+        ),
+        ("de.extra.tongue", "de.extra.tounge", "no extra question (did you mean 'tongue'?)"),
+        ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
+        ('text = "Welche Sprache?"', "", "[translations.de.extra.tongue]: text is missing"),
+        (
+            'text = "Welche',
+            'least = 3\ntext = "Welche',
+            "[translations.de.extra.tongue]: unknown key",
+        ),
+        ("de.extra.tongue", "de.extra", "[translations.de]: extra is"),
+        ('contact = "Ada"', "contact = 3", "[translations.de]: contact"),
         ('"number"', '"date"', "[[extra]] number 1 (name 'age'): type"),
         ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
         ('["German", "other"]', '["German"]', "choices has 1: give from 2 to 50"),

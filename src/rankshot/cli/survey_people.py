@@ -495,10 +495,11 @@ def _confirm(question: str, *, yes: bool) -> None:
 
 
 def _describe(person: Person, cutoff: float) -> str:
+    excluded = f"excluded: {person.excluded_why}" if person.excluded_at is not None else ""
     if person.withdrawn_at is not None:
-        return "withdrawn"
-    if person.excluded_at is not None:
-        return f"excluded: {person.excluded_why}"
+        return f"withdrawn, {excluded}" if excluded else "withdrawn"
+    if excluded:
+        return excluded
     if person.finished_at is not None:
         return "finished" if person.n_answers else "answered nothing"
     return "active" if person.seen_at >= cutoff else "left"

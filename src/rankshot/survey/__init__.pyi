@@ -9,6 +9,7 @@ from .overview import (
 from .presentation import (
     Example as Example,
     ExtraQuestion as ExtraQuestion,
+    ExtraTranslation as ExtraTranslation,
     Picture as Picture,
     Translation as Translation,
 )

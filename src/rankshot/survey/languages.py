@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_choice
 from rankshot.survey import validation
-from rankshot.survey.presentation import Translation
+from rankshot.survey.presentation import ExtraQuestion, Translation
 from rankshot.survey.study import DEFAULT_PROMPT, LANGUAGE, Study
 from rankshot.survey.study_files import parse_toml
 
@@ -315,6 +315,14 @@ class OwnText(NamedTuple):
     language: str
 
 
+class ShownExtra(NamedTuple):
+    """An extra question as it is shown; the choices by the study's own, which are stored."""
+
+    question: ExtraQuestion
+    text: OwnText
+    choices: dict[str, OwnText]
+
+
 class OwnTexts:
     """The study's own texts for the readers of one language.
 
@@ -334,9 +342,30 @@ class OwnTexts:
         self.title = self._choose(self._translation.title, study.title)
         self.prompt = self._choose(self._translation.prompt, study.prompt)
         self.consent = self._choose(self._translation.consent, study.consent)
-        self.instructions = None
-        if study.instructions is not None:
-            self.instructions = self._choose(self._translation.instructions, study.instructions)
+        self.instructions = self._find("instructions")
+        self.contact = self._find("contact")
+        self.extra = [self._ask_extra(question) for question in study.extra]
+
+    def _find(self, key: str) -> OwnText | None:
+        """Return a text that a study need not have; it may have it in one language alone."""
+        translated, own = (getattr(texts, key) for texts in (self._translation, self._study))
+        return None if translated is None and own is None else self._choose(translated, own)
+
+    def _ask_extra(self, question: ExtraQuestion) -> ShownExtra:
+        translated = self._translation.extra.get(question.name)
+        shown = translated.choices if translated else (None,) * len(question.choices)
+        return ShownExtra(
+            question,
+            self._choose(translated.text if translated else None, question.text),
+            {
+                own: self._choose(text, own)
+                for own, text in zip(question.choices, shown, strict=True)
+            },
+        )
+
+    def alt(self, name: str) -> OwnText:
+        """Return what the picture of an item or a target shows."""
+        return self._choose(self._translation.alts.get(name), self._study.pictures[name].alt)
 
     def _choose(self, translated: str | None, own: str) -> OwnText:
         if translated is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_choice
 from rankshot.survey import validation
 
@@ -127,31 +127,79 @@ class Example:
 
 
 @dataclass(frozen=True)
+class ExtraTranslation:
+    """An extra question in another language.
+
+    Attributes
+    ----------
+    text : str
+        What participants read.
+    choices : tuple of str
+        Its choices, in the order of the study. The study's own choices are stored.
+    """
+
+    text: str
+    choices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        validation.check_line("text", self.text, validation.PROMPT_LENGTH)
+        object.__setattr__(self, "choices", validation.require_names("choices", self.choices))
+
+
+@dataclass(frozen=True)
 class Translation:
     """The texts of a study in another language; what is None is shown in the study's own.
 
     Attributes
     ----------
-    title, prompt, consent, instructions : str or None
+    title, prompt, consent, contact, instructions : str or None
     names : mapping
         The names of items and targets as they are shown.
+    alts : mapping
+        What the pictures of items and targets show, by the same names.
+    extra : mapping
+        The extra questions, by name.
     """
 
     title: str | None = None
     prompt: str | None = None
     consent: str | None = None
+    contact: str | None = None
     instructions: str | None = None
     names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    alts: Mapping[str, str] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, ExtraTranslation] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         check_texts(self.title, self.prompt, self.consent, self.instructions)
-        if not isinstance(self.names, Mapping):
-            raise RankshotError(
-                f"names is {short_repr(self.names)}: it must be a table, such as "
-                '{ cat = "Katze" }'
-            )
-        for name, shown in self.names.items():
-            validation.check_line(f"the name of {short_repr(name)}", shown, validation.NAME_LENGTH)
+        if self.contact is not None:
+            validation.check_line("contact", self.contact, validation.PROMPT_LENGTH)
+        for key, longest in (("names", validation.NAME_LENGTH), ("alts", validation.PROMPT_LENGTH)):
+            shown = getattr(self, key)
+            if not isinstance(shown, Mapping):
+                raise RankshotError(
+                    f'{key} is {short_repr(shown)}: it must be a table, such as {{ cat = "Katze" }}'
+                )
+            for name, text in shown.items():
+                validation.check_line(f"{key}: the text of {short_repr(name)}", text, longest)
+
+    def check_names(self, pictures: Collection[str], extra: Sequence[ExtraQuestion]) -> None:
+        """Refuse texts of pictures and extra questions that a study does not have."""
+        questions = {question.name: question for question in extra}
+        for key, known in (("alts", pictures), ("extra", questions)):
+            if odd := [name for name in getattr(self, key) if name not in known]:
+                hint = suggest_name(odd[0], sorted(known))
+                what = "picture" if key == "alts" else "extra question"
+                raise RankshotError(
+                    f"{key} has {short_repr(odd[0])}, which is the name of no {what}{hint}"
+                )
+        for name, translated in self.extra.items():
+            n, n_own = len(translated.choices), len(questions[name].choices)
+            if n != n_own:
+                raise RankshotError(
+                    f"extra {short_repr(name)} has {n} choices, but the study has {n_own}: "
+                    "translate all of them, in the same order"
+                )
 
 
 def check_texts(

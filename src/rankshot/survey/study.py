@@ -338,6 +338,11 @@ class Study:
             raise RankshotError(
                 f"{len(self.extra)} [[extra]] are too many: at most {validation.MOST_ITEMS}"
             )
+        for tag, translation in self.translations.items():
+            try:
+                translation.check_names(self.pictures, self.extra)
+            except RankshotError as error:
+                raise RankshotError(f"[translations.{tag}] {error}") from None
 
     def _places(self) -> Iterator[tuple[str, Question]]:
         """Yield all questions, each with its description for messages."""

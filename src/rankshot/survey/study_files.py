@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.text_files import MARK, read_names
-from rankshot.survey.presentation import Example, ExtraQuestion, Picture, Translation
+from rankshot.survey.presentation import (
+    Example,
+    ExtraQuestion,
+    ExtraTranslation,
+    Picture,
+    Translation,
+)
 from rankshot.survey.study import DEFAULT_PROMPT, QualityRules, Question, Study, describe_table
 from rankshot.survey.validation import NAME_LENGTH, URL_LENGTH, check_line, require_names
 
@@ -48,7 +55,7 @@ _LIST_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "extra": (("name", "text", "type"), ("choices", "least", "most", "required")),
 }
 _EXAMPLE_KEYS = ("target", "items", "order")
-_TRANSLATION_KEYS = ("title", "prompt", "consent", "instructions", "names")
+_TRANSLATION_KEYS = tuple(field.name for field in fields(Translation))
 _REQUIRED = {
     "title": 'title is missing: write one, such as title = "Which animals are alike?"',
     "consent": "consent is missing: write what participants agree to before they start",
@@ -134,7 +141,18 @@ def _read_translations(document: dict[str, Any]) -> dict[str, Translation]:
     for tag, table in tables.items():
         place = f"[translations.{tag}]"
         _check_keys(place, table, _TRANSLATION_KEYS)
-        found[tag] = _make(place, Translation, table)
+        extra = table.get("extra", {})
+        if not isinstance(extra, dict) or not all(isinstance(q, dict) for q in extra.values()):
+            raise RankshotError(
+                f"{place}: extra is {short_repr(extra)}: write [translations.{tag}.extra.NAME] "
+                "above the text and the choices of an extra question"
+            )
+        made = {}
+        for name, keys in extra.items():
+            where = f"[translations.{tag}.extra.{name}]"
+            _check_keys(where, keys, ("text", "choices"))
+            made[name] = _make(where, ExtraTranslation, keys, ("text",))
+        found[tag] = _make(place, Translation, {**table, "extra": made})
     return found
 
 

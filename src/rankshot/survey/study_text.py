@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
-from rankshot.survey.presentation import Example, ExtraQuestion
+from rankshot.survey.presentation import Example, ExtraQuestion, ExtraTranslation
 from rankshot.survey.study import Question, Study, default_spare_answers
 
 WIDTH = 100
@@ -183,7 +183,9 @@ def format_study(study: Study) -> str:
     return "\n".join(parts)
 
 
-def _format_tables(heading: str, values: Sequence[Example | ExtraQuestion]) -> Iterator[str]:
+def _format_tables(
+    heading: str, values: Sequence[Example | ExtraQuestion | ExtraTranslation]
+) -> Iterator[str]:
     """Yield one table per value, with the fields that are not at their defaults."""
     for value in values:
         given = {
@@ -198,10 +200,13 @@ def _format_tables(heading: str, values: Sequence[Example | ExtraQuestion]) -> I
 def _format_translations(study: Study) -> Iterator[str]:
     for tag, texts in study.translations.items():
         lines = [f"[translations.{tag}]"]
-        own = {key: getattr(texts, key) for key in ("title", "prompt", "consent", "instructions")}
+        keys = ("title", "prompt", "consent", "contact", "instructions")
+        own = {key: getattr(texts, key) for key in keys}
         lines += [f"{key} = {_quote(text)}" for key, text in own.items() if text is not None]
         names = (f"{_quote(name)} = {_quote(shown)}" for name, shown in texts.names.items())
         yield "\n".join([*lines, f"names = {{ {', '.join(names)} }}", ""])
+        for name, question in texts.extra.items():
+            yield from _format_tables(f"[translations.{tag}.extra.{_quote(name)}]", [question])
 
 
 def _format_spare(study: Study) -> str:

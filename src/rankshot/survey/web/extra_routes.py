@@ -104,7 +104,7 @@ class ExtraRoutes:
             "extra.html",
             status,
             reader=request,
-            questions=self._questions,
+            fields_of={q.name: field for field, q in self._questions.items()},
             sent=sent or {},
             errors={name: translate(error) for name, error in (errors or {}).items()},
             fields={"form": now.form},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
@@ -46,14 +45,6 @@ SCRIPT_KEYS = (
 """The keys of the texts that the script of a question shows."""
 
 
-@dataclass(frozen=True)
-class ShownPicture:
-    """The picture of an item or a target, as a page shows it."""
-
-    url: str
-    alt: str
-
-
 class Pages:
     """The pages of one study. Everything that people wrote is escaped.
 
@@ -63,7 +54,7 @@ class Pages:
     root : str
         The prefix of every path, if the survey is served below a path of another site.
     pictures : mapping
-        The pictures of items and targets.
+        The addresses of the pictures of items and targets.
     find_language : callable
         For a rater, returns the language that was chosen at the start.
     """
@@ -72,7 +63,7 @@ class Pages:
         self,
         study: Study,
         root: str,
-        pictures: Mapping[str, ShownPicture],
+        pictures: Mapping[str, str],
         find_language: Callable[[str], str | None],
     ) -> None:
         self._environment = Environment(
@@ -130,7 +121,6 @@ class Pages:
             t=texts.translate,
             own=texts.own,
             lang_of=texts.mark_language,
-            lang_of_study=texts.study_language,
             **values,
         )
         headers = {"content-language": texts.tag, "vary": "accept-language"}
@@ -189,8 +179,6 @@ class PageTexts:
     consent, instructions, contact : Markup or None
         Texts of the study, from Markdown.
     example : ShownExample
-    study_language : Markup
-        The attribute for texts of the study that are never translated.
     script : Markup
         The texts of the script of a question, as JSON.
     controls : Markup
@@ -206,11 +194,10 @@ class PageTexts:
         self.own = own = OwnTexts(study, catalogue.tag)
         self.consent = render_markdown(own.consent.text)
         self.instructions = own.instructions and render_markdown(own.instructions.text)
-        self.contact = study.contact and self._wrap(
-            OwnText(render_line(study.contact), study.language)
+        self.contact = own.contact and self._wrap(
+            OwnText(render_line(own.contact.text), own.contact.language)
         )
         self.example = make_example(study, own, languages)
-        self.study_language = self.mark_language(OwnText("", study.language))
         self.script = htmlsafe_json_dumps(
             {key: catalogue.texts[f"question.{key}"] for key in SCRIPT_KEYS}
         )

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.presentation import Picture
-from rankshot.survey.web.pages import RefusedError, ShownPicture, describe_refusals
+from rankshot.survey.web.pages import RefusedError, describe_refusals
 
 MOST_BYTES = 2**20
 """The largest file. Participants load up to 50 pictures for one question, many by telephone."""
@@ -47,14 +47,14 @@ class Pictures:
     """
 
     def __init__(self, pictures: Mapping[str, Picture], root: str = "") -> None:
-        self.shown: dict[str, ShownPicture] = {}
+        self.shown: dict[str, str] = {}
         self._files: dict[str, bytes] = {}
         for name, picture in pictures.items():
             content = _read_picture(picture.path)
             digest = hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]
             file = f"{digest}.{_find_ending(picture.path, content)}"
             self._files[file] = content
-            self.shown[name] = ShownPicture(f"{root}/pictures/{file}", picture.alt)
+            self.shown[name] = f"{root}/pictures/{file}"
         together = sum(map(len, self._files.values()))
         if together > MOST_BYTES_TOGETHER:
             raise RankshotError(
