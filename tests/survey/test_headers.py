@@ -47,7 +47,12 @@ def replies(survey):
     yield "bad id", 400, HTML, get("/?participant=%00")
     yield "locked", 401, HTML, get("/researcher/progress")
     yield "other site", 403, HTML, post("/start", {}, {"sec-fetch-site": "cross-site"})
-    yield "forged", 403, HTML, post(form.action, form.answer("1", form="0" * 32))
+    yield (
+        "forged",
+        403,
+        HTML,
+        post(form.action, form.answer("1", form="0" * 44)),
+    )
     yield "nowhere", 404, HTML, get("/nowhere")
     yield "no file", 404, HTML, get("/static/nothing.js")
     yield "method", 405, HTML, client.send("PUT", "/")

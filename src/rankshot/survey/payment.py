@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.survey.overview import read_overview
+from rankshot.survey.overview import OverviewReader
 from rankshot.survey.quality import Flag
 from rankshot.survey.raw_data import escape_formula
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.people import Person, read_people
+from rankshot.survey.store.people import Person
 from rankshot.survey.study import Study
 
 Decision = Literal["approve", "look at", "reject", "return", "wait"]
@@ -121,11 +120,8 @@ def read_payments(study: Study, database: Database, *, pilot: bool = False) -> l
     pilot : bool
         Whether pilot participants are listed, or the others.
     """
-    with database.begin_read() as connection:
-        people = read_people(connection, database.identity, pilot=pilot)
-    # The same flags as on the researcher's page.
-    flags = read_overview(study, database, time.time(), pilot=pilot).flags
-    return decide_payments(study, people, flags)
+    view, people = OverviewReader(study, database).read_people(pilot=pilot)
+    return decide_payments(study, people, view.flags)
 
 
 def format_payments(

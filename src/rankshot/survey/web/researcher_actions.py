@@ -21,11 +21,9 @@ from rankshot.survey.store.people import (
     reopen_participants,
     reset,
     restore,
-    select_known,
     set_state,
 )
 from rankshot.survey.study import Study
-from rankshot.survey.web.guards import LOGGER
 from rankshot.survey.web.pages import FormNonce, SentForm
 from rankshot.survey.web.participant_table import ROWS, TableQuery
 
@@ -104,10 +102,6 @@ Names = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 def _check_query(address: str) -> str:
     TableQuery.parse(address)
     return address
-
-
-class PartlyDoneError(RankshotError):
-    """The rows are deleted, but something else could not be done."""
 
 
 class ConfirmForm(SentForm):
@@ -231,7 +225,9 @@ class Actions:
         excluded = sum(person.excluded_at is not None for person in people)
         if action == "exclude" and excluded:
             notes.append(f"{_count_people(excluded)} excluded already: the reason is replaced.")
-        if unpaid := self._count_payable(person.rater for person in people):
+        # Who withdrew after the end is on the same list, excluded or not.
+        moved = [one for one in people if action == "delete" or one.withdrawn_at is None]
+        if unpaid := self._count_payable(person.rater for person in moved):
             who = "1 of them has" if unpaid == 1 else f"{unpaid:,} of them have"
             then = (
                 "will be on the list of those to reject"
@@ -249,19 +245,24 @@ class Actions:
             payable |= {pay.rater for pay in found if pay.decision in {"approve", "look at"}}
         return len(payable.intersection(raters))
 
-    def run(self, form: ActForm) -> int:
-        """Do what was confirmed; return how many participants it concerned.
+    def run(self, form: ActForm) -> tuple[int, str | None]:
+        """Do what was confirmed.
+
+        Returns
+        -------
+        n : int
+            How many participants it concerned.
+        remains : str or None
+            What could not be erased from the bytes of the database.
 
         Raises
         ------
         RankshotError
             If nothing could be done, or others would be meant now than when it was confirmed.
-        PartlyDoneError
-            If participants are deleted, but not from every byte.
         """
         if form.action in STATE_AFTER:
             set_state(self._database, STATE_AFTER[form.action])  # type: ignore[arg-type]
-            return 0
+            return 0, None
         if form.action == "reset":
             raters = list(self._reader.read(pilot=True).people)
         else:
@@ -271,15 +272,9 @@ class Actions:
                 raise RankshotError(
                     "Other participants are meant now than when you were asked: choose them again"
                 )
-        try:
-            done = self._do(form, raters)
-        except RankshotError as error:
-            if form.action in {"delete", "reset"} and not self._are_there(raters):
-                raise PartlyDoneError(str(error)) from None
-            raise
-        if form.action in {"delete", "reset"} and self._database.remains is not None:
-            LOGGER.warning(self._database.remains)
-        return len(done) if isinstance(done, list) else len(raters)
+        done = self._do(form, raters)
+        remains = self._database.remains if form.action in {"delete", "reset"} else None
+        return len(done) if isinstance(done, list) else len(raters), remains
 
     def _do(self, form: ActForm, raters: list[str]) -> object:
         does: dict[str, Callable[[], object]] = {
@@ -290,10 +285,6 @@ class Actions:
             "reset": lambda: reset(self._database, pilot_only=True),
         }
         return does[form.action]()
-
-    def _are_there(self, raters: Collection[str]) -> bool:
-        with self._database.begin_read() as connection:
-            return bool(select_known(connection, raters))
 
 
 def _split_names(text: str) -> list[str]:

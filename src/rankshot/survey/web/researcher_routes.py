@@ -51,7 +51,6 @@ from rankshot.survey.web.researcher_actions import (
     Actions,
     AnyAction,
     ConfirmForm,
-    PartlyDoneError,
     describe_done,
 )
 
@@ -186,19 +185,22 @@ class PageQuery(TableQuery):
     n: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
 
-class RankingsQuery(BaseModel):
-    """What a rankings file contains."""
+class PilotQuery(BaseModel):
+    """Whether a file is about the pilot participants, or about the others."""
 
     model_config = ConfigDict(extra="forbid")
     pilot: bool = False
+
+
+class RankingsQuery(PilotQuery):
+    """What a rankings file contains."""
+
     exclude_flagged: bool = False
 
 
-class DataQuery(BaseModel):
+class DataQuery(PilotQuery):
     """What a file of raw data contains."""
 
-    model_config = ConfigDict(extra="forbid")
-    pilot: bool = False
     with_ids: bool = False
 
 
@@ -394,12 +396,16 @@ class ResearcherRoutes:
         """Do what was confirmed."""
         self._require_nonce(form.form, session)
         try:
-            n = self._actions.run(form)
-        except PartlyDoneError as error:
-            raise _refuse(409, "Deleted, but not from every file", f"{error}.") from None
+            n, remains = self._actions.run(form)
         except RankshotError as error:
             return self._show_problem(form, session, error)
-        address = TableQuery.parse(form.query).address(done=form.action, n=n)
+        query = TableQuery.parse(form.query)
+        if remains is not None:
+            problem = f"{remains[:1].upper()}{remains[1:]}."
+            return self._show_page(
+                session, query, done=describe_done(form.action, n), problem=problem
+            )
+        address = query.address(done=form.action, n=n)
         return RedirectResponse(f"{self._home}{address}", 303)
 
     # ---- Files
@@ -434,9 +440,9 @@ class ResearcherRoutes:
             headers=_attach(name),
         )
 
-    def payment(self, name: PaymentName) -> Response:
+    def payment(self, name: PaymentName, query: Annotated[PilotQuery, Query()]) -> Response:
         """Return who is to be paid, with reasons; or ids to approve, to look at or to reject."""
-        view, people = self._reader.read_people()
+        view, people = self._reader.read_people(pilot=query.pilot)
         payments = decide_payments(view.study, people, view.flags)
         try:
             if name == "payments.csv":
