@@ -121,7 +121,7 @@ def test_forms_from_other_sites_are_refused(survey, headers):
         with survey.hold_unchanged():
             reply = survey.client.post(action, fields, headers)
             assert reply.status == 403
-            assert "another site" in reply.text
+            assert "Another website" in reply.text
     assert survey.client.get(survey.home, headers).status == 200, "links from elsewhere are fine"
 
 
