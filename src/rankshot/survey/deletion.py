@@ -74,7 +74,7 @@ def delete_everywhere(
         If a file cannot be changed, or nobody is found anywhere.
     """
     others = _read_names(database, raters) | set(names)
-    for name in names:
+    for name in tuple(others):
         if name.isdigit() and database.identity.rater(participant_name(INVITATION, name)) in raters:
             others.add(database.identity.invitation(int(name)))
     with database.begin_read() as connection:
