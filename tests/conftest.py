@@ -6,7 +6,9 @@ import pytest
 from hypothesis import settings
 
 # A busy machine is not a bug, and a run that counts should be the same every time.
-settings.register_profile("rankshot", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "rankshot", deadline=None, max_examples=50, derandomize="CI" in os.environ
+)
 settings.load_profile("rankshot")
 
 # They hold no doctests, and two of them cannot be modules of one name.

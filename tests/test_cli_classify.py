@@ -380,7 +380,7 @@ def test_a_signal_leaves_nothing_behind(folder, number):
 # -------------------------------------------------------------------- memory
 
 
-@pytest.mark.parametrize(("ending", "n"), [(".npz", 20_000), (".parquet", 20_000), (".csv", 4000)])
+@pytest.mark.parametrize(("ending", "n"), [(".npz", 20_000), (".parquet", 20_000), (".csv", 8000)])
 def test_memory_is_that_of_a_batch(folder, rng, ending, n):
     """100 classes, 20,000 inputs: 16 MB of scores; a batch of 200 has 160 kB."""
     items = [f"class {i}" for i in range(100)]
@@ -391,6 +391,8 @@ def test_memory_is_that_of_a_batch(folder, rng, ending, n):
     write_scores(folder / f"scores{ending}", values, items, [])
     del values
     words = f"classify scores{ending} --rankings rankings.jsonl -o out.parquet --batch-rows 200"
+    # What is imported at the first run is not counted.
+    rankshot(words)
     tracemalloc.start()
     try:
         done = rankshot(words)

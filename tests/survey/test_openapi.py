@@ -21,7 +21,7 @@ STUDY = small_study(completion_url="https://example.org/done")
 # What schemathesis may do: every check of its own, with these exceptions.
 CONFIG = {
     "generation": {
-        "max-examples": 25,
+        "max-examples": 12,
         "deterministic": True,
         "database": "none",
         # Every request has the researcher's token; one check takes it away again.
@@ -36,7 +36,7 @@ CONFIG = {
     "operations": [
         *(
             # Every page of them is made of all participants and answers.
-            {"include-path": f"/researcher{path}", "generation": {"max-examples": 8}}
+            {"include-path": f"/researcher{path}", "generation": {"max-examples": 5}}
             for path in ("", "/progress", "/confirm", "/data/{name}")
         ),
         {
