@@ -1,5 +1,6 @@
 """Files of word vectors: every format gives the same answer, and bad files give our error."""
 
+import gc
 import gzip
 import io
 import struct
@@ -458,6 +459,15 @@ def test_damaged_matrices(tmp_path, place, junk, cut):
     (tmp_path / "damaged.txt").write_text("\n".join(WORDS), encoding="utf-8")
     with suppress(*RANKSHOT):
         WordVectors.from_file(path, format="npy").similarity(NAMES, WORDS)
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 nothing", b"PK\x05\x06", b"", b"\x80\x04."])
+def test_what_is_no_matrix_is_closed(tmp_path, content):
+    (tmp_path / "m.npy").write_bytes(content)
+    (tmp_path / "m.txt").write_bytes(b"cat\n")
+    with pytest.raises(RankshotError, match=r"not an uncompressed .npy matrix"):
+        WordVectors.from_file(tmp_path / "m.npy", format="npy").similarity(["cat"], ["dog"])
+    gc.collect()  # A file that is still open warns, and a warning is an error here.
 
 
 def test_claims_of_a_matrix_are_not_believed(tmp_path):

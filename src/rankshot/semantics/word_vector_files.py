@@ -265,13 +265,12 @@ def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
 def map_matrix(path: Path) -> NDArray[np.floating]:
     """Memory-map a matrix of numbers; nothing is read yet."""
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+        # Not np.load: it leaves a file open that begins like an archive and is none.
+        matrix = np.lib.format.open_memmap(path, mode="r")
     except _NUMPY_ERRORS as error:
         raise RankshotError(f"{path}: not an uncompressed .npy matrix ({error})") from None
-    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
-        what = (
-            f"{matrix.dtype} of shape {matrix.shape}" if hasattr(matrix, "dtype") else "an archive"
-        )
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+        what = f"{matrix.dtype} of shape {matrix.shape}"
         raise RankshotError(f"{path}: expected a matrix of numbers, not {what}")
     return matrix
 
