@@ -1,10 +1,13 @@
 """Who may start and go on, and what the others read."""
 
+import time
+
 import pytest
 from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from small_studies import small_study
 
-from rankshot.survey.store.people import exclude, read_people, set_state
+from rankshot.survey.overview import read_overview
+from rankshot.survey.store.people import exclude, set_state
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 FULL = "https://app.prolific.com/submissions/complete?cc=FULL&amp;a=1"
@@ -26,8 +29,7 @@ def opened(tmp_path):
 
 
 def people(database, **more):
-    with database.begin_read() as connection:
-        return read_people(connection, database.identity, **more)
+    return list(read_overview(STUDY, database, time.time(), **more).people.values())
 
 
 def rater_of(database, home):
@@ -58,11 +60,11 @@ def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     home = begin(client, ANN)
     assert begin(client, ANN.replace("one", "two")) == home
     (ann,) = people(database)
-    ids = (ann.platform_id, ann.platform_study, ann.platform_session)
+    ids = tuple(ann.ids[f"platform_{name}"] for name in ("id", "study", "session"))
     assert ids == ("ann", "study", "two")
     finish(client, home)
     assert begin(client, ANN.replace("one", "three")) == home
-    assert people(database)[0].platform_session == "two"
+    assert people(database)[0].ids["platform_session"] == "two"
 
 
 def test_an_address_without_the_submission_does_not_erase_it(opened):
@@ -71,7 +73,7 @@ def test_an_address_without_the_submission_does_not_erase_it(opened):
     assert begin(client, "PROLIFIC_PID=ann") == home
     assert begin(client, "PROLIFIC_PID=ann&SESSION_ID=two") == home
     (ann,) = people(database)
-    assert (ann.platform_study, ann.platform_session) == ("study", "two")
+    assert (ann.ids["platform_study"], ann.ids["platform_session"]) == ("study", "two")
 
 
 @pytest.mark.parametrize("bad", ["a b", "x" * 101, "<b>", "a%0ab"])

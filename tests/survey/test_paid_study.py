@@ -12,11 +12,12 @@ from small_studies import questions_about, small_study
 
 from command_line import rankshot
 from rankshot.survey.deletion import delete_everywhere
+from rankshot.survey.overview import read_overview
 from rankshot.survey.payment import read_payments
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
-from rankshot.survey.store.people import exclude, read_people
+from rankshot.survey.store.people import exclude
 from rankshot.survey.study import Question
 from rankshot.survey.study_text import format_study
 from rankshot.survey.web import app as app_module
@@ -207,13 +208,12 @@ class PaidStudy:
         return found
 
     def persons(self):
-        with self.database.begin_read() as connection:
-            return read_people(connection, self.database.identity)
+        return read_overview(self.study, self.database, self.clock()).people.values()
 
     def find_paid(self):
         """Return somebody who answered four questions and was paid."""
         paid = self.decisions()["approve"]
-        return next(p for p in self.persons() if p.platform_id in paid and p.n_answers == 4)
+        return next(p for p in self.persons() if p.ids["platform_id"] in paid and p.n_answers == 4)
 
     def check_cells(self):
         """Hold that every question has its answers, and at most the spare ones more."""
@@ -225,7 +225,7 @@ class PaidStudy:
     def pay(self):
         """Look at who is flagged, exclude them, pay the others; return the excluded."""
         flagged = self.decisions().get("look at", [])
-        raters = [p.rater for p in self.persons() if p.platform_id in flagged]
+        raters = [p.rater for p in self.persons() if p.ids["platform_id"] in flagged]
         exclude(self.database, raters, "answers within a second")
         decided = self.decisions()
         self.prolific.decide(decided["approve"], "approved")
@@ -311,9 +311,10 @@ def check_deletion(paid, folder):
     command(f"payments STUDY --approve -o {folder}/approve.txt")
     command(f"backup STUDY -o {folder}/backup.sqlite")
     person = paid.find_paid()
+    code = paid.database.identity.code(person.rater)
     traces = [
         text.encode()
-        for text in (person.rater, person.code, person.platform_id, person.platform_session)
+        for text in (person.rater, code, person.ids["platform_id"], person.ids["platform_session"])
     ]
 
     def files_with_traces():
@@ -326,7 +327,8 @@ def check_deletion(paid, folder):
     assert files_with_traces() & {"study.sqlite", "study.sqlite-wal"}
     before = paid.count()
     also = " ".join(f"--also {folder}/{name}" for name in sorted(exported))
-    command(f"delete STUDY {person.platform_id} --yes {also}")
+    platform_id = person.ids["platform_id"]
+    command(f"delete STUDY {platform_id} --yes {also}")
     assert files_with_traces() == set()
     assert before - paid.count() == 4
     assert len((folder / "approve.txt").read_text().split()) == len(paid.decisions()["approve"])
@@ -342,7 +344,7 @@ def test_a_smaller_one_on_postgresql(postgresql, monkeypatch):
         person = paid.find_paid()
         delete_everywhere(paid.database, [person.rater])
         assert person.rater not in str(dump(paid.database))
-        assert person.platform_id not in str(dump(paid.database))
+        assert person.ids["platform_id"] not in str(dump(paid.database))
 
 
 @pytest.mark.parametrize("spare", [0, 1])

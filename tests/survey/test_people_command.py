@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import time
 from contextlib import closing
 from random import Random
 
@@ -14,10 +15,11 @@ from small_studies import small_study
 
 from command_line import rankshot
 from rankshot.survey.deletion import delete_everywhere
+from rankshot.survey.overview import read_overview
 from rankshot.survey.platforms import ProlificSession
 from rankshot.survey.store.database import EXTRA_ANSWER, PARTICIPANT, Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.store.people import read_events, read_people, read_state, withdraw
+from rankshot.survey.store.people import read_events, read_state, withdraw
 from rankshot.survey.study_files import read_study
 from rankshot.survey.study_text import format_study
 
@@ -60,12 +62,10 @@ def run(folder, words, status=0):
 
 def read_all(folder):
     """Return participants, events and the state."""
-    with (
-        closing(Database(folder / "study.sqlite")) as database,
-        database.begin_read() as connection,
-    ):
-        people = read_people(connection, database.identity)
-        return people, read_events(connection), read_state(connection)
+    with closing(Database(folder / "study.sqlite")) as database:
+        view = read_overview(read_study(folder / "study.toml"), database, time.time())
+        with database.begin_read() as connection:
+            return [*view.people.values()], read_events(connection), read_state(connection)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_exclude_and_restore(folder, raters):
     out = run(folder, "exclude bob-5f1e2d3c eve-5f1e2d3c --why 'too fast'")
     assert "2 participants excluded: too fast" in out
     people, events, _ = read_all(folder)
-    assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
+    assert [person.excluded_why for person in people] == ["", "too fast", "too fast"]
     assert {event.rater for event in events} == set(list(raters.values())[1:])
     assert "excluded:" in run(folder, "participants")
     with closing(Database(folder / "study.sqlite")) as database:
@@ -116,7 +116,7 @@ def test_exclude_and_restore(folder, raters):
     assert "excluded: {0} {x}" in run(folder, "exclude eve-5f1e2d3c --why '{0} {x}'")
     run(folder, "exclude eve-5f1e2d3c --why 'too fast'")
     run(folder, f"restore {both}")
-    assert [p.excluded_why for p in read_all(folder)[0]] == [None, None, "too fast"]
+    assert [p.excluded_why for p in read_all(folder)[0]] == ["", "", "too fast"]
     before = read_all(folder)
     assert "'nobody'" in run(folder, "exclude ann-5f1e2d3c nobody --why x", status=2)
     assert read_all(folder) == before
@@ -131,7 +131,7 @@ def test_reopen_of_participants(folder):
     assert [event.action for event in events] == ["reopen"]
     take_part(folder, ["bob"])
     assert "1 participant skipped nothing" in run(folder, "reopen bob")
-    (bob,) = (person for person in read_all(folder)[0] if person.platform_id == "bob")
+    (bob,) = (person for person in read_all(folder)[0] if person.ids["platform_id"] == "bob")
     assert bob.finished_at is not None, "and is paid as before"
 
 
@@ -511,10 +511,9 @@ def test_invitations_are_links_for_one_participant_each(tmp_path):
         form = form_of(client.get(f"/?{queries[1]}").text).fields
         for forged in ("", "2", form["invitation"].replace("2-", "3-")):
             assert client.post("/start", {**form, "invitation": forged}).status == 403
-        with database.begin_read() as connection:
-            assert len(read_people(connection, database.identity)) == 3
-            numbers = [p.invitation for p in read_people(connection, database.identity)]
-            assert numbers == ["1", "2", "3"]
+        study = read_study(folder / "study.toml")
+        people = read_overview(study, database, time.time()).people.values()
+        assert [person.ids["invitation"] for person in people] == ["1", "2", "3"]
     assert "1 participant" in run(folder, "participants 2")
     assert " 3 " in run(folder, "participants 3").splitlines()[1]
     run(folder, f"export --participants --with-ids -o {folder}/people.csv")

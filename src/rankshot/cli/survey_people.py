@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,9 @@ from rankshot.cli.survey_options import (
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
+    from rankshot.survey.overview import Participant
     from rankshot.survey.store.database import Database
-    from rankshot.survey.store.people import Person, State
+    from rankshot.survey.store.people import State
     from rankshot.survey.study import Study
 
 Ids = Annotated[
@@ -147,34 +149,31 @@ def participants(
 
     Example: rankshot survey participants study.toml
     """
-    from rankshot.survey.store.people import (
-        describe_state,
-        find_raters,
-        read_invited,
-        read_people,
-        read_state,
-    )
+    from rankshot.survey.overview import read_overview
+    from rankshot.survey.store.people import describe_state, find_raters, read_invited
 
-    with (
-        open_survey(study, database, read_only=True) as (definition, answers),
-        answers.begin_read() as connection,
-    ):
-        people = read_people(connection, answers.identity, pilot=pilots)
-        state, n_invited = read_state(connection), read_invited(connection)
-        if ids:
-            wanted = find_raters(connection, answers.identity, definition.platform, ids)
-            people = [person for person in people if person.rater in wanted]
-    cutoff = time.time() - 60 * definition.return_after_minutes
+    with open_survey(study, database, read_only=True) as (definition, answers):
+        view = read_overview(definition, answers, time.time(), pilot=pilots)
+        people = list(view.people.values())
+        with answers.begin_read() as connection:
+            n_invited = read_invited(connection)
+            if ids:
+                wanted = find_raters(connection, answers.identity, definition.platform, ids)
+                people = [person for person in people if person.rater in wanted]
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for answer in (*view.answers, *view.excluded_answers):
+        seconds[answer.rater] += answer.seconds or 0.0
     rows = [("rater", "code", "id", "answers", "skipped", "minutes", "state")]
     for person in people:
+        ids_of = person.ids
         row = (
             person.rater,
-            person.code,
-            person.platform_id or person.turk_assignment or person.invitation or "-",
+            view.codes[person.rater],
+            ids_of["platform_id"] or ids_of["turk_assignment"] or ids_of["invitation"] or "-",
             f"{person.n_answers:,}",
             f"{person.n_skipped:,}",
-            f"{person.seconds / 60:.1f}",
-            _describe(person, cutoff),
+            f"{seconds[person.rater] / 60:.1f}",
+            _describe(person),
         )
         rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -182,7 +181,7 @@ def participants(
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         say("  ".join(cells).rstrip())
     who = "pilot participant" if pilots else "participant"
-    say(f"{format_count(len(people), who)}; the study is {describe_state(state)}")
+    say(f"{format_count(len(people), who)}; the study is {describe_state(view.state)}")
     if not ids and not pilots:
         say_unused(answers.identity, n_invited, {person.rater for person in people})
 
@@ -418,12 +417,8 @@ def _confirm(question: str, *, yes: bool) -> None:
         typer.confirm(question, abort=True)
 
 
-def _describe(person: Person, cutoff: float) -> str:
-    excluded = f"excluded: {person.excluded_why}" if person.excluded_at is not None else ""
-    if person.withdrawn_at is not None:
-        return f"withdrawn, {excluded}" if excluded else "withdrawn"
-    if excluded:
-        return excluded
-    if person.finished_at is not None:
-        return "finished" if person.n_answers else "answered nothing"
-    return "active" if person.seen_at >= cutoff else "left"
+def _describe(person: Participant) -> str:
+    if person.excluded_at is None:
+        return person.state
+    excluded = f"excluded: {person.excluded_why}"
+    return f"withdrawn, {excluded}" if person.state == "withdrawn" else excluded

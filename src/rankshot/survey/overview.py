@@ -37,22 +37,13 @@ from rankshot.survey.store.database import (
     Database,
 )
 from rankshot.survey.store.identity import Identity
-from rankshot.survey.store.people import (
-    Event,
-    Person,
-    State,
-    read_events,
-    read_people,
-    read_state,
-)
+from rankshot.survey.store.people import PAYMENT_IDS, Event, State, read_events, read_state
 from rankshot.survey.study import Study
 
 STATES = ("active", "finished", "answered nothing", "left", "withdrawn", "excluded")
 """The states of a participant."""
-IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "invitation")
-"""The columns with ids by which a platform pays, and the number of the invitation."""
 CHANGING_IDS = ("platform_session", "turk_assignment")
-"""Those of them that are new when somebody returns a submission and takes part again."""
+"""Ids of the platform that are new when somebody returns a submission and takes part again."""
 
 
 @dataclass(frozen=True)
@@ -201,23 +192,16 @@ class OverviewReader:
         """Return the overview of all participants, or of the pilot."""
         # Several researchers who look at the same time wait for the one who reads.
         with self._lock, self._database.begin_read() as connection:
-            return self._read(connection, pilot=pilot)
-
-    def read_people(self, *, pilot: bool = False) -> tuple[Overview, list[Person]]:
-        """Return the overview, and what decides about payment, from one state of the database."""
-        with self._lock, self._database.begin_read() as connection:
-            view = self._read(connection, pilot=pilot)
-            return view, read_people(connection, self._database.identity, pilot=pilot)
-
-    def _read(self, connection: Connection, *, pilot: bool) -> Overview:
-        now = self._clock()
-        version = self._read_version(connection, now)
-        last = self._last.get(pilot)
-        if last is None or last.version != version:
-            identity = self._database.identity
-            last = _summarize(connection, self._study, identity, now, pilot, version, self._memo)
-            self._last[pilot] = last
-        return last
+            now = self._clock()
+            version = self._read_version(connection, now)
+            last = self._last.get(pilot)
+            if last is None or last.version != version:
+                identity = self._database.identity
+                last = _summarize(
+                    connection, self._study, identity, now, pilot, version, self._memo
+                )
+                self._last[pilot] = last
+            return last
 
     def _read_version(self, connection: Connection, now: float) -> str:
         """Return a name of the database's state that is quick to find.
@@ -318,7 +302,7 @@ def _describe_participant(
         row.excluded_why or "",
         bool(row.pilot),
         row.language,
-        {name: getattr(row, name) for name in IDS},
+        {name: getattr(row, name) for name in PAYMENT_IDS},
         given.n_answers,
         given.n_checks,
         given.n_skipped,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.survey.overview import OverviewReader
-from rankshot.survey.quality import Flag
+from rankshot.survey.overview import Overview, Participant, read_overview
 from rankshot.survey.raw_data import escape_formula
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.people import Person
 from rankshot.survey.study import Study
 
 Decision = Literal["approve", "look at", "reject", "return", "wait"]
@@ -53,56 +52,38 @@ class Payment:
     session: str | None
 
 
-def decide_payments(
-    study: Study, people: Iterable[Person], flags: Mapping[str, Sequence[Flag]]
-) -> list[Payment]:
-    """Decide who is to be paid, in the order of the participants.
-
-    Parameters
-    ----------
-    study : Study
-    people : iterable of Person
-        See `rankshot.survey.store.people.read_people`.
-    flags : mapping
-        The flags of each rater; see `rankshot.survey.quality.find_flags`.
-    """
+def decide_payments(view: Overview) -> list[Payment]:
+    """Decide who is to be paid, in the order of the participants."""
     found = []
-    for person in people:
+    for rater, person in view.people.items():
+        code = view.codes[rater]
         ids = {
-            "prolific": person.platform_id,
-            "mturk": person.turk_assignment,
-            "none": person.code,
+            "prolific": person.ids["platform_id"],
+            "mturk": person.ids["turk_assignment"],
+            "none": code,
         }
-        decision, reason = _decide(person, flags.get(person.rater, ()))
-        found.append(
-            Payment(
-                ids[study.platform],
-                decision,
-                reason,
-                person.rater,
-                person.code,
-                person.platform_session,
-            )
-        )
+        decision, reason = _decide(person)
+        session = person.ids["platform_session"]
+        found.append(Payment(ids[view.study.platform], decision, reason, rater, code, session))
     return found
 
 
-def _decide(person: Person, flags: Sequence[Flag]) -> tuple[Decision, str]:
+def _decide(person: Participant) -> tuple[Decision, str]:
     if person.finished_at is None:
         return _decide_before_the_end(person)
     if person.withdrawn_at is not None:
         # They had the code already, and may have sent it.
         return "look at", "withdrew after the end"
     if person.excluded_at is not None:
-        return "reject", person.excluded_why or ""
+        return "reject", person.excluded_why
     if person.n_answers == 0:
         return "return", "answered nothing"
-    if flags:
-        return "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in flags)
+    if person.flags:
+        return "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
     return "approve", ""
 
 
-def _decide_before_the_end(person: Person) -> tuple[Decision, str]:
+def _decide_before_the_end(person: Participant) -> tuple[Decision, str]:
     if person.withdrawn_at is not None:
         return "return", "withdrew"
     if person.excluded_at is not None:
@@ -120,8 +101,7 @@ def read_payments(study: Study, database: Database, *, pilot: bool = False) -> l
     pilot : bool
         Whether pilot participants are listed, or the others.
     """
-    view, people = OverviewReader(study, database).read_people(pilot=pilot)
-    return decide_payments(study, people, view.flags)
+    return decide_payments(read_overview(study, database, time.time(), pilot=pilot))
 
 
 def format_payments(

@@ -292,7 +292,8 @@ class Participation:
             return self._make_finished(connection, row)
         if row.number is None:
             if self._is_extra_left(connection, row.rater):
-                return ExtraLeft(self._extra_token(row.rater), bool(row.pilot))
+                form = self._identity.form_token(*self._extra_parts(row.rater))
+                return ExtraLeft(form, bool(row.pilot))
             record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
         # A page of another order would mean other items by the same places.
@@ -320,10 +321,9 @@ class Participation:
             self._questions[key] = question_from_row(row)
         return self._questions[key]
 
-    def _extra_token(self, rater: str) -> str:
-        """Return the token of the extra questions; their fields are numbered, so it names them."""
-        names = json.dumps([question.name for question in self._study.extra])
-        return self._identity.form_token(rater, "extra", names)
+    def _extra_parts(self, rater: str) -> tuple[str, ...]:
+        """Return what the token of the extra questions signs: their fields have no names."""
+        return rater, "extra", json.dumps([question.name for question in self._study.extra])
 
     def _is_extra_left(self, connection: Connection, rater: str) -> bool:
         """Return whether somebody who has ranked something has extra questions to answer."""
@@ -415,7 +415,7 @@ class Participation:
         NotAssignedError
             If there is no such participant, or not any more, or the form token is wrong.
         """
-        if form != self._extra_token(rater):
+        if not self._identity.is_form_token(form, *self._extra_parts(rater)):
             raise NotAssignedError
         with self._database.begin_write() as connection:
             # Another tab cannot store its answers at the same time.

@@ -19,13 +19,12 @@ from sqlalchemy import ColumnElement, Connection, case, func, or_, select
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
 from rankshot.survey.platforms import INVITATION, participant_name, pilot_name
-from rankshot.survey.store.assignment import NO_ANSWER, reopen_skipped
+from rankshot.survey.store.assignment import reopen_skipped
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     EVENT,
     EXTRA_ANSWER,
     PARTICIPANT,
-    QUESTION,
     SURVEY,
     Database,
 )
@@ -34,68 +33,13 @@ from rankshot.survey.store.identity import RATER_DIGITS, Identity
 State = Literal["open", "pilot", "paused", "closed"]
 MOST_REASON = 500
 """The most characters of the reason of an exclusion."""
-IDS = (
-    *("platform_id", "platform_study", "platform_session", "turk_assignment", "turk_host"),
-    "invitation",
-)
-"""The columns with ids of the platform, and the number of the invitation."""
+PAYMENT_IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "invitation")
+"""The columns with ids by which a platform pays, and the number of the invitation."""
+IDS = (*PAYMENT_IDS, "turk_host")
+"""The columns that are erased when everybody is paid."""
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 _CHUNK = 500
 _RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
-
-
-@dataclass(frozen=True)
-class Person:
-    """One participant, in numbers.
-
-    Attributes
-    ----------
-    rater, code : str
-        The name under which answers are stored, and our own completion code.
-    started_at, seen_at : float
-        Unix time of the start and of the last activity.
-    finished_at : float or None
-    pilot : bool
-    language : str or None
-    platform_id, platform_study, platform_session, turk_assignment : str or None
-        The ids by which a platform pays.
-    invitation : str or None
-        The number of the invitation.
-    excluded_at, excluded_why : float or None, str or None
-    withdrawn_at : float or None
-    n_assigned : int
-        All questions of the participant: gold questions and repeats included.
-    n_answers : int
-        Answers that count: no skips, gold questions and repeats.
-    n_gold, n_repeats : int
-        Answers to gold questions, and repeated answers.
-    n_skipped : int
-        Skips of any question.
-    seconds : float
-        The sum of all known times.
-    """
-
-    rater: str
-    code: str
-    started_at: float
-    seen_at: float
-    finished_at: float | None
-    pilot: bool
-    language: str | None
-    platform_id: str | None
-    platform_study: str | None
-    platform_session: str | None
-    turk_assignment: str | None
-    invitation: str | None
-    excluded_at: float | None
-    excluded_why: str | None
-    withdrawn_at: float | None
-    n_assigned: int
-    n_answers: int
-    n_gold: int
-    n_repeats: int
-    n_skipped: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -135,48 +79,6 @@ def describe_state(state: State) -> str:
 def read_invited(connection: Connection) -> int:
     """Return how many invitations were written: the number of the last one."""
     return connection.execute(select(SURVEY.c.invited)).scalar_one()  # type: ignore[no-any-return]
-
-
-def read_people(connection: Connection, identity: Identity, *, pilot: bool = False) -> list[Person]:
-    """Return all participants in the order of their start, with one query.
-
-    Parameters
-    ----------
-    connection : Connection
-    identity : Identity
-        ``database.identity``; it makes the completion codes.
-    pilot : bool
-        Whether only pilot participants are returned, or only the others.
-    """
-    given = ASSIGNMENT.c.answered_at.is_not(None) & (ASSIGNMENT.c.answer != NO_ANSWER)
-    is_repeat, is_gold = ASSIGNMENT.c.repeat != 0, QUESTION.c.first != NO_ANSWER
-    counts = {
-        "n_assigned": ASSIGNMENT.c.number.is_not(None),
-        "n_answers": given & ~is_repeat & ~is_gold,
-        "n_gold": given & is_gold,
-        "n_repeats": given & is_repeat,
-        "n_skipped": ASSIGNMENT.c.answer == NO_ANSWER,
-    }
-    rows = connection.execute(
-        select(
-            PARTICIPANT,
-            *(func.sum(case((what, 1), else_=0)).label(name) for name, what in counts.items()),
-            func.coalesce(func.sum(ASSIGNMENT.c.seconds), 0.0).label("seconds"),
-        )
-        .select_from(PARTICIPANT.outerjoin(ASSIGNMENT).outerjoin(QUESTION))
-        .where(PARTICIPANT.c.pilot == int(pilot))
-        .group_by(PARTICIPANT.c.rater)
-        .order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
-    ).mappings()
-    names = [name for name in Person.__dataclass_fields__ if name not in ("code", "pilot")]
-    return [
-        Person(
-            code=identity.code(row["rater"]),
-            pilot=bool(row["pilot"]),
-            **{name: row[name] for name in names},
-        )
-        for row in rows
-    ]
 
 
 def read_events(connection: Connection) -> list[Event]:

@@ -240,8 +240,7 @@ class Actions:
     def _count_payable(self, raters: Iterable[str]) -> int:
         payable: set[str] = set()
         for pilot in (False, True):
-            view, people = self._reader.read_people(pilot=pilot)
-            found = decide_payments(self._study, people, view.flags)
+            found = decide_payments(self._reader.read(pilot=pilot))
             payable |= {pay.rater for pay in found if pay.decision in {"approve", "look at"}}
         return len(payable.intersection(raters))
 

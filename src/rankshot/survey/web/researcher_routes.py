@@ -442,8 +442,7 @@ class ResearcherRoutes:
 
     def payment(self, name: PaymentName, query: Annotated[PilotQuery, Query()]) -> Response:
         """Return who is to be paid, with reasons; or ids to approve, to look at or to reject."""
-        view, people = self._reader.read_people(pilot=query.pilot)
-        payments = decide_payments(view.study, people, view.flags)
+        payments = decide_payments(self._reader.read(pilot=query.pilot))
         try:
             if name == "payments.csv":
                 text = MARK + format_payments(payments, get_args(Decision))
