@@ -21,9 +21,9 @@ import rankshot as rs
 from rankshot.core.progress import ProgressLine
 from rankshot.datasets import load_imagenet
 from rankshot.ranking import distances
-from rankshot.ranking.plackett_luce import first_items
-from rankshot.ranking.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.plackett_luce_solvers import solve_newton
+from rankshot.ranking.models.plackett_luce import first_items
+from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce_solvers import solve_newton
 
 AT_MOST = (
     {"default": 1.0, "probabilistic": 3.0, "paper": 1.25}

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 import rankshot as rs
 from rankshot.ranking import babington_smith
-from rankshot.ranking.babington_smith import OrderSums
+from rankshot.ranking.models.babington_smith import OrderSums
 
 ITEMS = list("abcde")
 

@@ -5,7 +5,7 @@ import pytest
 from brute import kendall, mallows, strict_refinements
 
 import rankshot as rs
-from rankshot.ranking.mallows_likelihood import MallowsStatistics, mean_passed
+from rankshot.ranking.models.mallows_likelihood import MallowsStatistics, mean_passed
 
 CENTER = ("c", "a", "e", "b", "d")
 ITEMS = list("abcde")

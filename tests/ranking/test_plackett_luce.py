@@ -12,8 +12,8 @@ from peak_memory import peak_of
 from rankshot.core.progress import ProgressLine
 from rankshot.ranking import plackett_luce, plackett_luce_likelihood, plackett_luce_stages
 from rankshot.ranking.layouts import alike_items
-from rankshot.ranking.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.plackett_luce_solvers import solve_newton
+from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce_solvers import solve_newton
 
 SOLVERS = ["newton", "lbfgs", "mm"]
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}

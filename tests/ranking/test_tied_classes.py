@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rankshot.ranking.tie_integral import TiedChoice
-from rankshot.ranking.tied_classes import TiedClasses
+from rankshot.ranking.models.tie_integral import TiedChoice
+from rankshot.ranking.models.tied_classes import TiedClasses
 
 TIES = [
     ([1, 1], 1),

@@ -3,7 +3,7 @@
 import numpy as np
 from small_studies import small_study
 
-from rankshot.ranking.mallows import Mallows
+from rankshot.ranking.models.mallows import Mallows
 from rankshot.survey.answers import Answer
 from rankshot.survey.study import Question
 

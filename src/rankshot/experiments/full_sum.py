@@ -13,8 +13,8 @@ from rankshot.core.validation import require_whole_number
 from rankshot.experiments.benchmark import Task
 from rankshot.experiments.methods import K, paper_head
 from rankshot.experiments.result_tables import ResultTable, Value
-from rankshot.ranking.mallows import Mallows
-from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.heads.decisions import most_probable
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking

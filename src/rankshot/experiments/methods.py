@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.benchmark import fill_missing, find_unranked_targets, rank_items
-from rankshot.ranking.mallows import Mallows
-from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity, arithmetic_mean, geometric_mean
 from rankshot.zeroshot.alignment import Semantics

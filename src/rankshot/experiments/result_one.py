@@ -11,8 +11,8 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.benchmark import Benchmark, SourcePoints, collect_points
 from rankshot.experiments.result_tables import OursAndPaper, ResultTable, Value
 from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
-from rankshot.ranking.mallows import Mallows
-from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.source_comparison import TOLERANCE, nearest_is_correct
 from rankshot.zeroshot.bootstrap import Bootstrap

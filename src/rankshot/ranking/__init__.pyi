@@ -1,4 +1,3 @@
-from .babington_smith import BabingtonSmith as BabingtonSmith
 from .concordance import (
     Agreement as Agreement,
     TargetSummary as TargetSummary,
@@ -11,7 +10,8 @@ from .distances import (
     mean_kendall_distance as mean_kendall_distance,
 )
 from .files import read_rankings as read_rankings, write_rankings as write_rankings
-from .mallows import Mallows as Mallows
-from .mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
-from .plackett_luce import PlackettLuce as PlackettLuce
+from .models.babington_smith import BabingtonSmith as BabingtonSmith
+from .models.mallows import Mallows as Mallows
+from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
+from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .rankings import Rankings as Rankings

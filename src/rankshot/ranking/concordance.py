@@ -14,6 +14,7 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_any_rankings, require_one_subject
 from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import last_levels
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.pair_means import mean_common_distance, mean_kendall_distances
 from rankshot.ranking.parts import (
     AnyRankings,
@@ -23,7 +24,6 @@ from rankshot.ranking.parts import (
     reduce_parts,
     select_target,
 )
-from rankshot.ranking.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import Some, find_ranked_items, keep_ranked_items, restrict_items
 from rankshot.ranking.shared_places import compare_common_items

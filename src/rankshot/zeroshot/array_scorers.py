@@ -27,8 +27,8 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.models.tie_integral import tie_nodes
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tie_integral import tie_nodes
 from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
 from rankshot.zeroshot.stages import log_chance, stage_weights
 
@@ -269,7 +269,7 @@ class PlackettLuceFormula:
     def _tie_log_prob(self, i: int, f: Array, later: Array, c: Constants, xp: Library) -> Array:
         """Return the log-probability that enough tied items precede all later ones.
 
-        It is the integral of `rankshot.ranking.tie_integral`, with logarithms throughout.
+        It is the integral of `rankshot.ranking.models.tie_integral`, with logarithms throughout.
         """
         tie = self._ties[i]
         has_later = c[f"tie{i}_has_later"]

@@ -16,8 +16,8 @@ from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.ranking.layouts import group_by_place, iterate_choices, rows_with_tied_choices
+from rankshot.ranking.models.tie_integral import tied_log_prob
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tie_integral import tied_log_prob
 from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
 from rankshot.zeroshot.scores import Kind
 from rankshot.zeroshot.stages import StageLogProb, log_chance, stage_weights
@@ -103,7 +103,7 @@ class PlackettLuceScorer:
         How many cells, inputs by items and rankings, are best computed at a time.
     """
 
-    # `ranking.plackett_luce` has the same formula for one vector of worths and many rankings.
+    # `ranking.models.plackett_luce` has the same formula for one vector of worths, many rankings.
     # Here every input has a score vector of its own. So the loop runs over stages, with whole
     # blocks of inputs, in float32 if the scores are. Logarithms take long: factors of equal weight
     # are multiplied first. What both have in common, the choice among tied items, is shared:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.ranking.babington_smith import BabingtonSmith
 from rankshot.ranking.layouts import group_ties, name_groups
-from rankshot.ranking.mallows import Mallows
-from rankshot.ranking.plackett_luce import TIED, PlackettLuce
+from rankshot.ranking.models.babington_smith import BabingtonSmith
+from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.reference import Reference
 from rankshot.zeroshot.prior import RankingModel, require_prior

@@ -14,8 +14,8 @@ from scipy.special import log_softmax, logsumexp
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.validation import Seed, require_whole_number
-from rankshot.ranking.babington_smith import BabingtonSmith
-from rankshot.ranking.plackett_luce import PlackettLuce
+from rankshot.ranking.models.babington_smith import BabingtonSmith
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.prior import RankingModel

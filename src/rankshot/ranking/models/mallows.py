@@ -19,7 +19,7 @@ from rankshot.ranking.checks import (
     require_sample_length,
 )
 from rankshot.ranking.consensus import METHODS, average_order, kemeny
-from rankshot.ranking.mallows_likelihood import add_up_statistics, best_spread, log_prob
+from rankshot.ranking.models.mallows_likelihood import add_up_statistics, best_spread, log_prob
 from rankshot.ranking.parts import AnyRankings, map_rows, reduce_parts, with_items
 from rankshot.ranking.rankings import Rankings
 

@@ -18,9 +18,9 @@ from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.ranking.layouts import completed_orders, group_by_place
+from rankshot.ranking.models.tie_integral import TiedChoice, place_nodes
+from rankshot.ranking.models.tied_classes import TiedClasses
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tie_integral import TiedChoice, place_nodes
-from rankshot.ranking.tied_classes import TiedClasses
 
 Floats = NDArray[np.float64]
 

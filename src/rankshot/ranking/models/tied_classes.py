@@ -2,7 +2,7 @@
 
 A fit has one worth per class of alike items (see `alike_items`). So the log-probability of a tie
 and its derivatives are needed by class, and members of one class share all terms. With the clocks
-of `rankshot.ranking.tie_integral`, an item of class c has rung by the time r t = e^x with
+of `rankshot.ranking.models.tie_integral`, an item of class c has rung by the time r t = e^x with
 probability q_c, and N counts the items of the tie that have rung. The tie comes first if its m-th
 item rings before any later item does, which a later item has not done with probability exp(-e^x):
 
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from rankshot.ranking.tie_integral import SMALLEST_LOG, place_nodes
+from rankshot.ranking.models.tie_integral import SMALLEST_LOG, place_nodes
 
 Floats = NDArray[np.float64]
 MARGIN = 44.0

@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.encoding import Entries, row_starts
-from rankshot.ranking.parts import (
-    AnyRankings,
-    RankingParts,
-    keep_counted,
-    keep_counted_part,
-    reduce_parts,
-)
-from rankshot.ranking.plackett_luce_stages import (
+from rankshot.ranking.models.plackett_luce_stages import (
     LargeRatios,
     StageLogs,
     Stages,
@@ -31,8 +24,15 @@ from rankshot.ranking.plackett_luce_stages import (
     build_stages,
     choose_tied,
 )
+from rankshot.ranking.models.tied_classes import TiedClasses
+from rankshot.ranking.parts import (
+    AnyRankings,
+    RankingParts,
+    keep_counted,
+    keep_counted_part,
+    reduce_parts,
+)
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tied_classes import TiedClasses
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")

@@ -34,6 +34,14 @@ from rankshot.ranking.layouts import (
     levels,
     name_groups,
 )
+from rankshot.ranking.models.plackett_luce_likelihood import build_likelihood
+from rankshot.ranking.models.plackett_luce_solvers import (
+    Solver,
+    solve_lbfgs,
+    solve_mm,
+    solve_newton,
+)
+from rankshot.ranking.models.plackett_luce_stages import log_prob
 from rankshot.ranking.parts import (
     AnyRankings,
     keep_counted,
@@ -41,14 +49,6 @@ from rankshot.ranking.parts import (
     reduce_parts,
     with_items,
 )
-from rankshot.ranking.plackett_luce_likelihood import build_likelihood
-from rankshot.ranking.plackett_luce_solvers import (
-    Solver,
-    solve_lbfgs,
-    solve_mm,
-    solve_newton,
-)
-from rankshot.ranking.plackett_luce_stages import log_prob
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ class PlackettLuce(BaseEstimator):
 
     In a subset ranking the sum runs over the listed items alone. A tie means that the order of
     its items is unknown and every order is equally likely: the probability is the mean over the
-    strict rankings that it allows, computed exactly (see `rankshot.ranking.tie_integral`).
+    strict rankings that it allows, computed exactly (see `rankshot.ranking.models.tie_integral`).
 
     Parameters
     ----------

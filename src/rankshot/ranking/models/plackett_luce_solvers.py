@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import wrightomega
 
 from rankshot.core.progress import ProgressLine
-from rankshot.ranking.plackett_luce_likelihood import Likelihood, PartsLikelihood
+from rankshot.ranking.models.plackett_luce_likelihood import Likelihood, PartsLikelihood
 
 Floats = NDArray[np.float64]
 AnyLikelihood = Likelihood | PartsLikelihood
