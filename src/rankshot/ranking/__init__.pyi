@@ -13,5 +13,10 @@ from .files import read_rankings as read_rankings, write_rankings as write_ranki
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
+from .models.mixture import (
+    GroupChoice as GroupChoice,
+    RankingMixture as RankingMixture,
+    choose_n_groups as choose_n_groups,
+)
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .rankings import Rankings as Rankings
