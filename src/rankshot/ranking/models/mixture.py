@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -23,16 +22,21 @@ from rankshot.ranking.checks import (
     require_sample_length,
 )
 from rankshot.ranking.layouts import alike_items
+from rankshot.ranking.models.mixture_em import (
+    EM,
+    Run,
+    Unit,
+    find_units,
+    log_probs_of,
+    log_shares,
+    merge_equal,
+)
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import keep_counted_part
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-Unit = Literal["rater", "ranking"]
 UNITS = ("rater", "ranking")
-SHARED_WEIGHT = 0.01
-"""The total weight with which all rankings count in every group, so that no group, however small,
-makes a ranking impossible."""
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
 
@@ -58,8 +62,7 @@ class RankingMixture(BaseEstimator):
         The number of random starts. Each runs for a few iterations, the better half of them for
         more, and so on; the best one runs to the end.
     tol : float
-        Stop when less log-likelihood than this is left to gain, as far as can be seen from the
-        last iterations.
+        Stop when two iterations together gain less log-likelihood than this.
     max_iter : int
         The largest number of iterations; a warning tells if they were not enough.
     random_state : int or numpy.random.Generator, optional
@@ -107,6 +110,8 @@ class RankingMixture(BaseEstimator):
     Murphy and Martin (2003), Mixtures of distance-based models for ranking data. Computational
     Statistics & Data Analysis 41.
 
+    Salakhutdinov and Roweis (2003), Adaptive overrelaxed bound optimization methods. ICML.
+
     Gormley and Murphy (2006), Analysis of Irish third-level college applications data. JRSS A 169.
 
     Examples
@@ -131,7 +136,7 @@ class RankingMixture(BaseEstimator):
         *,
         by: Unit = "rater",
         n_starts: int = 10,
-        tol: float = 1e-3,
+        tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Seed = None,
         verbose: bool = False,
@@ -155,16 +160,16 @@ class RankingMixture(BaseEstimator):
         """
         require_one_subject(require_rankings(rankings))
         self._check_parameters()
-        sample = _merge_equal(rankings, self.by)
+        sample = merge_equal(rankings, self.by)
         if len(sample.counts) < self.n_groups:
             raise RankshotError(
                 f"n_groups={self.n_groups} needs at least as many different {self.by}s, "
                 f"but there are {len(sample.counts)}"
             )
-        em = _EM(sample, _choose_model(self.model), self.n_groups)
+        em = EM(sample, _choose_model(self.model), self.n_groups)
         with ProgressLine("groups", enabled=self.verbose) as line:
             run = self._run(em, line)
-        if run.left_to_gain > self.tol:
+        if not run.has_converged(self.tol):
             warnings.warn(
                 f"EM did not converge in {len(run.history)} iterations: raise max_iter or tol",
                 ConvergenceWarning,
@@ -194,14 +199,14 @@ class RankingMixture(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_choice("by", self.by, UNITS)
 
-    def _run(self, em: _EM, line: ProgressLine) -> _Run:
+    def _run(self, em: EM, line: ProgressLine) -> Run:
         """Run all starts, the better half of them twice as long, and so on; then one to the end."""
         rng = np.random.default_rng(self.random_state)
         # Random memberships find groups that no single rater stands for.
         starts = [
             em.start_at_random if i % 3 == 2 else em.start_from_raters for i in range(self.n_starts)
         ]
-        runs = [_Run(start(rng)) for start in starts[: self.n_starts if self.n_groups > 1 else 1]]
+        runs = [Run(start(rng)) for start in starts[: self.n_starts if self.n_groups > 1 else 1]]
         n_iter = SHORT_RUN
         while len(runs) > 1:
             for run in runs:
@@ -209,12 +214,11 @@ class RankingMixture(BaseEstimator):
                 line.update(f"{format_count(len(runs), 'start')}, {n_iter} iterations")
             runs = sorted(runs, key=lambda run: -run.state.objective)[: len(runs) // 2]
             n_iter *= 2
-        while len(runs[0].history) < self.max_iter and runs[0].left_to_gain > self.tol:
-            runs[0].go_on(em, len(runs[0].history) + 1, self.tol)
-            line.update(
-                f"iteration {len(runs[0].history)}, log-likelihood {runs[0].state.objective:.4f}"
-            )
-        return runs[0]
+        best = runs[0]
+        while len(best.history) < self.max_iter and not best.has_converged(self.tol):
+            best.go_on(em, len(best.history) + 1, self.tol)
+            line.update(f"iteration {len(best.history)}, log-likelihood {best.history[-1]:.4f}")
+        return best
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking, if nothing is known of its rater."""
@@ -224,7 +228,7 @@ class RankingMixture(BaseEstimator):
         """Return log w_g P(ranking; group g), one row per ranking."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
-        return _log_probs(self.models_, rankings) + _log_shares(self.weights_)
+        return log_probs_of(self.models_, rankings) + log_shares(self.weights_)
 
     def predict_proba(self, rankings: Rankings) -> Floats:
         """Return the probability of each group, one row per ranking.
@@ -242,11 +246,15 @@ class RankingMixture(BaseEstimator):
 
     def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
         """Return log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
-        unit, exponents, _ = _find_units(rankings, self.by)
-        log_probs = exponents[:, None] * _log_probs(self.models_, rankings)
-        joint = np.tile(_log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
+        unit, exponents, _ = find_units(rankings, self.by)
+        log_probs = exponents[:, None] * log_probs_of(self.models_, rankings)
+        joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
         np.add.at(joint, unit, log_probs)
         return joint, unit
+
+    def _score_units(self, rankings: Rankings) -> Floats:
+        """Return the log-likelihood of each unit of other rankings."""
+        return np.asarray(logsumexp(self._log_joint_of_units(rankings)[0], axis=1))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default), each of a new rater."""
@@ -263,207 +271,6 @@ class RankingMixture(BaseEstimator):
         place = np.empty(n, np.intp)
         place[np.argsort(group, kind="stable")] = np.arange(n)
         return Rankings.concatenate(parts)[place]
-
-
-# ---- Who belongs to a group
-
-
-def _find_units(rankings: Rankings, by: Unit) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return what belongs to a group: a rater, or a ranking.
-
-    Returns
-    -------
-    unit : ndarray of shape (n,)
-        The unit of each ranking, from 0.
-    exponents : ndarray of shape (n,)
-        How often each ranking counts within its unit.
-    counts : ndarray of shape (units,)
-        How many equal units each unit stands for: a ranking of weight w without a rater is w
-        units.
-    """
-    n = len(rankings)
-    owned = np.zeros(n, bool)
-    if by == "rater":
-        owned = np.array([rater is not None for rater in rankings.raters], bool)
-    names, rater = np.unique(rankings.raters[owned].astype(str), return_inverse=True)
-    alone = np.flatnonzero(~owned)
-    unit = np.empty(n, np.intp)
-    unit[owned] = rater
-    unit[alone] = len(names) + np.arange(alone.size)
-    exponents = np.where(owned, rankings.weights, 1.0)
-    return unit, exponents, np.append(np.ones(len(names)), rankings.weights[alone])
-
-
-class _Sample(NamedTuple):
-    """Rankings without repetitions, for EM.
-
-    Attributes
-    ----------
-    rankings : Rankings
-        The different rankings, with their total weights.
-    copies : csr_array of shape (units, rankings)
-        How often a unit, a rater or a ranking, gave each of them.
-    counts : ndarray of shape (units,)
-        How many equal units each one stands for.
-    """
-
-    rankings: Rankings
-    copies: csr_array
-    counts: Floats
-
-
-def _merge_equal(rankings: Rankings, by: Unit) -> _Sample:
-    rankings = keep_counted_part(rankings)
-    rankings = replace(rankings, targets=np.full(len(rankings), None, object))
-    unit, exponents, counts = _find_units(rankings, by)
-    same = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    _, first, number = np.unique(same, return_index=True, return_inverse=True)
-    # Units with a single ranking that counts once are equal if their rankings are.
-    single = (np.bincount(unit)[unit] == 1) & (exponents == 1)
-    many, other = np.unique(unit[~single], return_inverse=True)
-    kinds, kind = np.unique(number[single], return_inverse=True)
-    row = np.empty(len(rankings), np.intp)
-    row[single], row[~single] = kind, len(kinds) + other
-    merged = np.bincount(kind, counts[unit[single]], minlength=len(kinds))
-    shape = (len(kinds) + len(many), len(first))
-    copies = np.where(single, 0.0, exponents)
-    entries = csr_array((copies, (row, number)), shape=shape)
-    entries += csr_array((np.ones(len(kinds)), (np.arange(len(kinds)), kinds)), shape=shape)
-    entries.eliminate_zeros()
-    weights = np.bincount(number, rankings.weights).astype(float)
-    return _Sample(
-        replace(rankings[first], weights=weights), entries, np.append(merged, np.ones(len(many)))
-    )
-
-
-# ---- EM
-
-
-class _State(NamedTuple):
-    """A fit: the models and shares of the groups, and what they say of the rankings."""
-
-    models: list[Any]
-    shares: Floats
-    log_probs: Floats
-    memberships: Floats
-    log_likelihood: float
-    objective: float
-
-
-class _EM:
-    """The two steps of EM for a sample, and where they start."""
-
-    def __init__(self, sample: _Sample, model: Any, n_groups: int) -> None:
-        self.sample, self.model, self.n_groups = sample, model, n_groups
-        weights = sample.rankings.weights
-        shared = SHARED_WEIGHT if n_groups > 1 else 0.0
-        self.shared = shared * weights / weights.sum()
-
-    def _fit(self, weights: Floats) -> Any:
-        return clone(self.model).fit(replace(self.sample.rankings, weights=weights))
-
-    def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> _State:
-        """E step: the probability of each group for each unit."""
-        joint = self.sample.copies @ log_probs + _log_shares(shares)
-        total = logsumexp(joint, axis=1)
-        log_likelihood = float(self.sample.counts @ total)
-        objective = log_likelihood + sum(
-            float(self.shared @ log_probs[:, g]) - _penalty(model) for g, model in enumerate(models)
-        )
-        memberships = np.exp(joint - total[:, None])
-        return _State(models, shares, log_probs, memberships, log_likelihood, objective)
-
-    def _weigh(self, memberships: Floats) -> tuple[Floats, Floats]:
-        """Return the weight of each ranking in each group, and the shares of the groups."""
-        counted = self.sample.counts[:, None] * memberships
-        weights = self.sample.copies.T @ counted + self.shared[:, None]
-        return weights, counted.sum(axis=0) / self.sample.counts.sum()
-
-    def step(self, state: _State) -> _State:
-        """M step, then E step."""
-        weights, shares = self._weigh(state.memberships)
-        models, log_probs = list(state.models), state.log_probs.copy()
-        for g, last in enumerate(state.models):
-            new = self._fit(weights[:, g])
-            new_log_probs = new.log_prob(self.sample.rankings)
-            gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
-            if gain >= _penalty(new) - _penalty(last):
-                models[g], log_probs[:, g] = new, new_log_probs
-        return self.evaluate(models, log_probs, shares)
-
-    def start_at_random(self, rng: np.random.Generator) -> _State:
-        """Start with random memberships."""
-        memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
-        weights, shares = self._weigh(memberships)
-        models = [self._fit(weights[:, g]) for g in range(self.n_groups)]
-        return self.evaluate(models, _log_probs(models, self.sample.rankings), shares)
-
-    def start_from_raters(self, rng: np.random.Generator) -> _State:
-        """Start with groups around units that are far apart, as k-means++ does.
-
-        The next unit is drawn in proportion to how much less probable it is, in the groups so
-        far, than the most probable unit.
-        """
-        copies, counts = self.sample.copies, self.sample.counts
-        models: list[Any] = []
-        columns: list[Floats] = []
-        chance = counts
-        for _ in range(self.n_groups):
-            seed = rng.choice(len(counts), p=chance / chance.sum())
-            models.append(self._fit(self._around(copies[[seed]].toarray()[0])))
-            columns.append(models[-1].log_prob(self.sample.rankings))
-            best = (copies @ np.column_stack(columns)).max(axis=1)
-            chance = counts * (best.max() - best)
-            if not chance.any():
-                chance = counts
-        shares = np.full(self.n_groups, 1 / self.n_groups)
-        return self.evaluate(models, np.column_stack(columns), shares)
-
-    def _around(self, copies: Floats) -> Floats:
-        """Return weights of rankings: two thirds for those of one unit, one third for all."""
-        weights = self.sample.rankings.weights
-        return 2 * copies / copies.sum() + weights / weights.sum()
-
-
-class _Run:
-    """EM from one start, so far."""
-
-    def __init__(self, start: _State) -> None:
-        self.state = start
-        self.history: list[float] = []
-
-    def go_on(self, em: _EM, n_iter: int, tol: float) -> None:
-        """Continue up to the given number of iterations."""
-        while len(self.history) < n_iter and self.left_to_gain > tol:
-            self.state = em.step(self.state)
-            self.history.append(self.state.objective)
-
-    @property
-    def left_to_gain(self) -> float:
-        """How much more EM will gain, if its gains go on to shrink by a constant factor."""
-        if len(self.history) < 3:
-            return np.inf
-        first, second, third = self.history[-3:]
-        gain = third - second
-        if gain <= 8 * np.finfo(float).eps * abs(third):
-            return 0.0
-        shrink = gain / (second - first) if second > first else np.inf
-        return gain * shrink / (1 - shrink) if shrink < 1 else np.inf
-
-
-def _log_probs(models: list[Any], rankings: Rankings) -> Floats:
-    return np.column_stack([model.log_prob(rankings) for model in models])
-
-
-def _log_shares(shares: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares))
-
-
-def _penalty(model: Any) -> float:
-    """Return what the fit of a model took from the log-likelihood."""
-    regularization = getattr(model, "regularization", 0.0)
-    return regularization / 2 * float(np.sum(model.log_worths_**2)) if regularization else 0.0
 
 
 def _count_parameters(model: Any, rankings: Rankings) -> int:
@@ -547,7 +354,8 @@ def choose_n_groups(
     most : int
         Mixtures of 1 to ``most`` groups are compared.
     criterion : {"bic", "held-out"}
-        The smallest BIC, or the largest log-likelihood of raters that were left out of the fit.
+        The smallest BIC; or the log-likelihood of raters that were left out of the fit: the
+        smallest number of groups for which it is within one standard error of the largest.
     by, n_starts, random_state, verbose
         Those of `RankingMixture`.
     n_folds : int
@@ -558,25 +366,32 @@ def choose_n_groups(
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders(
-    ...     [["a", "b", "c", "d"], ["a", "b", "d", "c"], ["d", "c", "b", "a"]],
-    ...     weights=[40, 20, 30])
+    ...     [["a", "b", "c", "d"], ["a", "b", "d", "c"], ["b", "a", "c", "d"],
+    ...      ["d", "c", "b", "a"], ["d", "b", "c", "a"]], weights=[20, 9, 11, 15, 5])
     >>> rs.choose_n_groups(votes, rs.Mallows(), most=3, random_state=0)
+    2 groups by bic
+      groups  log-likelihood  parameters         BIC
+           1         -182.06           4      380.49
+           2         -112.02           9      260.88
+           3         -105.85          14      269.02
     """
     require_choice("criterion", criterion, ("bic", "held-out"))
     require_whole_number("most", most)
     require_whole_number("n_folds", n_folds, least=2)
     rng = np.random.default_rng(random_state)
     folds = _split(keep_counted_part(require_rankings(rankings)), by, n_folds, rng)
-    mixtures, held_out = [], []
+    counts = np.concatenate([find_units(test, by)[2] for _, test in folds])
+    mixtures, left_out = [], []
     for n_groups in range(1, most + 1):
         mixture = RankingMixture(
             model, n_groups, by=by, n_starts=n_starts, random_state=rng, verbose=verbose
         )
         mixtures.append(clone(mixture).fit(rankings))
         if criterion == "held-out":
-            held_out.append(sum(_score(clone(mixture).fit(train), test) for train, test in folds))
+            values = [clone(mixture).fit(train)._score_units(test) for train, test in folds]
+            left_out.append(np.concatenate(values))
     bic = np.array([mixture.bic_ for mixture in mixtures])
-    best = int(np.argmax(held_out) if criterion == "held-out" else np.argmin(bic))
+    best = _best_held_out(np.array(left_out), counts) if left_out else int(np.argmin(bic))
     return GroupChoice(
         best + 1,
         mixtures[best],
@@ -584,8 +399,16 @@ def choose_n_groups(
         np.array([mixture.log_likelihood_ for mixture in mixtures]),
         np.array([mixture.n_parameters_ for mixture in mixtures]),
         bic,
-        np.array(held_out) if held_out else None,
+        np.array(left_out) @ counts if left_out else None,
     )
+
+
+def _best_held_out(values: Floats, counts: Floats) -> int:
+    """Return the first row whose sum is within one standard error of the largest sum."""
+    worse = values[np.argmax(values @ counts)] - values
+    mean = worse @ counts / counts.sum()
+    errors = np.sqrt((worse - mean[:, None]) ** 2 @ counts)
+    return int(np.argmax(worse @ counts <= errors))
 
 
 def _split(
@@ -595,7 +418,7 @@ def _split(
 
     A ranking of weight w without a rater is w rankings, of which each is left out once.
     """
-    unit, exponents, counts = _find_units(rankings, by)
+    unit, exponents, counts = find_units(rankings, by)
     whole = np.floor(counts)
     share = rng.multinomial(whole.astype(np.int64), np.full(n_folds, 1 / n_folds)).astype(float)
     share[np.arange(counts.size), rng.integers(n_folds, size=counts.size)] += counts - whole
@@ -605,10 +428,3 @@ def _split(
         train = replace(rankings, weights=exponents * (counts - share[:, fold])[unit])
         folds.append((keep_counted_part(train), keep_counted_part(test)))
     return [(train, test) for train, test in folds if len(test)]
-
-
-def _score(mixture: RankingMixture, rankings: Rankings) -> float:
-    """Return the log-likelihood of other raters."""
-    joint, _ = mixture._log_joint_of_units(rankings)
-    counts = _find_units(rankings, mixture.by)[2]
-    return float(counts @ logsumexp(joint, axis=1))
