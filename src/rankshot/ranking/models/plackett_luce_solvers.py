@@ -6,6 +6,8 @@ that less than ``tol`` is left to gain. A class c of alike items has the penalty
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -15,10 +17,15 @@ from scipy.optimize import minimize
 from scipy.special import wrightomega
 
 from rankshot.core.progress import ProgressLine
+from rankshot.ranking.models.plackett_luce_curvature import SMALL, Curvature
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood, PartsLikelihood
 
 Floats = NDArray[np.float64]
 AnyLikelihood = Likelihood | PartsLikelihood
+EPSILON = float(np.finfo(float).eps)
+LAST_FEW = 4
+EXACT = 1e-4
+"""Conjugate gradients end when so many directions have added less than this part of the gain."""
 
 
 class Solver(Protocol):
@@ -48,19 +55,31 @@ def solve_newton(
         gradient = likelihood.wins - expected - penalty * theta
         # The curvature is computed again once the gains fall less than a hundredfold per step.
         if gain > fresh_enough:
-            factor = _curvature(likelihood.information(theta), penalty)
+            solve = _curvature_solver(likelihood, theta, penalty)
             gain = np.inf
         fresh_enough = gain / 100
-        step = cho_solve(factor, gradient)
+        step = solve(gradient)
         gain = float(gradient @ step) / 2
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {gain:.1e}")
+        # The gradient is a difference of large sums: it is never more exact than these.
+        rounding = 4 * EPSILON * float((likelihood.wins + expected) @ np.abs(step))
         theta, value, expected = _climb(likelihood, penalty, theta, value, step)
-        if gain <= tol:
+        if gain <= max(tol, rounding):
             return theta, iteration, True
     return theta, max_iter, False
 
 
-def _curvature(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
+def _curvature_solver(
+    likelihood: AnyLikelihood, theta: Floats, penalty: Floats
+) -> Callable[[Floats], Floats]:
+    """Return a function that divides a gradient by the penalised curvature: a Newton step."""
+    curvature = likelihood.curvature(theta)
+    if likelihood.n_classes <= SMALL:
+        return partial(cho_solve, _factor(curvature.toarray(), penalty))
+    return partial(_conjugate_gradients, curvature, penalty)
+
+
+def _factor(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
     """Factor the penalised information; make it positive definite where it is not.
 
     With ties that K cuts the log-likelihood need not be concave. The steps are then shorter.
@@ -78,11 +97,44 @@ def _curvature(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
             lift = max(10 * lift, 1e-6 * float(np.abs(np.diag(curvature)).max()))
 
 
+def _conjugate_gradients(curvature: Curvature, penalty: Floats, gradient: Floats) -> Floats:
+    """Solve with products of the matrix and vectors: no factor of a large matrix is needed.
+
+    Every direction adds to what the step gains. The solution is exact enough once the last few
+    directions have added nearly nothing. It is a step upward wherever the search ends.
+    """
+    diagonal = curvature.diagonal() + penalty
+    scale = 1 / np.maximum(diagonal, EPSILON * diagonal.max())
+    step, residual = np.zeros_like(gradient), gradient
+    direction = scale * residual
+    length = float(residual @ direction)
+    gains: list[float] = []
+    while length > 0 and len(gains) < 10 * len(gradient):
+        bent = curvature @ direction + penalty * direction
+        bend = float(direction @ bent)
+        if bend <= 0:
+            # With ties that K cuts the log-likelihood need not be concave.
+            return step if gains else direction
+        rate = length / bend
+        step = step + rate * direction
+        residual = residual - rate * bent
+        gains.append(rate * length)
+        if sum(gains[-LAST_FEW:]) <= EXACT * sum(gains) and len(gains) > LAST_FEW:
+            break
+        conditioned = scale * residual
+        longer = float(residual @ conditioned)
+        direction = conditioned + longer / length * direction
+        length = longer
+    return step
+
+
 def _climb(
     likelihood: AnyLikelihood, penalty: Floats, theta: Floats, value: float, step: Floats
 ) -> tuple[Floats, float, Floats]:
     """Take the step, halved until the value does not decrease (except by rounding)."""
-    least = value - 1e-13 * abs(value)
+    # The value is a difference of sums of this size.
+    size = abs(value) + float(likelihood.wins.sum()) * (1 + float(np.ptp(theta)))
+    least = value - 4 * EPSILON * size
     scale = 1.0
     while True:
         trial = theta + scale * step
@@ -111,12 +163,12 @@ def solve_mm(
         to_come = gain * ratio / (1 - ratio) if ratio < 1 else np.inf
         last_gain = gain
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {to_come:.1e}")
-        rounding = 8 * np.finfo(float).eps * abs(value)
+        rounding = 8 * EPSILON * abs(value)
         if iteration >= next_check and (gain <= rounding or to_come <= tol):
             # Very small steps can still be far from the optimum: check the gradient.
             gradient = likelihood.wins - expected - penalty * theta
-            factor = _curvature(likelihood.information(theta), penalty)
-            if float(gradient @ cho_solve(factor, gradient)) / 2 <= max(tol, rounding):
+            step = _curvature_solver(likelihood, theta, penalty)(gradient)
+            if float(gradient @ step) / 2 <= max(tol, rounding):
                 return theta, iteration, True
             next_check = 2 * iteration
     return theta, max_iter, False
