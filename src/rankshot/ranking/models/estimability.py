@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError, quote_names
@@ -43,17 +43,18 @@ class _Neighbours(NamedTuple):
 
 def _count_neighbours(given: Rankings) -> _Neighbours:
     rankings = _without_cut_ties(given)
+    n_cut = int((given.lengths < given.n_listed).sum())
+    tied = rankings.rows_with_ties
+    if not tied.any():
+        return _Neighbours(_next_in_line(rankings), n_cut)
     # A subset ranking that ties all of its items compares none of them.
-    last_place = rankings.places[rankings.starts[1:] - 1]
-    tied = rankings.rows_with_ties & ~(rankings.is_subset & (last_place == 0))
-    before = _next_in_line(rankings[~rankings.rows_with_ties])
-    if tied.any():
-        before = before + csr_array(precedence(rankings[tied]))
-    return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
+    compares = ~rankings.is_subset | (rankings.places[rankings.starts[1:] - 1] > 0)
+    before = _next_in_line(rankings[~tied]) + csr_array(precedence(rankings[tied & compares]))
+    return _Neighbours(before, n_cut)
 
 
 def _next_in_line(rankings: Rankings) -> csr_array:
-    """Return how often an item came right before which other.
+    """Return which item came right before which other.
 
     This graph has the same connected parts as that of "before", and is cheaper. After the last
     item of a top-K list come all items that it leaves out. Item j is left out by some list that
@@ -61,21 +62,25 @@ def _next_in_line(rankings: Rankings) -> csr_array:
     """
     C, entries, rows = rankings.n_items, rankings.codes, rankings.entry_rows
     follows = rows[1:] == rows[:-1]
-    before = _count_pairs(entries[:-1][follows], entries[1:][follows], C)
-    top = rankings[~rankings.is_subset & (rankings.n_listed < C)]
-    if not len(top):
+    before = _connect(entries[:-1][follows], entries[1:][follows], C)
+    leaves_out = ~rankings.is_subset & (rankings.n_listed < C)
+    if not leaves_out.any():
         return before
+    top = rankings[leaves_out]
     last, nth, ends_with = np.unique(
         top.codes[top.starts[1:] - 1], return_inverse=True, return_counts=True
     )
     cells = nth[top.entry_rows] * C + top.codes
     named = np.bincount(cells, minlength=last.size * C).reshape(last.size, C)
     nth, item = np.nonzero(ends_with[:, None] > named)
-    return before + _count_pairs(last[nth], item, C)
+    return before + _connect(last[nth], item, C)
 
 
-def _count_pairs(first: NDArray[Any], second: NDArray[Any], C: int) -> csr_array:
-    return coo_array((np.ones(first.size), (first, second)), shape=(C, C)).tocsr()
+def _connect(first: NDArray[Any], second: NDArray[Any], C: int) -> csr_array:
+    """Return a graph of items with an edge, of weight 1, from each of ``first`` to ``second``."""
+    edges = np.unique(first.astype(np.int64) * C + second)
+    starts = np.searchsorted(edges, np.arange(C + 1) * C)
+    return csr_array((np.ones(edges.size), edges % C, starts), shape=(C, C))
 
 
 def _without_cut_ties(rankings: Rankings) -> Rankings:

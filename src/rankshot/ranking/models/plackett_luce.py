@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -50,7 +49,9 @@ TIED = 1e-6
 FEW = 64
 """So many rankings are fitted as fast as equal ones are merged."""
 SMALLEST_UNIT = 1e-290
-"""The unit of weights, at least this times the regulariser: their ratio must not overflow."""
+"""The unit of weights is at least this times the regulariser: their ratio must not overflow."""
+SMALLEST_PENALTY = 1e-290
+"""The smallest regulariser in units of the total weight: its inverse must not overflow, too."""
 
 
 class PlackettLuce(BaseEstimator):
@@ -176,7 +177,9 @@ class PlackettLuce(BaseEstimator):
         likelihood = build_likelihood(counted, class_of)
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, weight) / unit
-        penalty = np.asarray(self.regularization / unit * likelihood.counts, np.float64)
+        penalty = self.regularization / unit * likelihood.counts.astype(np.float64)
+        if self.regularization > 0:
+            penalty = np.maximum(penalty, SMALLEST_PENALTY)
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             theta, self.n_iter_, converged = SOLVERS[self.solver](
                 likelihood, penalty, tol, self.max_iter, line
@@ -194,7 +197,8 @@ class PlackettLuce(BaseEstimator):
     def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> PlackettLuce:
         self.items_ = items
         self.log_worths_ = theta - theta.mean()
-        self.worths_ = np.exp(theta - logsumexp(theta))
+        worths = np.exp(theta - theta.max())
+        self.worths_ = worths / worths.sum()
         self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
 

@@ -32,7 +32,7 @@ SMALLEST_REST = 1e-3
 
 def need_logs(theta: Floats) -> bool:
     """Tell whether worths differ too much for plain sums."""
-    return bool(np.ptp(theta) > SAFE_RANGE)
+    return bool(theta.max() - theta.min() > SAFE_RANGE)
 
 
 @dataclass
@@ -63,8 +63,9 @@ class Block:
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
         self.has_rest = bool(self.stages.has_rest.any())
+        self.choices = self.chosen * self.weights
         self.single_wins = np.bincount(
-            self.order[: self.depth].ravel(), (self.chosen * self.weights).ravel(), minlength=C + 1
+            self.order[: self.depth].ravel(), self.choices.ravel(), minlength=C + 1
         )[:C]
         self.tied_wins = np.zeros(C)
         for tie in self.stages.ties:
@@ -99,10 +100,12 @@ class Block:
 
     def sum_remaining(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return the worths in order, and the total worth of each item and all that follow."""
-        by_class = self.counts * np.exp(theta)
-        worths = np.append(by_class, 0.0).take(self.order)
-        remaining = np.zeros((len(worths) + 1, worths.shape[1]))
+        by_class = np.zeros(self.n_classes + 1)
+        by_class[:-1] = self.counts * np.exp(theta)
+        worths = by_class.take(self.order)
+        remaining = np.empty((len(worths) + 1, worths.shape[1]))
         remaining[:-1] = worths
+        remaining[-1] = 0
         if self.has_rest:
             remaining[-1] = (by_class.sum() - worths.sum(axis=0)) * self.stages.has_rest
         add_up(remaining[::-1])
@@ -126,8 +129,7 @@ class Block:
         log_totals = np.log(totals).sum(axis=0)
         value = float(self.single_wins @ theta)
         value -= float(self.weights @ (log_totals + self.stages.log_ways))
-        rate = self.chosen * self.weights
-        rate /= totals
+        rate = self.choices / totals
         expected = np.zeros(C)
         for tie in self.stages.ties:
             weight = self.weights[tie.column]

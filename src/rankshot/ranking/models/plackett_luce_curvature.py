@@ -184,7 +184,7 @@ def _sum_listed(block: Block, theta: Floats) -> tuple[float, Floats, list[Entrie
     C, order, has_rest = block.n_classes, block.order, block.stages.has_rest
     worths, remaining = block.sum_remaining(theta)
     rate = np.zeros(order.shape)
-    rate[: block.depth] = block.chosen * block.weights / block.totals(remaining) ** 2
+    rate[: block.depth] = block.choices / block.totals(remaining) ** 2
     entries: list[Entries] = []
     left_out = np.zeros(C + 1)
     for tie in block.stages.ties:
@@ -244,8 +244,7 @@ def _sum_pair_products(block: Block, theta: Floats) -> Floats:
     """Return Σ p_a p_b over the single choices."""
     C = block.n_classes
     _, remaining = block.sum_remaining(theta)
-    rate = block.chosen * block.weights
-    rate /= block.totals(remaining) ** 2
+    rate = block.choices / block.totals(remaining) ** 2
     add_up(rate)
     running = np.zeros((C + 1, len(block.weights)))
     column = np.arange(len(block.weights))

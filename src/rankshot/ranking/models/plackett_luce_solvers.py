@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 from scipy.special import wrightomega
 
@@ -23,6 +23,8 @@ from rankshot.ranking.models.plackett_luce_likelihood import Likelihood, PartsLi
 Floats = NDArray[np.float64]
 AnyLikelihood = Likelihood | PartsLikelihood
 EPSILON = float(np.finfo(float).eps)
+SHORT_STEP = 1e-4
+"""Newton's method ends with a step that changes no log-worth by more."""
 LAST_FEW = 4
 EXACT = 1e-4
 """Conjugate gradients end when so many directions have added less than this part of the gain."""
@@ -61,10 +63,11 @@ def solve_newton(
         step = solve(gradient)
         gain = float(gradient @ step) / 2
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {gain:.1e}")
-        # The gradient is a difference of large sums: it is never more exact than these.
-        rounding = 4 * EPSILON * float((likelihood.wins + expected) @ np.abs(step))
+        # Where worths differ by many orders of magnitude, a long step can gain very little.
+        reached = gain <= tol and float(np.abs(step).max()) <= SHORT_STEP
+        reached |= gain <= _round_gain(likelihood, expected, step)
         theta, value, expected = _climb(likelihood, penalty, theta, value, step)
-        if gain <= max(tol, rounding):
+        if reached:
             return theta, iteration, True
     return theta, max_iter, False
 
@@ -75,12 +78,21 @@ def _curvature_solver(
     """Return a function that divides a gradient by the penalised curvature: a Newton step."""
     curvature = likelihood.curvature(theta)
     if likelihood.n_classes <= SMALL:
-        return partial(cho_solve, _factor(curvature.toarray(), penalty))
+        factor = _factor(curvature.toarray(), penalty)
+        return lambda gradient: np.asarray(dpotrs(factor, gradient)[0])
     return partial(_conjugate_gradients, curvature, penalty)
 
 
-def _factor(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
-    """Factor the penalised information; make it positive definite where it is not.
+def _round_gain(likelihood: AnyLikelihood, expected: Floats, step: Floats) -> float:
+    """Return what a step gains by rounding alone.
+
+    The gradient is a difference of large sums, and never more exact than these.
+    """
+    return 4 * EPSILON * float((likelihood.wins + expected) @ np.abs(step))
+
+
+def _factor(information: Floats, penalty: Floats) -> Floats:
+    """Return the Cholesky factor of the penalised information, made positive definite if need be.
 
     With ties that K cuts the log-likelihood need not be concave. The steps are then shorter.
     """
@@ -91,10 +103,10 @@ def _factor(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
         curvature += max(np.trace(curvature), np.finfo(float).tiny) / C**2
     lift = 0.0
     while True:
-        try:
-            return cho_factor(curvature + lift * np.eye(C))  # type: ignore[no-any-return]
-        except LinAlgError:
-            lift = max(10 * lift, 1e-6 * float(np.abs(np.diag(curvature)).max()))
+        factor, failed = dpotrf(curvature + lift * np.eye(C))
+        if not failed:
+            return np.asarray(factor)
+        lift = max(10 * lift, 1e-6 * float(np.abs(np.diag(curvature)).max()))
 
 
 def _conjugate_gradients(curvature: Curvature, penalty: Floats, gradient: Floats) -> Floats:
@@ -133,7 +145,7 @@ def _climb(
 ) -> tuple[Floats, float, Floats]:
     """Take the step, halved until the value does not decrease (except by rounding)."""
     # The value is a difference of sums of this size.
-    size = abs(value) + float(likelihood.wins.sum()) * (1 + float(np.ptp(theta)))
+    size = abs(value) + float(likelihood.wins.sum()) * (1 + float(theta.max() - theta.min()))
     least = value - 4 * EPSILON * size
     scale = 1.0
     while True:
@@ -235,13 +247,10 @@ def solve_lbfgs(
         },
     )
     theta = scale * result.x
+    gradient = -negative(result.x)[1] / scale
+    gain = float(gradient @ _curvature_solver(likelihood, theta, penalty)(gradient)) / 2
     # A line search that stops because of rounding has converged as far as possible.
-    _, gradient = negative(result.x)
-    return (
-        _centre(theta, penalty),
-        iteration,
-        bool(gradient @ gradient <= max(tol, 1e-12 * abs(first))),
-    )
+    return _centre(theta, penalty), iteration, gain <= max(tol, 1e-13 * abs(first))
 
 
 def _evaluate_with_penalty(
