@@ -445,11 +445,15 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        code = {name: i for i, name in enumerate(self.target_names, 1)}
-        target = np.array([code.get(name, 0) for name in self.targets], np.int64)
-        group = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
-        _, first, member = np.unique(group, return_index=True, return_inverse=True)
-        weights = np.bincount(member, self.weights, minlength=first.size).astype(float)
+        target = np.zeros(len(self), np.int64)
+        if names := self.target_names:
+            code = {name: i for i, name in enumerate(names, 1)}
+            target[:] = [code.get(name, 0) for name in self.targets]
+        number = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
+        first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+        # Of several values for one place NumPy keeps the last.
+        first[number[::-1]] = np.arange(len(self))[::-1]
+        weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
         nobody = np.full(len(merged), None, object)
