@@ -17,6 +17,7 @@ from .ranking import (
     leaderboard as leaderboard,
     mallows_log_normalizer as mallows_log_normalizer,
     mean_kendall_distance as mean_kendall_distance,
+    read_pairs as read_pairs,
     read_rankings as read_rankings,
     summarize as summarize,
     write_rankings as write_rankings,

@@ -19,4 +19,5 @@ from .models.leaderboard import (
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
 from .models.plackett_luce import PlackettLuce as PlackettLuce
+from .pair_files import read_pairs as read_pairs
 from .rankings import Rankings as Rankings
