@@ -291,10 +291,10 @@ def leaderboard(
     ...     [["a", "b", "c"], ["b", "a", "c"], ["c", "a", "b"]], weights=[50, 20, 10])
     >>> rs.leaderboard(votes, random_state=0)
     Leaderboard: 3 items, 80 rankings, 95 % intervals by simulation
-      rank  item  log-worth       interval   ranks
-         1  a          0.80   0.53 to 1.06  1 to 1
-         2  b          0.09  -0.15 to 0.33  2 to 2
-         3  c         -0.89  -1.2 to -0.59  3 to 3
+      rank  item  log-worth        interval   ranks
+         1  a          1.24    0.92 to 1.57  1 to 1
+         2  b          0.39    0.09 to 0.68  2 to 2
+         3  c         -1.63  -2.06 to -1.19  3 to 3
     """
     require_number("level", level, above=0, below=1)
     require_choice("method", method, ("simulation", "bootstrap"))
