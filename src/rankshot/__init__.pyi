@@ -12,6 +12,7 @@ from .ranking import (
     TargetSummary as TargetSummary,
     agreement as agreement,
     borda as borda,
+    concordance as concordance,
     kemeny as kemeny,
     kendall_distance as kendall_distance,
     leaderboard as leaderboard,
