@@ -31,6 +31,8 @@ NUMBERED = 12
 """Matrices of at most this many items have numbers in their cells."""
 CELL = 0.18
 """Inches per row and column of a matrix."""
+HIGHEST = 150
+"""Inches: Matplotlib cannot draw much more."""
 COLOURED = 12
 """Lines of a bump chart after these, by mean place, are grey: more are not told apart."""
 COLUMNS_SHOWN = 12
@@ -147,10 +149,10 @@ def _read_places(
         if any(set(board.items) != set(items) for board in boards):
             raise RankshotError("the leaderboards must have the same items")
         rows = [[_mean_ranks(board)[board.items.index(item)] for item in items] for board in boards]
-        _require_few(len(boards))
+        _require_columns(len(boards))
         return items, [str(name) for name in rankings], np.array(rows)
     rankings = require_rankings(rankings)
-    _require_few(len(rankings))
+    _require_columns(len(rankings))
     names = [
         rankings.raters[row] or rankings.sources[row] or rankings.targets[row] or str(row + 1)
         for row in range(len(rankings))
@@ -158,7 +160,7 @@ def _read_places(
     return list(rankings.items), names, _mean_listed_places(rankings)
 
 
-def _require_few(count: int) -> None:
+def _require_columns(count: int) -> None:
     if not 1 <= count <= COLUMNS_SHOWN:
         raise RankshotError(
             f"a bump chart has 1 to {COLUMNS_SHOWN} columns, not {count:,}: choose some rankings, "
@@ -197,7 +199,7 @@ def plot_precedence(rankings: AnyRankings, ax: Any = None) -> Any:
     ['75', '100', '25', '100', '0', '0']
     """
     rankings = require_any_rankings(rankings)
-    order = np.lexsort((rankings.items, average_places(rankings)))
+    order = np.lexsort((np.array(rankings.items), average_places(rankings)))
     items = [rankings.items[i] for i in order]
     before = precedence(rankings)[np.ix_(order, order)]
     both = before + before.T
@@ -256,7 +258,7 @@ def plot_groups(mixture: Any, ax: Any = None) -> Any:
 
 def _mode_places(mode: tuple[Any, ...], items: tuple[str, ...]) -> Floats:
     order = Rankings.from_orders([mode], items=items)
-    return _mean_listed_places(order)[0]
+    return np.asarray(_mean_listed_places(order)[0])
 
 
 # ---- Axes
@@ -267,6 +269,11 @@ def _require_axes(ax: Any, width: float, height: float) -> Any:
     pyplot = require_module("matplotlib.pyplot", "plots", "plot")
     if ax is not None:
         return ax
+    if height > HIGHEST:
+        raise RankshotError(
+            f"a plot of so many items would be {height:,.0f} inches high; choose some of them, or "
+            "give axes to draw on (ax)"
+        )
     return pyplot.subplots(figsize=(width, max(2.0, height)), layout="constrained")[1]
 
 
