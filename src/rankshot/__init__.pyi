@@ -3,7 +3,9 @@ from .inference import open_model as open_model, score as score, score_to_file a
 from .ranking import (
     Agreement as Agreement,
     BabingtonSmith as BabingtonSmith,
+    Comparison as Comparison,
     Consensus as Consensus,
+    Leaderboard as Leaderboard,
     Mallows as Mallows,
     PlackettLuce as PlackettLuce,
     Rankings as Rankings,
@@ -13,6 +15,7 @@ from .ranking import (
     concordance as concordance,
     kemeny as kemeny,
     kendall_distance as kendall_distance,
+    leaderboard as leaderboard,
     mallows_log_normalizer as mallows_log_normalizer,
     mean_kendall_distance as mean_kendall_distance,
     read_pairs as read_pairs,
