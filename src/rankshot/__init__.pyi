@@ -4,6 +4,7 @@ from .ranking import (
     Agreement as Agreement,
     BabingtonSmith as BabingtonSmith,
     Consensus as Consensus,
+    DavidsonLuce as DavidsonLuce,
     Mallows as Mallows,
     PlackettLuce as PlackettLuce,
     Rankings as Rankings,

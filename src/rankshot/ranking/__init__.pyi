@@ -11,6 +11,7 @@ from .distances import (
 )
 from .files import read_rankings as read_rankings, write_rankings as write_rankings
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
+from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
 from .models.plackett_luce import PlackettLuce as PlackettLuce
