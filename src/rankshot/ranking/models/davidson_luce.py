@@ -21,6 +21,7 @@ from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
+from rankshot.ranking.consensus import precedence
 from rankshot.ranking.encoding import Entries, row_starts, validate_columns
 from rankshot.ranking.layouts import group_ties, name_groups
 from rankshot.ranking.models.davidson_luce_likelihood import (
@@ -413,10 +414,9 @@ def require_connected(rankings: Rankings) -> None:
     Then the maximum-likelihood estimate exists. A win is a place before another item; a tie is
     none, as the tie parameter can account for it.
     """
-    C = rankings.n_items
-    _, label = connected_components(_wins_graph(rankings), connection="strong")
-    label = np.unique(label[:C], return_inverse=True)[1]
-    if label.max() > 0:
+    wins = csr_array(precedence(rankings))
+    count, label = connected_components(wins, connection="strong")
+    if count > 1:
         sizes = np.bincount(label)
         main = int(np.argmax(sizes))
         outside = [rankings.items[i] for i in np.flatnonzero(label != main)]
@@ -426,24 +426,3 @@ def require_connected(rankings: Rankings) -> None:
             "did not both win and lose against the other items, directly or through others. Use "
             "regularization > 0, or add rankings that connect them"
         )
-
-
-def _wins_graph(rankings: Rankings) -> csr_array:
-    """Return a graph with a path from item i to j where i came before j in a ranking.
-
-    Besides the items it has one node for each place of each ranking: an item leads to the place
-    after its own, a place to its items and to the next place.
-    """
-    C = rankings.n_items
-    after_last = rankings.places[rankings.starts[1:] - 1].astype(np.int64) + 1
-    first = C + row_starts(after_last + 1)
-    place = first[rankings.entry_rows] + rankings.places
-    top = np.flatnonzero(~rankings.is_subset)
-    row, item = np.nonzero(rankings[top].positions() == 0)
-    row = top[row]
-    every = np.arange(C, first[-1] - 1)
-    steps = every[~np.isin(every + 1, first)]
-    source = np.concatenate([rankings.codes, place, steps, first[row] + after_last[row]])
-    end = np.concatenate([place + 1, rankings.codes, steps + 1, item])
-    size = int(first[-1])
-    return csr_array((np.ones(source.size, np.int8), (source, end)), shape=(size, size))

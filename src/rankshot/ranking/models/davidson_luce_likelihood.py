@@ -234,20 +234,19 @@ class Likelihood:
         information = np.zeros((values.size, values.size))
         for block, weights in self._blocks:
             passes = _Passes(self._polynomials, block, weights, parameters)
-            slope = np.zeros_like(block.chosen)
-            still = np.zeros_like(parameters.gamma)
+            # The matrix is symmetric: the passes of item p can end there.
             for p, codes in enumerate(block.codes):
-                slope[:] = 0.0
+                slope = np.zeros((p + 1, 1))
                 slope[p] = 1.0
-                change, _ = passes.differentiate(slope, still)
-                np.add.at(information, (block.codes, codes), change)
-            slope[:] = 0.0
-            for k in range(1, still.size):
-                change, by_size = passes.differentiate(slope, np.eye(still.size)[k])
-                np.add.at(information[:, C + k - 1], block.codes, change)
-                information[C:, C + k - 1] += by_size[:, 1:].sum(axis=0)
-        information[C:, :C] = information[:C, C:].T
-        return information
+                change, _ = passes.differentiate(slope, np.zeros_like(parameters.gamma))
+                change[p] /= 2
+                np.add.at(information, (block.codes[: p + 1], codes), change)
+            slope = np.zeros((len(block.codes), 1))
+            for k, direction in enumerate(np.eye(parameters.gamma.size)[1:], C):
+                change, by_size = passes.differentiate(slope, direction)
+                np.add.at(information[:, k], block.codes, change)
+                information[C:, k] += by_size[:, 1:].sum(axis=0) / 2
+        return information + information.T
 
 
 class _Passes:
@@ -287,9 +286,12 @@ class _Passes:
                 polynomials.pass_down(self._rates[p + 1], moved)
 
     def differentiate(self, theta: Floats, gamma: Floats) -> tuple[Floats, Floats]:
-        """Return the derivatives of ``expected`` and ``by_size`` in a direction."""
+        """Return the derivatives of ``expected`` and ``by_size`` in a direction.
+
+        It is zero in later items than those of ``theta``, and only these are returned.
+        """
         polynomials, m = self._polynomials, len(theta)
-        logs = np.zeros((m + 1, polynomials.n_rows, theta.shape[1]))
+        logs = np.zeros((len(self._rates) + 1, polynomials.n_rows, self._rates.shape[2]))
         for p in reversed(range(m)):
             step = polynomials.scale * theta[p] + logs[p + 1, polynomials.previous]
             logs[p, 1:] = self._without[p] * logs[p + 1, 1:] + self._with[p] * step
@@ -298,7 +300,7 @@ class _Passes:
         by_size = self.by_size * (slope - mean)
         rates = np.zeros_like(self._rates)
         rates[self._at] = by_size
-        expected = np.empty_like(theta)
+        expected = np.empty_like(self.expected[:m])
         for p in range(m):
             step = polynomials.scale * theta[p] + logs[p + 1, polynomials.previous]
             moved = self._with[p] * (rates[p] + self._rates[p] * (step - logs[p, 1:]))
