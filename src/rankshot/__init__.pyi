@@ -11,6 +11,7 @@ from .ranking import (
     TargetSummary as TargetSummary,
     agreement as agreement,
     borda as borda,
+    concordance as concordance,
     kemeny as kemeny,
     kendall_distance as kendall_distance,
     mallows_log_normalizer as mallows_log_normalizer,

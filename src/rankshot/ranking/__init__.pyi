@@ -1,15 +1,10 @@
-from .concordance import (
-    Agreement as Agreement,
-    TargetSummary as TargetSummary,
-    agreement as agreement,
-    summarize as summarize,
-)
 from .consensus import Consensus as Consensus, borda as borda, kemeny as kemeny
 from .distances import (
     kendall_distance as kendall_distance,
     mean_kendall_distance as mean_kendall_distance,
 )
 from .files import read_rankings as read_rankings, write_rankings as write_rankings
+from .kendalls_w import concordance as concordance
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.mallows import Mallows as Mallows
@@ -17,3 +12,9 @@ from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_nor
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .pair_files import read_pairs as read_pairs
 from .rankings import Rankings as Rankings
+from .summaries import (
+    Agreement as Agreement,
+    TargetSummary as TargetSummary,
+    agreement as agreement,
+    summarize as summarize,
+)

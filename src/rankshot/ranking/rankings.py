@@ -18,23 +18,31 @@ from rankshot.ranking.encoding import (
     Order,
     Where,
     collect_items,
-    decode_orders,
     describe_row,
     different_items_error,
     distinct_values,
     encode_orders,
+    require_lengths,
+    validate_columns,
+    validate_entries,
+)
+from rankshot.ranking.number_tables import (
     encode_positions,
     refuse_cells,
     refuse_unknown_numbers,
     require_item_numbers,
-    require_lengths,
     require_number_table,
-    validate_columns,
-    validate_entries,
     warn_of_counting_from_zero,
 )
 from rankshot.ranking.pairs import describe_pair, encode_pair_counts, encode_pairs
-from rankshot.ranking.texts import to_html, to_text
+from rankshot.ranking.texts import (
+    ROWS_SHOWN,
+    decode_orders,
+    format_html,
+    format_rows,
+    format_summary,
+    format_text,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,8 +50,7 @@ class Rankings:
     """Rankings of C named items: full, top-K or of a subset, with ties and weights.
 
     Build one with `from_orders`, `from_positions`, `from_scores` or `from_pairs`, or read a file
-    with `read_rankings` or `read_pairs`. The arrays are read-only; every method returns a new
-    value.
+    with `read_rankings`. The arrays are read-only; every method returns a new value.
 
     A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
     no order. A *subset* ranking compares only the items it lists and says nothing of the
@@ -166,8 +173,7 @@ class Rankings:
             names,
             "positions must be 0 (not listed) or more",
         )
-        entries = encode_positions(table, placed=table != 0)
-        entries = validate_entries(entries, names, describe_row)
+        entries = validate_entries(encode_positions(table, placed=table != 0), names, describe_row)
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
 
@@ -254,9 +260,9 @@ class Rankings:
           b = c (subset)
         """
         names, entries = encode_pairs(winners, losers, items, ties, where)
-        n = entries.starts.size - 1
-        beside = validate_columns(n, targets, sources, raters, weights, "subset", where)
-        return cls(names, *entries, entries.sizes, *beside)
+        sizes = entries.sizes
+        beside = validate_columns(sizes.size, targets, sources, raters, weights, "subset", where)
+        return cls(names, *entries, sizes, *beside)
 
     @classmethod
     def from_pair_counts(
@@ -344,8 +350,7 @@ class Rankings:
         """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
         if isinstance(rows, slice) and rows.step in {None, 1}:
             return self._slice(*rows.indices(len(self))[:2])
-        index = np.arange(len(self))[rows]
-        index = np.atleast_1d(index)
+        index = np.atleast_1d(np.arange(len(self))[rows])
         entries = self.lists.take(index)
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
@@ -375,11 +380,21 @@ class Rankings:
 
     def __repr__(self) -> str:
         """Return a summary line and the first rankings, one per line."""
-        return to_text(self)
+        return format_text(self._summary(), self._first_rows(), len(self))
 
     def _repr_html_(self) -> str:
         """Return the same as a small table, for notebooks."""
-        return to_html(self)
+        return format_html(self._summary(), self._first_rows(), len(self))
+
+    def _summary(self) -> str:
+        labels = {"target": self.target_names, "source": self.source_names}
+        return format_summary(len(self), self.n_items, {**labels, "rater": self.rater_names})
+
+    def _first_rows(self) -> list[tuple[str | None, str]]:
+        """Return the targets and the text of the first rankings."""
+        first = self[:ROWS_SHOWN]
+        texts = format_rows(first.orders(), first.n_listed, *first._columns()[:3])
+        return list(zip(first.targets, texts, strict=True))
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None

@@ -1,64 +1,84 @@
-"""Rankings as text and as a small table of HTML.
-
-Both are a summary and the first rankings.
-"""
+"""From arrays back to names: orders, and what `Rankings` print."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.errors import format_count
+from rankshot.ranking.encoding import Entries
 
-Rankings = Any
-"""The class is in a file that imports this one."""
+NamedOrders = list[list[str | list[str]]]
+"""Items of each ranking, best first; a tie is a list inside the list."""
 ROWS_SHOWN = 6
 PLACES_SHOWN = 8
 
 
-def to_text(rankings: Rankings) -> str:
-    """Return a summary line and the first rankings, one per line."""
-    lines = [f"Rankings: {_summary(rankings)}"]
-    shown = rankings[:ROWS_SHOWN]
-    for row, order in enumerate(shown.orders()):
-        target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
-        lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
-    if len(rankings) > ROWS_SHOWN:
-        lines.append(f"  … and {len(rankings) - ROWS_SHOWN:,} more")
+def decode_orders(entries: Entries, items: tuple[str, ...]) -> NamedOrders:
+    """Translate arrays back into lists of names, ties as lists inside the lists."""
+    names = np.array(items, dtype=object)[entries.codes].tolist()
+    places = entries.places.tolist()
+    orders: NamedOrders = []
+    for begin, end in pairwise(entries.starts.tolist()):
+        groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
+        for name, place in zip(names[begin:end], places[begin:end], strict=True):
+            groups[place].append(name)
+        orders.append([group[0] if len(group) == 1 else group for group in groups])
+    return orders
+
+
+def format_text(summary: str, rows: Sequence[tuple[str | None, str]], n: int) -> str:
+    """Return a summary line and the first of ``n`` rankings, one per line."""
+    lines = [f"Rankings: {summary}"]
+    lines += [f"  {text}" if target is None else f"  {target}: {text}" for target, text in rows]
+    if n > len(rows):
+        lines.append(f"  … and {n - len(rows):,} more")
     return "\n".join(lines)
 
 
-def to_html(rankings: Rankings) -> str:
-    """Return the same as a small table, for notebooks.
-
-    Names can hold any character, so they are escaped.
-    """
-    shown = rankings[:ROWS_SHOWN]
-    rows = "".join(
-        f"<tr><td>{escape(shown.targets[row] or '')}</td>"
-        f"<td>{escape(_order_text(order) + _remark(shown, row))}</td></tr>"
-        for row, order in enumerate(shown.orders())
+def format_html(summary: str, rows: Sequence[tuple[str | None, str]], n: int) -> str:
+    """Return the same as a small table, for notebooks."""
+    cells = "".join(
+        f"<tr><td>{escape(target or '')}</td><td>{escape(text)}</td></tr>" for target, text in rows
     )
-    more = "<tr><td></td><td>…</td></tr>" if len(rankings) > ROWS_SHOWN else ""
+    more = "<tr><td></td><td>…</td></tr>" if n > len(rows) else ""
     return (
-        f"<table><caption>Rankings: {escape(_summary(rankings))}</caption>"
+        f"<table><caption>Rankings: {escape(summary)}</caption>"
         f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
-        f"<tbody>{rows}{more}</tbody></table>"
+        f"<tbody>{cells}{more}</tbody></table>"
     )
 
 
-def _summary(rankings: Rankings) -> str:
-    parts = [
-        f"{format_count(len(rankings), 'ranking')} of {format_count(rankings.n_items, 'item')}"
-    ]
-    for names, what in (
-        (rankings.target_names, "target"),
-        (rankings.source_names, "source"),
-        (rankings.rater_names, "rater"),
-    ):
-        if names:
-            parts.append(format_count(len(names), what))
+def format_summary(n: int, n_items: int, labels: Mapping[str, Sequence[str]]) -> str:
+    """Return how many rankings, items, targets, sources and raters there are."""
+    parts = [f"{format_count(n, 'ranking')} of {format_count(n_items, 'item')}"]
+    parts += [format_count(len(names), what) for what, names in labels.items() if names]
     return ", ".join(parts)
+
+
+def format_rows(
+    orders: NamedOrders,
+    n_listed: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    is_subset: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+) -> list[str]:
+    """Return the text of each ranking: its order, and what is special about it."""
+    texts = []
+    for row, order in enumerate(orders):
+        remarks = []
+        if lengths[row] < n_listed[row]:
+            remarks.append(f"first {lengths[row]}")
+        if is_subset[row]:
+            remarks.append("subset")
+        if weights[row] != 1:
+            remarks.append(f"weight {weights[row]:g}")
+        texts.append(_order_text(order) + (f" ({', '.join(remarks)})" if remarks else ""))
+    return texts
 
 
 def _order_text(order: list[str | list[str]]) -> str:
@@ -69,14 +89,3 @@ def _order_text(order: list[str | list[str]]) -> str:
 def _tie_text(tie: list[str]) -> str:
     more = [f"{len(tie) - PLACES_SHOWN} more"] if len(tie) > PLACES_SHOWN else []
     return " = ".join(tie[:PLACES_SHOWN] + more)
-
-
-def _remark(rankings: Rankings, row: int) -> str:
-    remarks = []
-    if rankings.lengths[row] < rankings.n_listed[row]:
-        remarks.append(f"first {rankings.lengths[row]}")
-    if rankings.is_subset[row]:
-        remarks.append("subset")
-    if rankings.weights[row] != 1:
-        remarks.append(f"weight {rankings.weights[row]:g}")
-    return f" ({', '.join(remarks)})" if remarks else ""
