@@ -7,6 +7,7 @@ from .ranking import (
     DavidsonLuce as DavidsonLuce,
     Mallows as Mallows,
     PlackettLuce as PlackettLuce,
+    PlackettLuceRegression as PlackettLuceRegression,
     Rankings as Rankings,
     TargetSummary as TargetSummary,
     agreement as agreement,

@@ -10,6 +10,7 @@ from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
 from .models.plackett_luce import PlackettLuce as PlackettLuce
+from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .pair_files import read_pairs as read_pairs
 from .rankings import Rankings as Rankings
 from .summaries import (
