@@ -11,6 +11,7 @@ import rankshot as rs
 
 MODELS = [
     rs.PlackettLuce(regularization=0.5, solver="lbfgs"),
+    rs.DavidsonLuce(regularization=0.3),
     rs.Mallows(consensus="exact"),
     rs.BabingtonSmith(regularization=0.2),
 ]
@@ -47,6 +48,7 @@ def test_parameters_are_those_of_the_constructor(model):
 
 REPRS = [
     "PlackettLuce(regularization=0.5, solver='lbfgs')",
+    "DavidsonLuce(regularization=0.3)",
     "Mallows(consensus='exact')",
     "BabingtonSmith(regularization=0.2)",
 ]

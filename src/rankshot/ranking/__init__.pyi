@@ -6,6 +6,7 @@ from .distances import (
 from .files import read_rankings as read_rankings, write_rankings as write_rankings
 from .kendalls_w import concordance as concordance
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
+from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.leaderboard import (
     Comparison as Comparison,
     Leaderboard as Leaderboard,
@@ -14,6 +15,7 @@ from .models.leaderboard import (
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
 from .models.plackett_luce import PlackettLuce as PlackettLuce
+from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .pair_files import read_pairs as read_pairs
 from .rankings import Rankings as Rankings
 from .summaries import (
