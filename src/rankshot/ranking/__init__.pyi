@@ -14,6 +14,11 @@ from .models.leaderboard import (
 )
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
+from .models.mixture import (
+    GroupChoice as GroupChoice,
+    RankingMixture as RankingMixture,
+    choose_n_groups as choose_n_groups,
+)
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .pair_files import read_pairs as read_pairs
