@@ -14,4 +14,11 @@ from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
 from .models.plackett_luce import PlackettLuce as PlackettLuce
+from .rank_distances import (
+    cayley_distance as cayley_distance,
+    footrule_distance as footrule_distance,
+    hamming_distance as hamming_distance,
+    rank_biased_overlap as rank_biased_overlap,
+    spearman_distance as spearman_distance,
+)
 from .rankings import Rankings as Rankings
