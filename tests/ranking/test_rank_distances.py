@@ -1,4 +1,4 @@
-"""Footrule, Spearman, Cayley and Hamming distances and rank-biased overlap, by their definitions."""
+"""Footrule, Spearman, Cayley, Hamming and rank-biased overlap, by their definitions."""
 
 from itertools import permutations
 
@@ -181,8 +181,10 @@ def test_published_overlaps():
 def test_the_first_places_have_most_of_the_weight():
     """The docstring's 86 %: 1 - p^10 (1 - …), equation 21 of the paper."""
     p, d = 0.9, 10
-    weight = 1 - p ** (d - 1) + (1 - p) / p * d * (
-        np.log(1 / (1 - p)) - sum(p**i / i for i in range(1, d))
+    weight = (
+        1
+        - p ** (d - 1)
+        + (1 - p) / p * d * (np.log(1 / (1 - p)) - sum(p**i / i for i in range(1, d)))
     )
     assert weight == pytest.approx(0.86, abs=0.005)
 

@@ -291,7 +291,7 @@ def _first_places(rankings: Rankings, depth: int) -> Ints:
 
 
 def _count_by_depth(begins: Ints, depth: int) -> Ints:
-    """Return how many items have begun at depth 1, 2, …"""
+    """Return how many items have begun at depth 1, at depth 2, and so on."""
     n = len(begins)
     cells = np.arange(n)[:, None] * (depth + 1) + begins
     counts = np.bincount(cells.ravel(), minlength=n * (depth + 1)).reshape(n, depth + 1)
