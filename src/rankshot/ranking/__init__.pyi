@@ -22,6 +22,13 @@ from .models.mixture import (
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .pair_files import read_pairs as read_pairs
+from .rank_distances import (
+    cayley_distance as cayley_distance,
+    footrule_distance as footrule_distance,
+    hamming_distance as hamming_distance,
+    rank_biased_overlap as rank_biased_overlap,
+    spearman_distance as spearman_distance,
+)
 from .rankings import Rankings as Rankings
 from .summaries import (
     Agreement as Agreement,
