@@ -15,3 +15,10 @@ from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .rankings import Rankings as Rankings
+from .voting_rules import (
+    condorcet_winner as condorcet_winner,
+    copeland as copeland,
+    median_rank as median_rank,
+    schulze as schulze,
+    smith_set as smith_set,
+)

@@ -25,7 +25,6 @@ from rankshot.ranking.checks import (
     require_one_subject,
     require_sample_length,
 )
-from rankshot.ranking.consensus import precedence
 from rankshot.ranking.layouts import (
     ABSENT,
     alike_items,
@@ -49,6 +48,7 @@ from rankshot.ranking.parts import (
     reduce_parts,
     with_items,
 )
+from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
