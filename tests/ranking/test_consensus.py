@@ -10,6 +10,7 @@ from rankshot.ranking.kemeny_solvers import (
     MAX_SWAPS,
     adjacent_search,
     majority_groups,
+    order_few,
     reversed_weight,
     settle_ties,
     solve_exactly,
@@ -164,16 +165,6 @@ def test_majority_groups_keep_every_majority():
     assert sorted(map(len, groups)) == [1, 1, 3]
 
 
-def test_a_time_limit_returns_the_best_so_far_with_a_true_bound(rng):
-    rankings = rs.Rankings.from_item_numbers(
-        np.array([rng.permutation(40) for _ in range(15)]), items=range(40)
-    )
-    hasty = rs.kemeny(rankings, "exact", time_limit=1e-9)
-    exact = rs.kemeny(rankings, "exact")
-    assert not hasty.optimal
-    assert hasty.bound <= exact.score <= hasty.score
-
-
 def test_the_order_in_which_items_are_listed_decides_nothing(random_rankings, rng):
     rankings = random_rankings(n_items=7, n=6)
     shuffled = rankings.with_items([rankings.items[i] for i in rng.permutation(7)])
@@ -202,11 +193,65 @@ def test_borda_scores_a_tie_as_the_mean_of_its_orders():
     assert (found.order, found.score, found.bound) == ((("a", "b"),), 1, 1)
 
 
+@pytest.mark.parametrize("kind", ["top", "subset"])
+@pytest.mark.parametrize("many", [0, 1000])
+def test_the_score_of_ties_by_tables_and_by_sorting(random_rankings, rng, monkeypatch, kind, many):
+    """Both ways to compute it, against the definition; ties that K cuts included."""
+    monkeypatch.setattr("rankshot.ranking.consensus.MANY", many)
+    for _ in range(10):
+        rankings = random_rankings(n_items=6, n=7, kind=kind, weights=rng.integers(1, 4, 7))
+        rankings = rankings.top(rng.integers(1, 7, 7))
+        found = rs.borda(rankings)
+        W, items = precedence(rankings), rankings.items
+        place = {}
+        for number, group in enumerate(found.order):
+            place |= dict.fromkeys([group] if isinstance(group, str) else group, number)
+        score = sum(
+            W[i, j] * (0.5 if place[a] == place[b] else place[a] > place[b])
+            for i, a in enumerate(items)
+            for j, b in enumerate(items)
+        )
+        assert found.score == pytest.approx(score, rel=1e-12)
+        assert found.bound <= best_score(W, items) + 1e-9
+        assert found.optimal == (found.bound == found.score)
+
+
+def test_borda_of_many_items_needs_no_table_of_pairs(rng):
+    """5,000 items: 200 MB for a table of pairs."""
+    lists = np.array([rng.permutation(5000) for _ in range(4)])
+    rankings = rs.Rankings.from_item_numbers(lists, items=[f"{i:04}" for i in range(5000)])
+    peak, found = peak_of(lambda: rs.borda(rankings))
+    assert peak < 20e6
+    peak, score = peak_of(lambda: found.score)
+    assert peak < 20e6
+    one = [i if isinstance(i, str) else i[0] for i in found.order]
+    assert score == pytest.approx(
+        rs.kendall_distance(rankings, rs.Rankings.from_orders([one], items=rankings.items)).sum(),
+        rel=1e-3,
+    )
+    assert found.bound <= score
+
+
+@pytest.mark.parametrize("n", range(1, 10))
+def test_dynamic_programming_over_sets_finds_the_best_order(rng, n):
+    for _ in range(3):
+        W = rng.integers(0, 5, (n, n)).astype(float)
+        np.fill_diagonal(W, 0)
+        order = order_few(W)
+        assert sorted(order) == list(range(n))
+        assert reversed_weight(W, order) == least_reversed(W)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda r: rs.kemeny(r, "best"), "method must be one of 'adjacent', 'insertion', 'exact'"),
         (lambda r: rs.kemeny(r, "exact", time_limit=0), "time_limit must be positive, not 0"),
+        (lambda r: rs.kemeny(r, "exact", time_limit="1"), "time_limit must be a number, not '1'"),
+        (lambda r: rs.kemeny(r, time_limit=1), "time_limit is for method='exact'"),
+        (lambda r: rs.kemeny(r, ties="1"), "ties must be a number, not '1'"),
+        (lambda r: rs.kemeny(r, ties=0), "ties must be positive and finite, not 0"),
+        (lambda r: rs.kemeny(r, "adjacent", ties=1), "method='adjacent' has no ties"),
         (lambda r: rs.kemeny(r[:0]), "no rankings to fit or merge"),
     ],
 )

@@ -255,6 +255,8 @@ def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
     """
     start = _canonical_start(rankings)
     number = alike_items(keep_counted(rankings))[start]
+    if int(number.max()) + 1 == number.size:
+        return list(start[:, None])
     _, first = np.unique(number, return_index=True)
     by_class = start[np.argsort(first[number], kind="stable")]
     return np.split(by_class, np.cumsum(np.bincount(number)[number[np.sort(first)]])[:-1])
@@ -317,7 +319,9 @@ def _sum_places(
         shift = own * place.listed - (of_top * place.left_out)[rows]
         total += of_top @ place.left_out + np.bincount(codes, shift, minlength=C)
         listed += np.bincount(codes, own, minlength=C)
-        weight += of_top.sum() + np.bincount(codes, own - of_top[rows], minlength=C)
+        weight += of_top.sum()
+        if block.is_subset.any():
+            weight += np.bincount(codes, own - of_top[rows], minlength=C)
     return total, weight, listed
 
 

@@ -6,6 +6,7 @@ Computations on large data take these layouts one block of rankings at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,10 +167,13 @@ def group_ties(values: NDArray[np.float64], tolerance: float) -> list[NDArray[np
     """
     by_value = np.argsort(values, kind="stable")
     gaps = np.flatnonzero(np.diff(values[by_value]) > tolerance) + 1
-    return np.split(by_value, gaps)
+    # Slices: np.split takes ten times as long.
+    return [by_value[begin:end] for begin, end in pairwise([0, *gaps.tolist(), values.size])]
 
 
 def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:
     """Return groups of item numbers as an order of names; names inside a tie are sorted."""
-    names = [tuple(sorted(items[i] for i in group)) for group in groups]
-    return tuple(group[0] if len(group) == 1 else group for group in names)
+    return tuple(
+        items[group[0]] if len(group) == 1 else tuple(sorted(items[i] for i in group))
+        for group in groups
+    )
