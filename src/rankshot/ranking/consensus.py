@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.checks import require_one_subject
+from rankshot.ranking.inversions import count_inversions, merge_ties
 from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
     insertion_search,
@@ -365,20 +365,18 @@ def _positive_gap(score: float, bound: float) -> float:
 def _measure_by_sorting(rankings: Rankings, place: NDArray[np.intp]) -> tuple[float, float]:
     """Compute the score in O(C log C) per ranking, without a table of pairs of items.
 
-    A ranking orders o pairs. With S the number of pairs in the order of the consensus, minus
-    those reversed, it costs (o - S)/2. Two rankings disagree on the discordant pairs with every
-    order: that is the bound, from neighbouring rankings.
+    Every order reverses, in one of two rankings, each pair on which they disagree: that is the
+    bound, from neighbouring rankings.
     """
     score = bound = 0.0
     before: tuple[NDArray[np.int32], float] | None = None
     for level, weight in _levels_of_each(rankings):
         pairs = _compare_levels(place, level)
-        score += weight * (pairs.ordered_in_second - pairs.agreement) / 2
+        score += weight * (pairs.discordant + pairs.tied_in_first / 2)
         if before is None:
             before = level, weight
         else:
-            pairs = _compare_levels(before[0], level)
-            bound += min(before[1], weight) * (pairs.ordered_in_both - pairs.agreement) / 2
+            bound += min(before[1], weight) * _compare_levels(before[0], level).discordant
             before = None
     return score, _positive_gap(score, bound)
 
@@ -401,27 +399,25 @@ def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], flo
 
 
 class _PairCounts(NamedTuple):
-    agreement: float
-    ordered_in_second: float
-    ordered_in_both: float
+    discordant: float
+    tied_in_first: float
 
 
 def _compare_levels(a: NDArray[np.integer], b: NDArray[np.integer]) -> _PairCounts:
-    """Count pairs of the items that are in both: concordant minus discordant, and ordered ones."""
+    """Count pairs of the items that are in both: in opposite orders, and tied only in a."""
     both = (a != ABSENT) & (b != ABSENT)
-    a, b = a[both], b[both]
-    pairs, tied_a, tied_b = a.size * (a.size - 1) / 2, _count_tied(a), _count_tied(b)
-    classes = min(np.unique(a).size, np.unique(b).size)
-    agreement = 0.0
-    if classes > 1:
-        # Stuart's tau-c is a known multiple of what is counted.
-        tau = kendalltau(a, b, variant="c", method="asymptotic").statistic
-        agreement = float(np.rint(tau * a.size**2 * (classes - 1) / classes / 2))
-    tied_in_both = _count_tied(a.astype(np.int64) * (int(b.max(initial=0)) + 1) + b)
-    return _PairCounts(agreement, pairs - tied_b, pairs - tied_a - tied_b + tied_in_both)
+    if not both.all():
+        # Levels of a subset have gaps.
+        a, b = (np.unique(level[both], return_inverse=True)[1] for level in (a, b))
+    if a.size == 0:
+        return _PairCounts(0.0, 0.0)
+    permuted, tied_in_both = merge_ties(a[None], b[None])
+    return _PairCounts(
+        float(count_inversions(permuted)[0]), _count_tied(a) - float(tied_in_both[0])
+    )
 
 
-def _count_tied(values: NDArray[np.integer]) -> float:
-    """Return the number of pairs of equal values."""
-    sizes = np.unique(values, return_counts=True)[1].astype(float)
-    return float((sizes * (sizes - 1)).sum() / 2)
+def _count_tied(level: NDArray[np.integer]) -> float:
+    """Return the number of pairs of equal levels."""
+    sizes = np.bincount(level).astype(float)
+    return float(sizes @ (sizes - 1)) / 2

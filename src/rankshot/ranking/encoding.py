@@ -1,13 +1,12 @@
-"""How `Rankings` are built: from orders, tables of numbers and columns to arrays, and back.
+"""How `Rankings` are built: from orders and columns to arrays.
 
 Input is validated here, where the message can name the ranking and the value.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -277,107 +276,6 @@ def _find_repeated(entries: Entries, n_items: int) -> int | None:
         if np.count_nonzero(is_listed) < cells.size:
             return int(some.start * n_items + np.argmax(np.bincount(cells) > 1))
     return None
-
-
-def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | list[str]]]:
-    """Translate arrays back into lists of names, ties as lists inside the lists."""
-    names = np.array(items, dtype=object)[entries.codes].tolist()
-    places = entries.places.tolist()
-    orders: list[list[str | list[str]]] = []
-    for begin, end in pairwise(entries.starts.tolist()):
-        groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
-        for name, place in zip(names[begin:end], places[begin:end], strict=True):
-            groups[place].append(name)
-        orders.append([group[0] if len(group) == 1 else group for group in groups])
-    return orders
-
-
-# ---- Tables of numbers: positions, scores and item numbers
-
-
-def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
-    """Return a float matrix with one column per item, or raise for the first wrong cell."""
-    try:
-        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError, OverflowError):
-        raise _odd_cell_error(values, n_items, what) from None
-    if table.ndim != 2 or table.shape[1] != n_items:
-        raise RankshotError(
-            f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
-        )
-    return table
-
-
-def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError:
-    """Return an error that names the first cell that is not a number."""
-    rows = values if isinstance(values, LIST_TYPES) else []
-    if len(rows) and not isinstance(rows[0], LIST_TYPES):
-        rows = [rows]
-    for row, cells in enumerate(rows):
-        if not isinstance(cells, LIST_TYPES) or len(cells) != n_items:
-            return RankshotError(
-                f"{what}, ranking {row}: expected {n_items} numbers, not {short_repr(cells)}"
-            )
-        for cell in cells:
-            try:
-                float(cell)
-            except (TypeError, ValueError, OverflowError):
-                return RankshotError(f"{what}, ranking {row}: {short_repr(cell)} is not a number")
-    return RankshotError(f"{what} must be a table of numbers, not {short_repr(values)}")
-
-
-def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
-    """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
-    n, C = values.shape
-    order = np.lexsort((values, ~placed))
-    ranked = np.take_along_axis(values, order, axis=1)
-    step = np.zeros((n, C), np.int32)
-    step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    places = np.cumsum(step, axis=1, dtype=np.int32)
-    sizes = placed.sum(axis=1)
-    kept = np.arange(C) < sizes[:, None]
-    return Entries(order[kept].astype(np.int32), places[kept], row_starts(sizes))
-
-
-def refuse_cells(
-    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], rule: str
-) -> None:
-    """Raise for the first bad cell of a table, naming its row, its item and its value."""
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise RankshotError(
-            f"ranking {row}, item {names[column]!r}: {rule}, not {table[row, column]}"
-        )
-
-
-def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
-    """Return a matrix of whole numbers, or raise with the type that was passed instead."""
-    table = np.asarray(lists)
-    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
-        raise RankshotError(
-            f"item numbers must be a matrix of whole numbers, not {table.dtype} of shape "
-            f"{table.shape}"
-        )
-    return table
-
-
-def refuse_unknown_numbers(lists: NDArray[Any], n_items: int) -> None:
-    """Raise for the first number that no item has."""
-    outside = (lists < 0) | (lists >= n_items)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")
-
-
-def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
-    """Warn if every row has the numbers 0, 1, …, C - 1: places are counted from 1."""
-    C = positions.shape[1]
-    if C > 1 and len(positions) and np.all(np.sort(positions, axis=1) == np.arange(C)):
-        warnings.warn(
-            f"every row of positions holds 0, 1, …, {C - 1}: places start at 1, and 0 means that "
-            "an item is not listed. If you count from 0, add 1 to all of them",
-            stacklevel=3,
-        )
 
 
 # ---- Columns: one value per ranking
