@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from numbers import Integral
 from typing import Any
@@ -44,10 +45,13 @@ def require_number(
         ...
     rankshot.core.errors.RankshotError: tol must be positive, not -1
     """
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise RankshotError(f"{what} must be a number, not {short_repr(value)}") from None
+    number = None
+    # Text, truth values and arrays of one number would be converted, too.
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(value, (str, bytes, bool, np.bool_)) and np.shape(value) == ():
+            number = float(value)
+    if number is None:
+        raise RankshotError(f"{what} must be a number, not {short_repr(value)}")
     rules = []
     if least is not None:
         rules.append((number >= least, f"{least:g} or more"))

@@ -36,3 +36,10 @@ from .summaries import (
     agreement as agreement,
     summarize as summarize,
 )
+from .voting_rules import (
+    condorcet_winner as condorcet_winner,
+    copeland as copeland,
+    median_rank as median_rank,
+    schulze as schulze,
+    smith_set as smith_set,
+)

@@ -50,7 +50,7 @@ def compare_orders(
         if orders is not None:
             permuted = np.take_along_axis(levels_b[j], orders[i], axis=1)
         else:
-            permuted, counts.tied_in_both[some] = _merge_ties(levels_a[i], levels_b[j])
+            permuted, counts.tied_in_both[some] = merge_ties(levels_a[i], levels_b[j])
         counts.discordant[some] = count_inversions(permuted)
     return counts
 
@@ -60,7 +60,7 @@ def is_strict(rankings: Rankings) -> bool:
     return not rankings.has_ties and bool(np.all(rankings.n_listed >= rankings.n_items - 1))
 
 
-def _merge_ties(a: NDArray[Any], b: NDArray[Any]) -> tuple[Ints, Ints]:
+def merge_ties(a: NDArray[Any], b: NDArray[Any]) -> tuple[Ints, Ints]:
     """Return permutations that break the ties of each by the other, and the pairs tied in both."""
     n, C = a.shape
     key_a, key_b = a * np.int64(C + 1) + b, b * np.int64(C + 1) + a
