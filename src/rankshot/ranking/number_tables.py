@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import refuse_masked, require_whole_numbers
 from rankshot.ranking.encoding import LIST_TYPES, Entries, row_starts
 
 
 def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
     """Return a float matrix with one column per item, or raise for the first wrong cell."""
+    refuse_masked(what, values)
     try:
         table = np.atleast_2d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):
@@ -43,6 +45,19 @@ def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError
     return RankshotError(f"{what} must be a table of numbers, not {short_repr(values)}")
 
 
+def rank_numbers(values: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers in the order of ``values``, where ``table``, the same as floats, has ties.
+
+    Floats of 2^53 and more do not hold all whole numbers.
+    """
+    if np.abs(table).max(initial=0) < 2**53:
+        return table
+    exact = np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, object)
+    if exact.dtype == np.float64:
+        return table
+    return np.unique(exact, return_inverse=True)[1].reshape(table.shape).astype(np.float64)
+
+
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
     """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
     n, C = values.shape
@@ -69,11 +84,10 @@ def refuse_cells(
 
 def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
     """Return a matrix of whole numbers, or raise with the type that was passed instead."""
-    table = np.asarray(lists)
-    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
+    table = require_whole_numbers("item numbers", lists)
+    if table.ndim != 2:
         raise RankshotError(
-            f"item numbers must be a matrix of whole numbers, not {table.dtype} of shape "
-            f"{table.shape}"
+            f"item numbers must be a matrix, one row per ranking, not of shape {table.shape}"
         )
     return table
 

@@ -22,7 +22,11 @@ from scipy.special import gammaln
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import require_number
+from rankshot.core.validation import (
+    require_number,
+    require_whole_number,
+    require_whole_numbers,
+)
 from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.rankings import Rankings
@@ -49,7 +53,8 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     array([ 4., 12., 24.])
     """
     spread = require_number("spread", spread, least=0)
-    lengths = np.asarray(n_items if k is None else k)
+    n_items = require_whole_number("n_items", n_items, least=0)
+    lengths = require_whole_numbers("k", n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
         raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
     by_stage = log_phi(spread, np.arange(n_items, 0, -1))
