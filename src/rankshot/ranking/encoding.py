@@ -385,7 +385,7 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
     if isinstance(labels, str):
         column[:] = labels
         return column
-    if not isinstance(labels, Iterable):
+    if not isinstance(labels, Iterable) or isinstance(labels, (bytes, set, frozenset, dict)):
         raise RankshotError(f"{what} must be text, or a list of text, not {short_repr(labels)}")
     values = list(labels)
     if len(values) != n:

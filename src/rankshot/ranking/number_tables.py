@@ -17,9 +17,12 @@ def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[
     """Return a float matrix with one column per item, or raise for the first wrong cell."""
     refuse_masked(what, values)
     try:
-        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise _odd_cell_error(values, n_items, what) from None
+    if table.ndim == 0:
+        raise _odd_cell_error(values, n_items, what)
+    table = np.atleast_2d(table)
     if table.ndim != 2 or table.shape[1] != n_items:
         raise RankshotError(
             f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
