@@ -9,6 +9,9 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.parts import AnyRankings, Overview, RankingParts, look_over
 from rankshot.ranking.rankings import Rankings
 
+MOST_SAMPLES = 2**31
+"""Rankings that are drawn at once."""
+
 
 def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or raise with a hint how to make `Rankings`."""
@@ -61,5 +64,5 @@ def describe_ranking(rankings: Rankings, row: int) -> str:
 
 def require_sample_length(n: int, k: int | None, n_items: int) -> int:
     """Return the length of the lists that a sampler draws, after a check of both numbers."""
-    require_whole_number("n", n)
+    require_whole_number("n", n, most=MOST_SAMPLES)
     return n_items if k is None else require_whole_number("k", k, most=n_items)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.names import as_names
-from rankshot.core.validation import Seed, require_choice, require_number
+from rankshot.core.validation import Seed, require_choice, require_generator, require_number
 from rankshot.ranking.checks import (
     require_any_rankings,
     require_one_subject,
@@ -192,7 +192,7 @@ class Mallows(BaseEstimator):
         check_is_fitted(self)
         C = len(self.items_)
         k = require_sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         code = {name: i for i, name in enumerate(self.items_)}
         center = np.array([code[name] for name in self.center_], np.int32)
         lists = np.empty((n, k), np.int32)

@@ -22,7 +22,12 @@ from scipy.special import gammaln
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.core.validation import (
+    require_choice,
+    require_number,
+    require_whole_number,
+    require_whole_numbers,
+)
 from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.models.mallows_distances import DISTANCES, normalize
@@ -56,12 +61,12 @@ def mallows_log_normalizer(
     91.3432
     """
     spread = require_number("spread", spread, least=0)
-    n_items = require_whole_number("n_items", n_items)
+    n_items = require_whole_number("n_items", n_items, least=0)
     if require_choice("distance", distance, ("kendall", *DISTANCES)) != "kendall":
         if k is not None:
             raise RankshotError(f"k is for distance='kendall', not {distance!r}")
         return np.asarray(normalize(distance, spread, n_items).log)
-    lengths = np.asarray(n_items if k is None else k)
+    lengths = require_whole_numbers("k", n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
         raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
     by_stage = log_phi(spread, np.arange(n_items, 0, -1))

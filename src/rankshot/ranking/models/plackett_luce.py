@@ -17,7 +17,13 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_choice, require_number
+from rankshot.core.validation import (
+    Seed,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
 from rankshot.ranking.checks import (
     require_any_rankings,
     require_one_subject,
@@ -166,6 +172,8 @@ class PlackettLuce(BaseEstimator):
         """
         require_choice("solver", self.solver, SOLVERS)
         require_number("regularization", self.regularization, least=0, below=np.inf)
+        require_number("tol", self.tol, least=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
         weight = require_one_subject(rankings).weight
         # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
         unit = max(weight, SMALLEST_UNIT * self.regularization)
@@ -253,7 +261,7 @@ class PlackettLuce(BaseEstimator):
         check_is_fitted(self)
         C = len(self.items_)
         k = require_sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):
             log_times = np.log(rng.standard_exponential((rows.stop - rows.start, C)))
