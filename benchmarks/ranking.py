@@ -5,6 +5,7 @@ library before its time counts.
 """
 
 from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import corankco
 import numpy as np
 from corankco.algorithms.bioconsert import BioConsert
 from corankco.algorithms.exact.exactalgorithmpulp import ExactAlgorithmPulp
+from preflibtools.instances import OrdinalInstance
 from prefsampling.ordinal import (
     mallows as prefsampling_mallows,
     plackett_luce as prefsampling_plackett_luce,
@@ -82,6 +84,25 @@ def kendall_full(rng: np.random.Generator) -> Result:
         scaled,
         1000,
     )
+
+
+def kendall_long(rng: np.random.Generator) -> list[Result]:
+    """Few long rankings: one distance, and all pairs of ten."""
+    places = np.argsort(rng.random((10, 5000)), axis=1) + 1
+    rankings = rs.Rankings.from_positions(places, items=range(5000))
+    results = []
+    for n, work in ((2, "one Kendall distance of 5,000 items"), (10, "10 rankings of 5,000 items")):
+        i, j = np.triu_indices(n, 1)
+        ours, distance = measure_time(lambda n=n: rs.kendall_distance(rankings[:n]), repeat=10)
+        theirs, taus = measure_time(
+            lambda i=i, j=j: [
+                kendalltau(places[x], places[y]).statistic for x, y in zip(i, j, strict=True)
+            ],
+            repeat=3,
+        )
+        assert np.array_equal(distance[i, j], np.round(5000 * 4999 / 4 * (1 - np.array(taus))))
+        results.append(Result(work, "scipy.stats.kendalltau", ours, theirs, 1 if n == 2 else 2))
+    return results
 
 
 def hausdorff_by_pairs(a: list[int], b: list[int], k: int) -> int:
@@ -183,6 +204,30 @@ def kemeny_insertion() -> Result:
     return Result(work, "corankco.BioConsert", ours, theirs, 50)
 
 
+def preflib_files(rng: np.random.Generator) -> list[Result]:
+    results = []
+    for ending, name, tables in (
+        (".soc", "strict", np.argsort(rng.random((17_000, 20)), axis=1)),
+        (".toc", "with ties", rng.integers(0, 8, (17_000, 20))),
+    ):
+        rankings = rs.Rankings.from_scores(tables, items=range(20))
+        with TemporaryDirectory() as folder:
+            path = f"{folder}/votes{ending}"
+            rs.write_rankings(rankings, path)
+            ours, found = measure_time(lambda path=path: rs.read_rankings(path), repeat=3)
+            peer = OrdinalInstance()
+            theirs, _ = measure_time(lambda path=path, peer=peer: peer.parse_file(path))
+        assert peer.num_voters == found.weights.sum() == 17_000
+        first = tuple(
+            tuple(int(name) + 1 for name in (group if isinstance(group, list) else [group]))
+            for group in found.orders()[0]
+        )
+        assert sorted(map(sorted, peer.orders[0])) == sorted(map(sorted, first))
+        work = f"reading 340,000 entries of PrefLib's {ending} ({name})"
+        results.append(Result(work, "preflibtools", ours, theirs, 4))
+    return results
+
+
 def require_same_mean(ours: rs.Rankings, theirs: np.ndarray, center: list[int]) -> None:
     """Require the same mean distance from a centre of two samples, within five errors."""
     peer = rs.Rankings.from_item_numbers(np.asarray(theirs), items=ours.items)
@@ -234,12 +279,14 @@ def main() -> None:
     show(plackett_luce_full(rng))
     show(plackett_luce_top(rng))
     show(kendall_full(rng))
-    for result in kendall_top(rng):
+    for result in (*kendall_top(rng), *kendall_long(rng)):
         show(result)
     show(kemeny_exact())
     print(kemeny_exact_large(), flush=True)
     show(kemeny_insertion())
     for result in samples(rng):
+        show(result)
+    for result in preflib_files(rng):
         show(result)
 
 

@@ -27,7 +27,7 @@ def show_consensus(panel: rs.Rankings) -> None:
         odd = rankings.raters[int(np.argmax(agreement.distance_to_others))]
         order = " > ".join(map(str, found.order[:N_SHOWN]))
         proof = "" if found.optimal else "  (best found, not proven)"
-        numbers = f"{agreement.concordance:>5.2f}{agreement.mean_distance:>10.0f}"
+        numbers = f"{agreement.concordance:>5.2f}{agreement.mean_kendall_distance:>10.0f}"
         print(f"{target:<11}{order:<53}{numbers}  {odd}{proof}")
     print("Each order is proven to be Kemeny's consensus, unless it says otherwise.")
     print("W is Kendall's concordance: 1 if all raters agree. The distance is the mean Kendall")
@@ -40,7 +40,7 @@ def show_models(target: str, panel: rs.Rankings) -> None:
     rankings = panel.select(target=target)
     model = rs.PlackettLuce(regularization=0.1).fit(rankings)
     errors = model.standard_errors(rankings)
-    mallows = rs.Mallows(consensus="exact").fit(rankings)
+    mallows = rs.Mallows(method="exact").fit(rankings)
     print(f"{target}: Plackett-Luce worths (with the standard errors of their logarithms)")
     for i in np.argsort(-model.worths_)[: 2 * N_SHOWN]:
         bar = "█" * round(40 * model.worths_[i])

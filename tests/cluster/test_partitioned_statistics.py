@@ -56,7 +56,9 @@ def compare(rankings, parts):
     )
     agreement, expected = rs.agreement(parts), rs.agreement(rankings)
     assert agreement.concordance == pytest.approx(expected.concordance, rel=1e-8)
-    assert agreement.mean_distance == pytest.approx(expected.mean_distance, rel=1e-8)
+    assert agreement.mean_kendall_distance == pytest.approx(
+        expected.mean_kendall_distance, rel=1e-8
+    )
     np.testing.assert_allclose(
         agreement.distance_to_others.compute(), expected.distance_to_others, rtol=1e-8
     )

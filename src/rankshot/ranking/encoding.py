@@ -1,19 +1,20 @@
-"""How `Rankings` are built: from orders, tables of numbers and columns to arrays, and back.
+"""How `Rankings` are built: from orders and columns to arrays.
 
 Input is validated here, where the message can name the ranking and the value.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from contextlib import suppress
+from itertools import chain
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.blocks import row_blocks
+from rankshot.core.equal_rows import number_rows
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -22,7 +23,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.names import as_name
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import refuse_masked, require_whole_number, require_whole_numbers
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -88,11 +89,16 @@ class Entries(NamedTuple):
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
-        for size in np.unique(self.sizes):
+        for size in np.unique(self.sizes).tolist():
             rows = np.flatnonzero(self.sizes == size)
-            gather = self.starts[rows] + np.arange(size)[:, None]
-            table = [column[rows].astype(np.int64) for column in columns]
-            number[rows] = number_rows([*table, *self.codes[gather], *self.places[gather]]) + used
+            starts = self.starts[rows]
+            # Without ties, the places of all rows are 0, 1, 2, …
+            tied = np.any(self.places[starts + size - 1] + 1 < size)
+            listed = (self.codes, self.places) if tied else (self.codes,)
+            entries = (values[starts + i] for values in listed for i in range(size))
+            number[rows] = used + number_rows(
+                chain((column[rows] for column in columns), entries), rows.size
+            )
             used = int(number[rows].max()) + 1
         return number
 
@@ -140,24 +146,6 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return starts
 
 
-def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Give each row of a table of small whole numbers a number; equal rows have the same.
-
-    Columns are packed into one integer as far as they fit. Before the next column would not
-    fit, the packed values are replaced by their numbers, which makes room.
-    """
-    key = np.zeros(len(columns[0]), np.int64)
-    span = 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        if span * width >= 2**62:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            span = int(key.max(initial=0)) + 1
-        key = key * width + column
-        span *= width
-    return np.unique(key, return_inverse=True)[1].astype(np.int64)
-
-
 # ---- Orders of names
 
 
@@ -175,28 +163,37 @@ def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> Ra
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     code = {name: i for i, name in enumerate(items)}
-    entries = _encode_strict(orders, code)
+    entries = _encode_quickly(orders, code)
     if entries is None:
-        entries = _encode_tied(orders, code, where)
+        entries = _encode_one_by_one(orders, code, where)
     return validate_entries(entries, items, where)
 
 
-def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
-    """Encode strict orders quickly; return None for a tie or for anything unexpected."""
+def _encode_quickly(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
+    """Encode lists of names and of lists of names; return None for anything unexpected."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
         return None
+    groups: list[Any] = list(chain.from_iterable(orders))
+    starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
+    places = np.arange(len(groups)) - np.repeat(starts[:-1], np.diff(starts))
+    codes = _find_codes(groups, code)
+    if codes is None:
+        ties = [group if type(group) is list else (group,) for group in groups]
+        sizes = np.fromiter(map(len, ties), np.int64, len(ties))
+        starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
+        codes = _find_codes(list(chain.from_iterable(ties)), code) if sizes.all() else None
+    return None if codes is None else Entries(codes, places.astype(np.int32), starts)
+
+
+def _find_codes(names: list[Any], code: dict[str, int]) -> NDArray[np.int32] | None:
+    """Return the numbers of items; None if anything else, such as a list, is among them."""
     try:
-        flat: list[Any] = list(chain.from_iterable(orders))
-        items = np.fromiter(map(code.__getitem__, flat), np.int32, len(flat))
-        sizes = np.fromiter(map(len, orders), np.int64, len(orders))
+        return np.fromiter(map(code.__getitem__, names), np.int32, len(names))
     except (KeyError, TypeError):
         return None
-    starts = row_starts(sizes)
-    places = np.arange(items.size) - np.repeat(starts[:-1], sizes)
-    return Entries(items, places.astype(np.int32), starts)
 
 
-def _encode_tied(orders: Sequence[Order], code: dict[str, int], where: Where) -> Entries:
+def _encode_one_by_one(orders: Sequence[Order], code: dict[str, int], where: Where) -> Entries:
     items: list[int] = []
     places: list[int] = []
     sizes = np.zeros(len(orders), np.int64)
@@ -216,13 +213,16 @@ def collect_items(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
     if not orders:
         raise RankshotError("no items are given, and there are no rankings to take them from")
     found: set[Any] = set()
-    try:
-        if all(isinstance(order, LIST_TYPES) for order in orders):
-            found.update(chain.from_iterable(orders))
-    except TypeError:
-        found.clear()
+    if all(isinstance(order, LIST_TYPES) for order in orders):
+        groups: list[Any] = list(chain.from_iterable(orders))
+        try:
+            found = set(groups)
+        except TypeError:
+            ties = (group if type(group) is list else (group,) for group in groups)
+            with suppress(TypeError):
+                found = set(chain.from_iterable(ties))
     if not found or "" in found or not all(type(name) is str for name in found):
-        # A tie, or something unexpected: look at it item by item.
+        # Something unexpected: look at it item by item.
         found = {name for _, _, name in _walk(orders, where)}
     return tuple(sorted(found))
 
@@ -279,107 +279,6 @@ def _find_repeated(entries: Entries, n_items: int) -> int | None:
     return None
 
 
-def decode_orders(entries: Entries, items: tuple[str, ...]) -> list[list[str | list[str]]]:
-    """Translate arrays back into lists of names, ties as lists inside the lists."""
-    names = np.array(items, dtype=object)[entries.codes].tolist()
-    places = entries.places.tolist()
-    orders: list[list[str | list[str]]] = []
-    for begin, end in pairwise(entries.starts.tolist()):
-        groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
-        for name, place in zip(names[begin:end], places[begin:end], strict=True):
-            groups[place].append(name)
-        orders.append([group[0] if len(group) == 1 else group for group in groups])
-    return orders
-
-
-# ---- Tables of numbers: positions, scores and item numbers
-
-
-def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
-    """Return a float matrix with one column per item, or raise for the first wrong cell."""
-    try:
-        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError, OverflowError):
-        raise _odd_cell_error(values, n_items, what) from None
-    if table.ndim != 2 or table.shape[1] != n_items:
-        raise RankshotError(
-            f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
-        )
-    return table
-
-
-def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError:
-    """Return an error that names the first cell that is not a number."""
-    rows = values if isinstance(values, LIST_TYPES) else []
-    if len(rows) and not isinstance(rows[0], LIST_TYPES):
-        rows = [rows]
-    for row, cells in enumerate(rows):
-        if not isinstance(cells, LIST_TYPES) or len(cells) != n_items:
-            return RankshotError(
-                f"{what}, ranking {row}: expected {n_items} numbers, not {short_repr(cells)}"
-            )
-        for cell in cells:
-            try:
-                float(cell)
-            except (TypeError, ValueError, OverflowError):
-                return RankshotError(f"{what}, ranking {row}: {short_repr(cell)} is not a number")
-    return RankshotError(f"{what} must be a table of numbers, not {short_repr(values)}")
-
-
-def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
-    """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
-    n, C = values.shape
-    order = np.lexsort((values, ~placed))
-    ranked = np.take_along_axis(values, order, axis=1)
-    step = np.zeros((n, C), np.int32)
-    step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    places = np.cumsum(step, axis=1, dtype=np.int32)
-    sizes = placed.sum(axis=1)
-    kept = np.arange(C) < sizes[:, None]
-    return Entries(order[kept].astype(np.int32), places[kept], row_starts(sizes))
-
-
-def refuse_cells(
-    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], rule: str
-) -> None:
-    """Raise for the first bad cell of a table, naming its row, its item and its value."""
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise RankshotError(
-            f"ranking {row}, item {names[column]!r}: {rule}, not {table[row, column]}"
-        )
-
-
-def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
-    """Return a matrix of whole numbers, or raise with the type that was passed instead."""
-    table = np.asarray(lists)
-    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
-        raise RankshotError(
-            f"item numbers must be a matrix of whole numbers, not {table.dtype} of shape "
-            f"{table.shape}"
-        )
-    return table
-
-
-def refuse_unknown_numbers(lists: NDArray[Any], n_items: int) -> None:
-    """Raise for the first number that no item has."""
-    outside = (lists < 0) | (lists >= n_items)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")
-
-
-def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
-    """Warn if every row has the numbers 0, 1, …, C - 1: places are counted from 1."""
-    C = positions.shape[1]
-    if C > 1 and len(positions) and np.all(np.sort(positions, axis=1) == np.arange(C)):
-        warnings.warn(
-            f"every row of positions holds 0, 1, …, {C - 1}: places start at 1, and 0 means that "
-            "an item is not listed. If you count from 0, add 1 to all of them",
-            stacklevel=3,
-        )
-
-
 # ---- Columns: one value per ranking
 
 
@@ -404,11 +303,9 @@ def validate_columns(
 
 def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
     """Return K for each of ``n`` rankings, from one number for all or one for each."""
-    if np.ndim(k) == 0:
+    if not isinstance(k, LIST_TYPES) or (isinstance(k, np.ndarray) and k.ndim == 0):
         return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
-    lengths = np.asarray(k)
-    if not np.issubdtype(lengths.dtype, np.integer):
-        raise RankshotError(f"k must be whole numbers, not {short_repr(k)}")
+    lengths = require_whole_numbers("k", k)
     if lengths.shape != (n,):
         raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
     bad = (lengths < 1) | (lengths > n_items)
@@ -423,13 +320,13 @@ def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray
         raise RankshotError(
             f"kind must be 'top' or 'subset', or a list of them, not {short_repr(kind)}"
         )
-    if kind in ("top", "subset"):
+    if isinstance(kind, str) and kind in ("top", "subset"):
         return np.full(n, kind == "subset")
     kinds = [kind] * n if isinstance(kind, str) else list(kind)
     if len(kinds) != n:
         raise RankshotError(f"kind has {len(kinds)} entries for {n} rankings")
     for row, value in enumerate(kinds):
-        if value not in ("top", "subset"):
+        if not isinstance(value, str) or value not in ("top", "subset"):
             raise RankshotError(
                 f"{where(row)}: kind must be 'top' or 'subset', not {short_repr(value)}"
             )
@@ -439,6 +336,7 @@ def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray
 def _weight_column(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n)
+    refuse_masked("weights", weights)
     if isinstance(weights, (list, tuple)) and NO_WEIGHTS & set(map(type, weights)):
         raise _odd_weight_error(weights, where)
     try:
@@ -475,7 +373,7 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
     if isinstance(labels, str):
         column[:] = labels
         return column
-    if not isinstance(labels, Iterable):
+    if not isinstance(labels, Iterable) or isinstance(labels, (bytes, set, frozenset, dict)):
         raise RankshotError(f"{what} must be text, or a list of text, not {short_repr(labels)}")
     values = list(labels)
     if len(values) != n:
@@ -497,4 +395,4 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
 
 def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
     """Return the labels that occur, sorted."""
-    return tuple(sorted({label for label in labels if label is not None}))
+    return tuple(sorted(set(labels.tolist()) - {None}))

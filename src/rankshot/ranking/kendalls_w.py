@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
+from rankshot.ranking.checks import require_any_rankings
 from rankshot.ranking.layouts import group_by_place
 from rankshot.ranking.parts import AnyRankings, add_results, keep_counted, reduce_parts
 from rankshot.ranking.rankings import Rankings
@@ -48,14 +49,16 @@ def concordance(rankings: AnyRankings) -> float | None:
 
     Examples
     --------
-    >>> votes = Rankings.from_orders([["a", "b", "c"], ["a"], ["a", "b"]], items=list("abcdef"))
-    >>> concordance(votes)
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b", "c"], ["a"], ["a", "b"]], items=["a", "b", "c", "d", "e", "f"])
+    >>> rs.concordance(votes)
     1.0
     """
-    rankings = keep_ranked_items(keep_counted(rankings))
+    rankings = keep_ranked_items(keep_counted(require_any_rankings(rankings)))
     # A set that only one ranking compares needs no sums: there may be as many sets as rankings.
     sets = reduce_parts(rankings, _count_sets)
-    shared = sets.keys[sets.sums[0] > 1]
+    shared = sets.keys[(sets.sums > 1).any(axis=0)]
     return reduce_parts(rankings, _sum_places, shared).concordance(rankings.n_items)
 
 
@@ -85,7 +88,8 @@ class _KeyedSums:
 
 
 def _count_sets(rankings: Rankings) -> _KeyedSums:
-    return _KeyedSums.of(_number_sets(rankings), np.ones(len(rankings)))
+    """Return the number and the weight of the rankings of each set."""
+    return _KeyedSums.of(_number_sets(rankings), np.ones(len(rankings)), rankings.weights)
 
 
 def _number_sets(rankings: Rankings) -> Ints:

@@ -16,10 +16,10 @@ from scipy.sparse import csr_array
 
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.consensus import precedence
 from rankshot.ranking.distances import count_ordered_pairs, kendall_distance
 from rankshot.ranking.layouts import group_by_place, levels
 from rankshot.ranking.parts import AnyRankings, RankingParts, add_results, map_rows, reduce_parts
+from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.shared_places import iterate_common_distances
 
@@ -57,11 +57,15 @@ def _weight_of_own_pairs(rankings: Rankings) -> float:
 
     A weight above 1 stands for equal rankings, which are different rankings of distance 0.
     """
-    return float(np.minimum(rankings.weights, 1) @ rankings.weights)
+    return float(_weight_once(rankings) @ rankings.weights)
+
+
+def _weight_once(rankings: Rankings) -> Floats:
+    return np.asarray(np.minimum(rankings.weights, 1))
 
 
 def _weight_of_others(rankings: Rankings, weight: float) -> Floats:
-    return np.asarray(weight - np.minimum(rankings.weights, 1))
+    return np.asarray(weight - _weight_once(rankings))
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,7 @@ def mean_common_distance(rankings: AnyRankings, k: int) -> float | None:
     if shape.n_partial or _few_pairs(rankings, k):
         return _mean_over_pairs(rankings, k) if isinstance(rankings, Rankings) else None
     lengths = np.flatnonzero(shape.by_length)
-    pairs = shape.weight**2 - shape.squares
+    pairs = shape.weight**2 - shape.own_pairs
     if rankings.n_items < 2 or not pairs > 0:
         return None
     total = 0.0
@@ -169,7 +173,8 @@ def _mean_over_pairs(rankings: Rankings, k: int) -> float | None:
     for rows, columns, distance in iterate_common_distances(rankings, rankings, k):
         weights = np.outer(rankings.weights[rows], rankings.weights[columns])
         same = np.arange(rows.start, rows.stop)[:, None] == np.arange(columns.start, columns.stop)
-        weights[same | np.isnan(distance)] = 0
+        weights[same] -= (_weight_once(rankings) * rankings.weights)[rows][same.any(axis=1)]
+        weights[np.isnan(distance)] = 0
         total += float((weights * np.nan_to_num(distance)).sum())
         weight += float(weights.sum())
     return total / weight if weight > 0 else None
@@ -179,14 +184,14 @@ class _Shape(NamedTuple):
     n_partial: int
     by_length: Ints
     weight: float
-    squares: float
+    own_pairs: float
 
 
 def _look_at_lengths(rankings: Rankings, k: int) -> _Shape:
     partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
     lengths = np.bincount(np.minimum(rankings.lengths, k), minlength=k + 1)
-    squares = float(rankings.weights @ rankings.weights)
-    return _Shape(int(partial.sum()), lengths, float(rankings.weights.sum()), squares)
+    own_pairs = _weight_of_own_pairs(rankings)
+    return _Shape(int(partial.sum()), lengths, float(rankings.weights.sum()), own_pairs)
 
 
 class _Places(NamedTuple):
@@ -200,7 +205,7 @@ class _Places(NamedTuple):
 class _LengthSums(NamedTuple):
     """The sums of the rankings of a length, and of the longer ones, cut at that length.
 
-    ``own`` is the sum of w² d(a, a): with ties, the distance of a ranking to itself is not 0.
+    ``own`` is the sum of d(a, a) over pairs of a ranking and itself: with ties, it is not 0.
     """
 
     equal: _Places
@@ -260,13 +265,13 @@ def _sum_probabilities(rankings: Rankings) -> _Places:
 
 
 def _sum_own_distances(rankings: Rankings) -> float:
-    """Return Σ w² d(a, a): the mean distance of two orders that the ties of a ranking allow."""
+    """Return the sum of d(a, a), the mean distance of two orders that the ties of a allow."""
     groups = _Groups(rankings)
     same = groups.size * (groups.size - 1)
     later = rankings.n_items - groups.begin - groups.size
     part = same * (groups.within**2 + groups.beyond * (1 - groups.beyond) / 2)
     part += groups.size * later * groups.left_out * (1 - groups.left_out)
-    return float((rankings.weights**2)[groups.row] @ part)
+    return float((_weight_once(rankings) * rankings.weights)[groups.row] @ part)
 
 
 class _Groups:

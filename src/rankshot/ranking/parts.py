@@ -176,6 +176,11 @@ class Overview:
         """The targets that occur, sorted."""
         return tuple(sorted(name for name in self.targets if name is not None))
 
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there are two rankings to compare: one of weight 2 counts as two."""
+        return self.weight > self.largest_weight or self.largest_weight > 1
+
     def __add__(self, other: Overview) -> Overview:
         return Overview(
             self.n_rankings + other.n_rankings,

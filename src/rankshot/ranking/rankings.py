@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, UnknownItemError, format_count, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
     Entries,
@@ -19,32 +18,40 @@ from rankshot.ranking.encoding import (
     Order,
     Where,
     collect_items,
-    decode_orders,
     describe_row,
     different_items_error,
     distinct_values,
     encode_orders,
+    require_lengths,
+    validate_columns,
+    validate_entries,
+)
+from rankshot.ranking.number_tables import (
     encode_positions,
+    rank_numbers,
     refuse_cells,
     refuse_unknown_numbers,
     require_item_numbers,
-    require_lengths,
     require_number_table,
-    validate_columns,
-    validate_entries,
     warn_of_counting_from_zero,
 )
-
-ROWS_SHOWN = 6
-PLACES_SHOWN = 8
+from rankshot.ranking.pairs import describe_pair, encode_pair_counts, encode_pairs
+from rankshot.ranking.texts import (
+    ROWS_SHOWN,
+    decode_orders,
+    format_html,
+    format_rows,
+    format_summary,
+    format_text,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rankings:
     """Rankings of C named items: full, top-K or of a subset, with ties and weights.
 
-    Build one with `from_orders`, `from_positions` or `from_scores`, or read a file with
-    `read_rankings`. The arrays are read-only; every method returns a new value.
+    Build one with `from_orders`, `from_positions`, `from_scores` or `from_pairs`, or read a file
+    with `read_rankings`. The arrays are read-only; every method returns a new value.
 
     A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
     no order. A *subset* ranking compares only the items it lists and says nothing of the
@@ -130,6 +137,8 @@ class Rankings:
         where : callable, optional
             ``where(i)`` is how an error message names row ``i``.
         """
+        if not isinstance(orders, Iterable):
+            raise RankshotError(f"orders must be a list of rankings, not {short_repr(orders)}")
         orders = list(orders)
         names = as_names(items) if items is not None else collect_items(orders, where)
         entries = encode_orders(orders, names, where)
@@ -158,18 +167,17 @@ class Rankings:
         """
         names = as_names(items)
         table = require_number_table(positions, len(names), "positions")
-        if kind == "top":
-            # A subset ranking of all items but one has such positions, too.
-            warn_of_counting_from_zero(table)
+        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        # A subset ranking of all items but one has such positions, too.
+        warn_of_counting_from_zero(table[~beside[0]])
         refuse_cells(
             ~np.isfinite(table) | (table < 0),
             table,
             names,
             "positions must be 0 (not listed) or more",
         )
-        entries = encode_positions(table, placed=table != 0)
+        entries = encode_positions(rank_numbers(positions, table), placed=table != 0)
         entries = validate_entries(entries, names, describe_row)
-        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -197,7 +205,7 @@ class Rankings:
         names = as_names(items)
         table = require_number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
-        entries = encode_positions(-table, placed=np.ones(table.shape, bool))
+        entries = encode_positions(-rank_numbers(scores, table), placed=np.ones(table.shape, bool))
         beside = validate_columns(
             len(table), targets, sources, raters, weights, "top", describe_row
         )
@@ -227,6 +235,58 @@ class Rankings:
             refuse_unknown_numbers(lists, len(names))
             entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *validate_columns(n))
+
+    @classmethod
+    def from_pairs(
+        cls,
+        winners: Iterable[Any],
+        losers: Iterable[Any],
+        *,
+        items: Iterable[Any] | None = None,
+        ties: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        raters: Labels = None,
+        sources: Labels = None,
+        targets: Labels = None,
+        where: Where = describe_pair,
+    ) -> Rankings:
+        """Build from comparisons of two items: subset rankings, one for each pair.
+
+        Where ``ties`` is true the two items are tied, and it does not matter which is called the
+        winner. ``items`` are by default those that occur, sorted by name.
+
+        Examples
+        --------
+        >>> Rankings.from_pairs(["a", "b"], ["b", "c"], ties=[False, True])
+        Rankings: 2 rankings of 3 items
+          a > b (subset)
+          b = c (subset)
+        """
+        names, entries = encode_pairs(winners, losers, items, ties, where)
+        sizes = entries.sizes
+        beside = validate_columns(sizes.size, targets, sources, raters, weights, "subset", where)
+        return cls(names, *entries, sizes, *beside)
+
+    @classmethod
+    def from_pair_counts(
+        cls, wins: ArrayLike, *, items: Iterable[Any], ties: ArrayLike | None = None
+    ) -> Rankings:
+        """Build from tables of counts: ``wins[i, j]`` is how often item i was preferred to j.
+
+        ``ties[i, j]``, equal to ``ties[j, i]``, is how often the two tied. Each count that is not
+        zero becomes one pair of that weight.
+
+        Examples
+        --------
+        >>> Rankings.from_pair_counts([[0, 3], [1, 0]], ties=[[0, 2], [2, 0]], items=["a", "b"])
+        Rankings: 3 rankings of 2 items
+          a > b (subset, weight 3)
+          b > a (subset)
+          a = b (subset, weight 2)
+        """
+        names, entries, weights = encode_pair_counts(wins, items, ties)
+        beside = validate_columns(weights.size, weights=weights, kind="subset")
+        return cls(names, *entries, entries.sizes, *beside)
 
     @property
     def n_items(self) -> int:
@@ -293,8 +353,7 @@ class Rankings:
         """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
         if isinstance(rows, slice) and rows.step in {None, 1}:
             return self._slice(*rows.indices(len(self))[:2])
-        index = np.arange(len(self))[rows]
-        index = np.atleast_1d(index)
+        index = np.atleast_1d(np.arange(len(self))[rows])
         entries = self.lists.take(index)
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
@@ -324,29 +383,21 @@ class Rankings:
 
     def __repr__(self) -> str:
         """Return a summary line and the first rankings, one per line."""
-        lines = [f"Rankings: {_summary(self)}"]
-        shown = self[:ROWS_SHOWN]
-        for row, order in enumerate(shown.orders()):
-            target = f"{shown.targets[row]}: " if shown.targets[row] is not None else ""
-            lines.append(f"  {target}{_order_text(order)}{_remark(shown, row)}")
-        if len(self) > ROWS_SHOWN:
-            lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
-        return "\n".join(lines)
+        return format_text(self._summary(), self._first_rows(), len(self))
 
     def _repr_html_(self) -> str:
         """Return the same as a small table, for notebooks."""
-        shown = self[:ROWS_SHOWN]
-        rows = "".join(
-            f"<tr><td>{escape(shown.targets[row] or '')}</td>"
-            f"<td>{escape(_order_text(order) + _remark(shown, row))}</td></tr>"
-            for row, order in enumerate(shown.orders())
-        )
-        more = "<tr><td></td><td>…</td></tr>" if len(self) > ROWS_SHOWN else ""
-        return (
-            f"<table><caption>Rankings: {escape(_summary(self))}</caption>"
-            f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
-            f"<tbody>{rows}{more}</tbody></table>"
-        )
+        return format_html(self._summary(), self._first_rows(), len(self))
+
+    def _summary(self) -> str:
+        labels = {"target": self.target_names, "source": self.source_names}
+        return format_summary(len(self), self.n_items, {**labels, "rater": self.rater_names})
+
+    def _first_rows(self) -> list[tuple[str | None, str]]:
+        """Return the targets and the text of the first rankings."""
+        first = self[:ROWS_SHOWN]
+        texts = format_rows(first.orders(), first.n_listed, *first._columns()[:3])
+        return list(zip(first.targets, texts, strict=True))
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
@@ -357,11 +408,10 @@ class Rankings:
             if wanted is None:
                 continue
             labels = getattr(self, f"{what}s")
-            found = labels == wanted
-            if not found.any():
-                known = distinct_values(labels)
-                raise RankshotError(f"no {what} {wanted!r}{suggest_name(wanted, known)}")
-            keep &= found
+            known = distinct_values(labels)
+            if not isinstance(wanted, str) or wanted not in known:
+                raise RankshotError(f"no {what} {short_repr(wanted)}{suggest_name(wanted, known)}")
+            keep &= labels == wanted
         return self[keep]
 
     def by_target(self) -> Mapping[str, Rankings]:
@@ -397,11 +447,15 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        code = {name: i for i, name in enumerate(self.target_names, 1)}
-        target = np.array([code.get(name, 0) for name in self.targets], np.int64)
-        group = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
-        _, first, member = np.unique(group, return_index=True, return_inverse=True)
-        weights = np.bincount(member, self.weights, minlength=first.size).astype(float)
+        target = np.zeros(len(self), np.int64)
+        if names := self.target_names:
+            code = {name: i for i, name in enumerate(names, 1)}
+            target[:] = [code.get(name, 0) for name in self.targets]
+        number = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
+        first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+        # Of several values for one place NumPy keeps the last.
+        first[number[::-1]] = np.arange(len(self))[::-1]
+        weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
         nobody = np.full(len(merged), None, object)
@@ -439,9 +493,12 @@ class Rankings:
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
         """Join several values over the same items into one."""
-        parts = list(parts)
+        parts = list(parts) if isinstance(parts, Iterable) else [parts]
         if not parts:
             raise RankshotError("nothing to concatenate")
+        for part in parts:
+            if not isinstance(part, Rankings):
+                raise RankshotError(f"expected Rankings to concatenate, not {short_repr(part)}")
         if len(parts) == 1:
             return parts[0]
         aligned = [part.with_items(parts[0].items) for part in parts]
@@ -450,41 +507,3 @@ class Rankings:
         ]
         lists = Entries.concatenate([part.lists for part in aligned])
         return Rankings(parts[0].items, *lists, *columns)
-
-
-# ---- Text of rankings
-
-
-def _summary(rankings: Rankings) -> str:
-    parts = [
-        f"{format_count(len(rankings), 'ranking')} of {format_count(rankings.n_items, 'item')}"
-    ]
-    for names, what in (
-        (rankings.target_names, "target"),
-        (rankings.source_names, "source"),
-        (rankings.rater_names, "rater"),
-    ):
-        if names:
-            parts.append(format_count(len(names), what))
-    return ", ".join(parts)
-
-
-def _order_text(order: list[str | list[str]]) -> str:
-    groups = [_tie_text(g) if isinstance(g, list) else g for g in order[:PLACES_SHOWN]]
-    return " > ".join(groups + (["…"] if len(order) > PLACES_SHOWN else []))
-
-
-def _tie_text(tie: list[str]) -> str:
-    more = [f"{len(tie) - PLACES_SHOWN} more"] if len(tie) > PLACES_SHOWN else []
-    return " = ".join(tie[:PLACES_SHOWN] + more)
-
-
-def _remark(rankings: Rankings, row: int) -> str:
-    remarks = []
-    if rankings.lengths[row] < rankings.n_listed[row]:
-        remarks.append(f"first {rankings.lengths[row]}")
-    if rankings.is_subset[row]:
-        remarks.append("subset")
-    if rankings.weights[row] != 1:
-        remarks.append(f"weight {rankings.weights[row]:g}")
-    return f" ({', '.join(remarks)})" if remarks else ""

@@ -18,7 +18,7 @@ from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.result_tables import Comparison
-from rankshot.ranking.concordance import TargetSummary
+from rankshot.ranking.summaries import TargetSummary
 from rankshot.report.gallery import Gallery
 from rankshot.report.pictures import Picture
 from rankshot.zeroshot.explanation import Explanation

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.class_maps import place_points
-from rankshot.ranking.concordance import (
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.shared_places import compare_common_items
+from rankshot.ranking.summaries import (
     TargetSummary,
     find_origins,
     keep_first_places,
     summarize_target,
 )
-from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import ClassMap, SourceLine, SourceTable
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
-from rankshot.ranking.concordance import TargetSummary
+from rankshot.ranking.summaries import TargetSummary
 from rankshot.report.charts import (
     MAX_POINTS,
     PlotLine,

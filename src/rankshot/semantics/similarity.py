@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.names import as_names
-from rankshot.ranking.encoding import Kind, encode_positions, validate_columns
+from rankshot.ranking.encoding import Kind, validate_columns
+from rankshot.ranking.number_tables import encode_positions
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.associations import HitMeasure, hit_similarities
 

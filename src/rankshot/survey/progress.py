@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from rankshot.ranking.encoding import encode_positions, validate_columns
+from rankshot.ranking.encoding import validate_columns
 from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import ABSENT, NamedOrder, name_groups
+from rankshot.ranking.number_tables import encode_positions
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.answers import Answer, answer_levels, is_counted
 from rankshot.survey.consensus import (

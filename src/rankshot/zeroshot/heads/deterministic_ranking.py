@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.concordance import DEFAULT_K
 from rankshot.ranking.distances import (
     chance_distance,
     kendall_distance,
@@ -21,6 +20,7 @@ from rankshot.ranking.distances import (
 from rankshot.ranking.layouts import rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
+from rankshot.ranking.summaries import DEFAULT_K
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
 from rankshot.zeroshot.heads.fitted_state import FittedState, State

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_any_rankings, require_one_subject
 from rankshot.ranking.kendalls_w import concordance
@@ -41,15 +41,15 @@ class Agreement:
     concordance : float
         Kendall's W: 1 if all rankings agree as far as they go, about 1/m if m rankings are
         unrelated.
-    mean_distance : float
-        Mean Kendall distance between two different rankings. It counts pairs of items that only
-        one of the two orders, too.
+    mean_kendall_distance : float
+        The mean of `kendall_distance` between two of the rankings: a number of pairs of items.
+        It counts pairs that only one of the two orders, too.
     distance_to_others : ndarray
-        For each ranking, its mean distance to the others: the largest disagrees most.
+        The same for each ranking and the others: the largest disagrees most.
     """
 
     concordance: float
-    mean_distance: float
+    mean_kendall_distance: float
     distance_to_others: NDArray[np.float64]
 
 
@@ -65,14 +65,14 @@ def agreement(rankings: AnyRankings) -> Agreement:
     >>> raters = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["a", "b", "c"], ["a", "c", "b"]], items=["a", "b", "c"])
     >>> found = rs.agreement(raters)
-    >>> round(found.concordance, 3), round(found.mean_distance, 3)
+    >>> round(found.concordance, 3), round(found.mean_kendall_distance, 3)
     (0.778, 0.667)
     >>> found.distance_to_others
     array([0.5, 0.5, 1. ])
     """
     found = require_one_subject(rankings)
-    if not found.weight > found.largest_weight:
-        raise RankshotError("agreement needs at least two rankings of positive weight")
+    if not found.has_pairs:
+        raise RankshotError("agreement needs at least two rankings, or one of a weight above 1")
     W = concordance(rankings)
     if W is None:
         raise RankshotError("agreement is not defined if no two rankings compare the same items")
@@ -97,6 +97,7 @@ class TargetSummary:
     target : str or None
         None if the rankings name no target.
     n_rankings : int
+        How many there are; a ranking of weight 2 is one of them.
     model : PlackettLuce, Mallows, BabingtonSmith or None
         The model, fitted to the first k places of the rankings.
     order : tuple
@@ -108,8 +109,8 @@ class TargetSummary:
         rankings are unrelated. For subset rankings it is the mean over the sets of items that
         several rankings compare; None if there is none.
     mean_distance : float or None
-        Mean distance between two of the rankings; None for a single one, and for subset rankings
-        in parts.
+        Mean distance between two of the rankings, from 0 to 1; None for a single one, and for
+        subset rankings in parts.
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
         consensus, the largest first. Empty for a single ranking, which is its own consensus.
@@ -158,6 +159,8 @@ def summarize(
     if found.n_rankings == 0:
         raise RankshotError("there are no rankings to summarize (or all have weight 0)")
     model = PlackettLuce() if model is None else model
+    if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
+        raise RankshotError(f"model must be a model like PlackettLuce(), not {short_repr(model)}")
     if k is not None:
         rankings = rankings.top(min(require_whole_number("k", k), rankings.n_items))
     if None in found.targets and len(found.targets) > 1:
@@ -221,18 +224,18 @@ def summarize_target(
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
-    n = look_over(rankings).n_rankings
+    found = look_over(rankings)
     first, center = keep_first_places(rankings, consensus, k)
     means = reduce_parts(first, _sum_by_label, center, k, labels, combine=_merge_sums)
     return TargetSummary(
         target,
-        n,
+        found.n_rankings,
         model,
         tuple(order[:n_places]),
         min(k, int(consensus.lengths[0])),
         concordance(first),
-        mean_common_distance(first, k) if n > 1 else None,
-        _sort_means(means) if n > 1 else (),
+        mean_common_distance(first, k) if found.has_pairs else None,
+        _sort_means(means) if found.has_pairs else (),
     )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.concordance import merge_rankings, summarize_target
 from rankshot.ranking.restriction import restrict_items
+from rankshot.ranking.summaries import merge_rankings, summarize_target
 
 # ---- Agreement
 
@@ -16,14 +16,14 @@ def test_weights_count_as_copies():
     assert weighted.weights.tolist() == [1, 2]
     one, two = rs.agreement(once), rs.agreement(weighted)
     assert one.concordance == pytest.approx(two.concordance, abs=1e-12)
-    assert one.mean_distance == pytest.approx(two.mean_distance, abs=1e-12)
+    assert one.mean_kendall_distance == pytest.approx(two.mean_kendall_distance, abs=1e-12)
     assert one.distance_to_others[:2] == pytest.approx(two.distance_to_others, abs=1e-12)
 
 
 def test_equal_rankings_agree_entirely():
     found = rs.agreement(rs.Rankings.from_orders([["a", "b"]] * 3, items=list("abcd")))
     assert found.concordance == pytest.approx(1, abs=1e-12)
-    assert found.mean_distance == 0
+    assert found.mean_kendall_distance == 0
 
 
 def test_a_single_ranking_has_nobody_to_agree_with():
@@ -57,7 +57,7 @@ def test_items_that_nobody_ranked_change_nothing(rng, kind):
     few, brief = both(list("abcdef"))
     many, wide = both([f"unseen {i}" for i in range(34)] + list("fedcba"))
     assert many.concordance == pytest.approx(few.concordance, rel=1e-12)
-    assert many.mean_distance == pytest.approx(few.mean_distance, rel=1e-12)
+    assert many.mean_kendall_distance == pytest.approx(few.mean_kendall_distance, rel=1e-12)
     assert many.distance_to_others == pytest.approx(few.distance_to_others, rel=1e-12)
     assert wide.order == brief.order
     assert wide.concordance == pytest.approx(brief.concordance, rel=1e-12)
@@ -121,7 +121,7 @@ def test_the_consensus_is_the_mode_of_the_model_and_the_rest_is_agreement():
     # Nobody has bus or lion among the first two.
     most = 2 * (2 * 3 - 2 - 1) / 2
     assert brief.concordance == pytest.approx(found.concordance)
-    assert brief.mean_distance == pytest.approx(found.mean_distance / most)
+    assert brief.mean_distance == pytest.approx(found.mean_kendall_distance / most)
     among = ["fox", "leopard", "tiger"]
     consensus = rs.Rankings.from_orders([list(brief.order)], items=among)
     distances = rs.kendall_distance(restrict_items(first, among), consensus)[:, 0] / most

@@ -1,0 +1,134 @@
+"""A ranking of weight w counts as w equal rankings, in all statistics."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import rankshot as rs
+from random_rankings import orders_over
+
+ITEMS = list("abcde")
+
+
+@st.composite
+def weighted(draw, *, ties=True, kinds=("top", "subset")):
+    """Rankings with small whole weights, of which there may be one line."""
+    parts = [
+        rs.Rankings.from_orders(
+            [draw(orders_over(ITEMS, ties=ties))],
+            items=ITEMS,
+            weights=[draw(st.integers(1, 3))],
+            raters=[draw(st.sampled_from("xyz"))],
+            kind=draw(st.sampled_from(kinds)),
+        ).top(draw(st.integers(1, 5)))
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    return rs.Rankings.concatenate(parts)
+
+
+def copy(rankings):
+    """The same rankings, each as often as its weight says, of weight 1."""
+    again = rankings[np.repeat(np.arange(len(rankings)), rankings.weights.astype(int))]
+    return rs.Rankings.from_orders(
+        again.orders(),
+        items=ITEMS,
+        raters=again.raters,
+        kind=["subset" if is_subset else "top" for is_subset in again.is_subset],
+    ).top(again.lengths)
+
+
+def approx(value):
+    return None if value is None else pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(rankings=weighted())
+def test_concordance(rankings):
+    assert rs.concordance(rankings) == approx(rs.concordance(copy(rankings)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(rankings=weighted(kinds=["top"]))
+def test_agreement(rankings):
+    copies = copy(rankings)
+    if len(copies) == 1:
+        with pytest.raises(rs.RankshotError, match="at least two rankings"):
+            rs.agreement(rankings)
+        return
+    one, two = rs.agreement(rankings), rs.agreement(copies)
+    assert one.concordance == approx(two.concordance)
+    assert one.mean_kendall_distance == approx(two.mean_kendall_distance)
+    first = np.cumsum(rankings.weights) - rankings.weights
+    assert one.distance_to_others == approx(two.distance_to_others[first.astype(int)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(rankings=weighted(), k=st.integers(1, 5) | st.none())
+def test_summarize(rankings, k):
+    (one,), (two,) = rs.summarize(rankings, k=k), rs.summarize(copy(rankings), k=k)
+    assert one.order == two.order
+    assert one.k == two.k
+    assert one.concordance == approx(two.concordance)
+    assert one.mean_distance == approx(two.mean_distance)
+    assert dict(one.disagreement) == approx(dict(two.disagreement))
+
+
+@pytest.mark.parametrize("merge", [rs.borda, rs.kemeny, lambda votes: rs.kemeny(votes, "exact")])
+@settings(max_examples=20, deadline=None)
+@given(rankings=weighted())
+def test_consensus(merge, rankings):
+    one, two = merge(rankings), merge(copy(rankings))
+    assert one.order == two.order
+    assert one.score == approx(two.score)
+    assert one.bound == approx(two.bound)
+
+
+@settings(max_examples=20, deadline=None)
+@given(rankings=weighted())
+def test_plackett_luce(rankings):
+    copies = copy(rankings)
+    one, two = (rs.PlackettLuce(regularization=0.1).fit(votes) for votes in (rankings, copies))
+    assert one.log_worths_ == pytest.approx(two.log_worths_, abs=1e-5)
+    assert one.log_likelihood_ == approx(two.log_likelihood_)
+    assert one.standard_errors(rankings) == pytest.approx(one.standard_errors(copies), rel=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(rankings=weighted(kinds=["top"]))
+def test_mallows(rankings):
+    one, two = (rs.Mallows().fit(votes) for votes in (rankings, copy(rankings)))
+    assert one.center_ == two.center_
+    assert one.spread_ == approx(two.spread_)
+    assert one.log_likelihood_ == approx(two.log_likelihood_)
+
+
+@settings(max_examples=6, deadline=None)
+@given(rankings=weighted(ties=False, kinds=["top"]))
+def test_babington_smith(rankings):
+    one, two = (rs.BabingtonSmith().fit(votes) for votes in (rankings, copy(rankings)))
+    assert one.log_likelihood_ == pytest.approx(two.log_likelihood_, rel=1e-6)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_weights_count_as_copies_however_the_mean_distance_is_computed(rng, few):
+    """From a table of items by items, or of rankings by rankings."""
+    items = [f"i{i}" for i in range(30 if few else 4)]
+    lists = [list(rng.permutation(items)[: rng.integers(2, 5)]) for _ in range(4 if few else 40)]
+    weights = rng.integers(1, 4, len(lists))
+    one = rs.Rankings.from_orders(lists, items=items, weights=weights)
+    two = rs.Rankings.from_orders(
+        [order for order, n in zip(lists, weights, strict=True) for _ in range(n)], items=items
+    )
+    (a,), (b,) = rs.summarize(one), rs.summarize(two)
+    assert a.mean_distance == approx(b.mean_distance)
+    a, b = rs.agreement(one), rs.agreement(two)
+    assert a.mean_kendall_distance == approx(b.mean_kendall_distance)
+
+
+def test_fractions_of_a_ranking_are_no_pair():
+    """A weight below 1 is less than one ranking: there is nobody it can agree with."""
+    half = rs.Rankings.from_orders([["a", "b"]], weights=[0.5])
+    with pytest.raises(rs.RankshotError, match="at least two rankings, or one of a weight above 1"):
+        rs.agreement(half)
+    assert rs.concordance(half) is None
+    assert rs.agreement(rs.Rankings.concatenate([half, half])).concordance == 1
