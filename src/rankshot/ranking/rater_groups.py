@@ -25,8 +25,6 @@ MARGIN = 10.0
 Raftery (1995)."""
 SURE = 0.9
 """The least mean probability with which raters belong to their groups."""
-NEARLY = 20.0
-"""A split that is found quickly may have a BIC that is larger by this: EM improves it."""
 POWER_STEPS, LLOYD_STEPS = 20, 5
 MOST_CELLS = 1_000_000
 """Raters times pairs of items; more would take longer than a second or two."""
@@ -113,7 +111,7 @@ def _keep_named(rankings: Rankings) -> Rankings:
 
 
 def _looks_split(rankings: Rankings, one: RankingMixture) -> bool:
-    """Tell whether two halves of the raters, found quickly, are nearly better than all together.
+    """Tell whether two halves of the raters, found quickly, have a smaller BIC than all together.
 
     This takes a small part of the time of EM, and most targets need no more.
     """
@@ -127,7 +125,7 @@ def _looks_split(rankings: Rankings, one: RankingMixture) -> bool:
     )
     n_parameters = 2 * one.n_parameters_ + 1
     bic = -2 * log_likelihood + n_parameters * float(np.log(len(names)))
-    return bic < one.bic_ + NEARLY
+    return bic < one.bic_
 
 
 def _split_in_two(rankings: Rankings, rater: NDArray[np.intp], n_raters: int) -> NDArray[np.intp]:

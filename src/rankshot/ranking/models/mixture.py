@@ -136,7 +136,7 @@ class RankingMixture(BaseEstimator):
         *,
         by: Unit = "rater",
         n_starts: int = 10,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Seed = None,
         verbose: bool = False,
