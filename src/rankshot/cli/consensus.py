@@ -154,7 +154,10 @@ def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
         return ["Groups of raters are not looked for in many files."]
     lines, skipped = [], 0
     first = given.top(min(k, given.n_items))
-    for target, theirs in (first.by_target() or {None: first}).items():
+    # Rankings without a target are merged into one.
+    targets = first.target_names or (None,)
+    for target in targets:
+        theirs = first.select(target=target)
         if not theirs.rater_names:
             continue
         if has_too_many_raters(theirs):

@@ -41,10 +41,10 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     people, progress = view.counts, view.progress
     console = Console()
     console.print(_make_table(view))
-    for row in progress.targets:
-        if row.groups:
-            text = describe_groups(row.groups, SHOWN)
-            say(f"The raters of {row.target} fall into {text}", console)
+    for result in progress.targets:
+        if result.groups:
+            text = describe_groups(result.groups, SHOWN)
+            say(f"The raters of {result.target} fall into {text}", console)
     more = sum(q.answered for q in progress.questions if not q.is_asked)
     if more:
         say(
