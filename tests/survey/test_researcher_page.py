@@ -12,6 +12,7 @@ from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from server_process import TOKEN
 from small_studies import small_study
 
+from rankshot.ranking.rater_groups import RaterGroup
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.people import exclude, read_events, read_state
 from rankshot.survey.study import Question
@@ -541,3 +542,18 @@ def test_page_and_export_count_flagged_raters_alike(page):
         page.visitor.post(form.action, {**form.fields, "skip": "yes"})
     assert page.figure("Flagged raters") == "2 of 2"
     assert "4 of 4 answers are left out. They are from 1 rater." in page.text()
+
+
+def test_groups_of_raters_are_shown(page, monkeypatch):
+    groups = (
+        RaterGroup(("a", "b", "c"), ("dog", "bus")),
+        RaterGroup(("d", "e", "f"), ("bus", ("cup", "dog"))),
+    )
+    page.take_part("ann")
+    assert "raters fall into" not in page.text()
+    monkeypatch.setattr("rankshot.survey.progress.find_rater_groups", lambda _: groups)
+    page.take_part("bob")
+    text = re.sub(r"<[^>]*>", "", page.text())
+    assert "The raters fall into 2 groups:" in text
+    assert "3 raters: dog › bus" in text
+    assert "3 raters: bus › cup = dog" in text

@@ -107,10 +107,10 @@ def consensus(
         "that are furthest from the consensus.",
         console,
     )
-    for line in groups:
-        say(line, console)
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
+    for line in groups:
+        say(line, console)
 
 
 @contextmanager
