@@ -1,6 +1,7 @@
 """The command ``rankshot survey``, and what its export is good for."""
 
 import json
+import re
 import socket
 import sys
 from contextlib import closing
@@ -304,3 +305,12 @@ def test_serve_says_little_if_nothing_is_missing(tmp_path):
     said, url = serve(small_study(languages=("en",), platform="mturk"), tmp_path)
     (trial,) = (line for line in said if line.startswith("Try it"))
     assert f"{url}/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE" in trial
+
+
+def test_status_names_groups_of_raters(folder):
+    assert new(folder, "--show 4 --answers 14").status == 0
+    take_part(folder, 14, lambda person, _, shown: sorted(shown, reverse=person >= 8))
+    out = rankshot(f"survey status {folder}/study.toml").out
+    assert re.search(
+        r"^The raters of cat fall into 2 groups\. 8 raters: .* 6 raters: ", out, re.MULTILINE
+    )

@@ -51,7 +51,7 @@ class RankingMixture(BaseEstimator):
 
     Parameters
     ----------
-    model : PlackettLuce, Mallows or another model with ``fit`` and ``log_prob``, optional
+    model : PlackettLuce, Mallows or DavidsonLuce, optional
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
         G. See `choose_n_groups`.
@@ -349,7 +349,7 @@ def choose_n_groups(
     Parameters
     ----------
     rankings : Rankings
-    model : PlackettLuce, Mallows or another model with ``fit`` and ``log_prob``, optional
+    model : PlackettLuce, Mallows or DavidsonLuce, optional
         The model of a group; `PlackettLuce` by default.
     most : int
         Mixtures of 1 to ``most`` groups are compared.
