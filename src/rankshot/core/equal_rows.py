@@ -42,3 +42,17 @@ def _number_values(values: NDArray[np.int64], span: int) -> tuple[NDArray[np.int
     occurs[values] = True
     numbers = np.cumsum(occurs)
     return numbers[values] - 1, int(numbers[-1]) if span else 0
+
+
+def first_rows(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first row of each number.
+
+    Examples
+    --------
+    >>> first_rows(np.array([1, 0, 1]))
+    array([1, 0])
+    """
+    first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+    # Of several values for one place NumPy keeps the last.
+    first[number[::-1]] = np.arange(number.size)[::-1]
+    return first

@@ -396,3 +396,11 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
 def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
     """Return the labels that occur, sorted."""
     return tuple(sorted(set(labels.tolist()) - {None}))
+
+
+def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
+    """Give each label a number, from 1 and sorted by name; 0 for no label."""
+    code = {name: i for i, name in enumerate(distinct_values(labels), 1)}
+    if not code:
+        return np.zeros(labels.size, np.int64)
+    return np.array([code.get(name, 0) for name in labels], np.int64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.equal_rows import first_rows
 from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
@@ -22,6 +23,7 @@ from rankshot.ranking.encoding import (
     different_items_error,
     distinct_values,
     encode_orders,
+    number_labels,
     require_lengths,
     validate_columns,
     validate_entries,
@@ -170,12 +172,8 @@ class Rankings:
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         # A subset ranking of all items but one has such positions, too.
         warn_of_counting_from_zero(table[~beside[0]])
-        refuse_cells(
-            ~np.isfinite(table) | (table < 0),
-            table,
-            names,
-            "positions must be 0 (not listed) or more",
-        )
+        wrong = ~np.isfinite(table) | (table < 0)
+        refuse_cells(wrong, table, names, "positions must be 0 (not listed) or more")
         entries = encode_positions(rank_numbers(positions, table), placed=table != 0)
         entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
@@ -206,9 +204,8 @@ class Rankings:
         table = require_number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
         entries = encode_positions(-rank_numbers(scores, table), placed=np.ones(table.shape, bool))
-        beside = validate_columns(
-            len(table), targets, sources, raters, weights, "top", describe_row
-        )
+        n = len(table)
+        beside = validate_columns(n, targets, sources, raters, weights, "top", describe_row)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 
@@ -447,14 +444,8 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        target = np.zeros(len(self), np.int64)
-        if names := self.target_names:
-            code = {name: i for i, name in enumerate(names, 1)}
-            target[:] = [code.get(name, 0) for name in self.targets]
-        number = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
-        first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
-        # Of several values for one place NumPy keeps the last.
-        first[number[::-1]] = np.arange(len(self))[::-1]
+        columns = [number_labels(self.targets), self.lengths, self.is_subset]
+        first = first_rows(number := self.lists.number_equal_rows(columns))
         weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
