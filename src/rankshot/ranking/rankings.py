@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
@@ -445,19 +446,14 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        target = np.zeros(len(self), np.int64)
-        if names := self.target_names:
-            code = {name: i for i, name in enumerate(names, 1)}
-            target[:] = [code.get(name, 0) for name in self.targets]
+        code = {name: i for i, name in enumerate((None, *self.target_names))}
+        target = np.fromiter(map(code.__getitem__, self.targets.tolist()), np.int64, len(self))
         number = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
-        first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
-        # Of several values for one place NumPy keeps the last.
-        first[number[::-1]] = np.arange(len(self))[::-1]
+        first = find_first(number)
         weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
-        by_first = np.argsort(first)
+        nobody, by_first = np.full(first.size, None, object), np.argsort(first)
         merged = self[first[by_first]]
-        nobody = np.full(len(merged), None, object)
-        return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
+        return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody)
 
     def with_items(self, items: Iterable[Any]) -> Rankings:
         """Return the same rankings with the items numbered in another order."""
