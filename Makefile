@@ -26,6 +26,7 @@ bench test: export OPENBLAS_NUM_THREADS = 1
 bench test: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
+	$(BIN)/python benchmarks/ranking_models.py
 	$(BIN)/python benchmarks/semantics.py
 	$(BIN)/python benchmarks/zeroshot.py
 	$(BIN)/python benchmarks/command.py
