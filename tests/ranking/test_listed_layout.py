@@ -4,19 +4,22 @@ import choix
 import numpy as np
 import pytest
 from brute import plackett_luce as brute_probability
-from hypothesis import given, settings, strategies as st
+from hypothesis import event, given, settings, strategies as st
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from strategies import tied_groups
 
 import rankshot as rs
 from peak_memory import peak_of
+from rankshot.core.equal_rows import find_first, number_rows
+from rankshot.ranking.layouts import ABSENT, levels
 from rankshot.ranking.models import (
     plackett_luce,
     plackett_luce_curvature,
     plackett_luce_solvers,
     plackett_luce_stages,
 )
+from rankshot.ranking.models.estimability import require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
 ITEMS = list("abcdef")
@@ -126,7 +129,7 @@ def test_newton_with_a_factor_and_by_conjugate_gradients_agree(rng, monkeypatch,
             np.argsort(rng.random((200, 60)), axis=1)[:, :5], items=range(60)
         ),
         "cut ties": lambda: rs.Rankings.from_orders(
-            [[int(row[0]), row[1:4].tolist()] for row in np.argsort(rng.random((300, 60)), axis=1)],
+            [[int(row[0]), row[1:4].tolist()] for row in np.argsort(rng.random((100, 60)), axis=1)],
             items=range(60),
         ).top(2),
     }[kind]()
@@ -230,3 +233,38 @@ def test_lbfgs_does_not_claim_an_optimum_that_it_has_not_reached():
     rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[1e12, 1])
     with pytest.warns(ConvergenceWarning, match="use solver='newton'"):
         rs.PlackettLuce(regularization=0, solver="lbfgs").fit(rankings)
+
+
+@pytest.mark.parametrize("k", [1, 3, 15])
+def test_equal_rows_have_equal_numbers(rng, k):
+    """Narrow columns are counted, wide ones sorted, and long rows packed more than once."""
+    for n_values in (2, 40, 10**6):
+        table = rng.integers(0, n_values, (12, k))[rng.integers(0, 12, 200)]
+        numbers = number_rows(table.T, 200)
+        expected = (table[:, None] == table).all(axis=2)
+        assert np.array_equal(numbers[:, None] == numbers, expected)
+        assert np.array_equal(np.unique(numbers), np.arange(numbers.max() + 1))
+        first = find_first(numbers)
+        assert first.tolist() == [np.flatnonzero(numbers == i)[0] for i in range(first.size)]
+    distinct = np.column_stack([rng.permutation(500)] * 9)
+    assert len(set(number_rows(distinct.T, 500).tolist())) == 500
+
+
+# ---- Whether the estimate exists
+
+
+@settings(max_examples=60)
+@given(rankings=mixtures())
+def test_the_estimate_exists_if_the_graph_of_all_pairs_is_strongly_connected(rankings):
+    """Against the definition: an edge for each pair of which one item surely came first."""
+    rankings = rankings[rankings.lengths == rankings.n_listed]
+    level = levels(rankings)
+    earlier = (level[:, :, None] < level[:, None]) & (level != ABSENT)[:, :, None]
+    before = (earlier & (level != ABSENT)[:, None]).any(axis=0)
+    reached = np.linalg.matrix_power(before.astype(int) + np.eye(6, dtype=int), 6) > 0
+    event(f"exists: {reached.all()}")
+    if reached.all():
+        require_estimable(rankings)
+    else:
+        with pytest.raises(rs.RankshotError, match="does not exist"):
+            require_estimable(rankings)
