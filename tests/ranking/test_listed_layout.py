@@ -26,13 +26,13 @@ ITEMS = list("abcdef")
 
 
 @st.composite
-def mixtures(draw):
+def mixtures(draw, items=ITEMS, most=4):
     """Full, top-K and subset rankings, with ties, cut ones among them, and weights."""
-    orders = draw(st.lists(tied_groups(ITEMS), min_size=1, max_size=4))
+    orders = draw(st.lists(tied_groups(items), min_size=1, max_size=most))
     kinds = [draw(st.sampled_from(["top", "subset"])) for _ in orders]
     weights = [draw(st.sampled_from([0.3, 1.0, 2.5])) for _ in orders]
-    rankings = rs.Rankings.from_orders(orders, items=ITEMS, kind=kinds, weights=weights)
-    return rankings.top(np.array([draw(st.integers(1, 6)) for _ in orders]))
+    rankings = rs.Rankings.from_orders(orders, items=items, kind=kinds, weights=weights)
+    return rankings.top(np.array([draw(st.integers(1, len(items))) for _ in orders]))
 
 
 def lay_out_listed(monkeypatch):
@@ -254,14 +254,14 @@ def test_equal_rows_have_equal_numbers(rng, k):
 
 
 @settings(max_examples=60)
-@given(rankings=mixtures())
+@given(rankings=mixtures(list("abc"), 8))
 def test_the_estimate_exists_if_the_graph_of_all_pairs_is_strongly_connected(rankings):
     """Against the definition: an edge for each pair of which one item surely came first."""
     rankings = rankings[rankings.lengths == rankings.n_listed]
     level = levels(rankings)
     earlier = (level[:, :, None] < level[:, None]) & (level != ABSENT)[:, :, None]
     before = (earlier & (level != ABSENT)[:, None]).any(axis=0)
-    reached = np.linalg.matrix_power(before.astype(int) + np.eye(6, dtype=int), 6) > 0
+    reached = np.linalg.matrix_power(before + np.eye(3), 3) > 0
     event(f"exists: {reached.all()}")
     if reached.all():
         require_estimable(rankings)

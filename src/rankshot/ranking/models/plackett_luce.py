@@ -266,7 +266,8 @@ def _merge_equal(rankings: Rankings) -> Rankings:
     first = find_first(number)
     if first.size == len(rankings):
         return rankings
-    return replace(rankings[first], weights=np.bincount(number, rankings.weights))
+    weights = np.bincount(number, rankings.weights).astype(float)
+    return replace(rankings[first], weights=weights)
 
 
 def first_items(times: Floats, k: int) -> NDArray[np.intp]:

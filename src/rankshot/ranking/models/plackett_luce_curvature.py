@@ -128,7 +128,8 @@ def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats)
         left_out += apart
         for some in entries:
             table.add(some)
-    return Curvature(counts * np.exp(theta), everywhere, left_out, table.total())
+    worths: Floats = np.asarray(counts * np.exp(theta), np.float64)
+    return Curvature(worths, everywhere, left_out, table.total())
 
 
 class _PairTable:
@@ -158,7 +159,7 @@ class _PairTable:
         n = self.n_classes + 1
         a, b, values = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
         table = np.bincount(a * n + b, values, minlength=n * n).reshape(n, n)[:-1, :-1]
-        self.add_matrix(table + table.T)
+        self.add_matrix(np.asarray(table + table.T, np.float64))
         self._waiting, self._n_waiting = [], 0
 
     def total(self) -> Floats | csr_array:
