@@ -194,12 +194,6 @@ def test_newton_climbs_where_cut_ties_bend_the_likelihood_the_wrong_way(rng):
         assert newton.log_likelihood_ == pytest.approx(lbfgs.log_likelihood_, abs=1e-6)
 
 
-def test_standard_errors_of_what_is_not_connected_are_refused():
-    model = rs.PlackettLuce.from_worths({"a": 1, "b": 2, "c": 3})
-    with pytest.raises(rs.RankshotError, match="does not exist"):
-        model.standard_errors(rs.Rankings.from_orders([["a", "b", "c"]]))
-
-
 @pytest.mark.parametrize("k", [None, 2])
 def test_gradient_and_information_are_derivatives_of_the_log_likelihood(random_rankings, rng, k):
     rankings = random_rankings(n_items=5, n=30, weights=rng.random(30))
@@ -334,7 +328,7 @@ def test_long_fits_show_progress_when_asked(capsys):
         (lambda r: rs.PlackettLuce.from_worths({"a": 1, "b": 0}), "worth of 'b' must be positive"),
         (
             lambda r: rs.PlackettLuce.from_worths({"a": 1}).sample(0),
-            "n must be a whole number from 1 on, not 0",
+            "n must be a whole number from 1 to .*, not 0",
         ),
         (
             lambda r: rs.PlackettLuce().fit(r).sample(1, k=3),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.equal_rows import find_first
-from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
     Entries,
@@ -29,6 +29,7 @@ from rankshot.ranking.encoding import (
 )
 from rankshot.ranking.number_tables import (
     encode_positions,
+    rank_numbers,
     refuse_cells,
     refuse_unknown_numbers,
     require_item_numbers,
@@ -137,6 +138,8 @@ class Rankings:
         where : callable, optional
             ``where(i)`` is how an error message names row ``i``.
         """
+        if not isinstance(orders, Iterable):
+            raise RankshotError(f"orders must be a list of rankings, not {short_repr(orders)}")
         orders = list(orders)
         names = as_names(items) if items is not None else collect_items(orders, where)
         entries = encode_orders(orders, names, where)
@@ -165,17 +168,17 @@ class Rankings:
         """
         names = as_names(items)
         table = require_number_table(positions, len(names), "positions")
-        if kind == "top":
-            # A subset ranking of all items but one has such positions, too.
-            warn_of_counting_from_zero(table)
+        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        # A subset ranking of all items but one has such positions, too.
+        warn_of_counting_from_zero(table[~beside[0]])
         refuse_cells(
             ~np.isfinite(table) | (table < 0),
             table,
             names,
             "positions must be 0 (not listed) or more",
         )
-        entries = validate_entries(encode_positions(table, placed=table != 0), names, describe_row)
-        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        entries = encode_positions(rank_numbers(positions, table), placed=table != 0)
+        entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -203,7 +206,7 @@ class Rankings:
         names = as_names(items)
         table = require_number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
-        entries = encode_positions(-table, placed=np.ones(table.shape, bool))
+        entries = encode_positions(-rank_numbers(scores, table), placed=np.ones(table.shape, bool))
         beside = validate_columns(
             len(table), targets, sources, raters, weights, "top", describe_row
         )
@@ -406,11 +409,10 @@ class Rankings:
             if wanted is None:
                 continue
             labels = getattr(self, f"{what}s")
-            found = labels == wanted
-            if not found.any():
-                known = distinct_values(labels)
-                raise RankshotError(f"no {what} {wanted!r}{suggest_name(wanted, known)}")
-            keep &= found
+            known = distinct_values(labels)
+            if not isinstance(wanted, str) or wanted not in known:
+                raise RankshotError(f"no {what} {short_repr(wanted)}{suggest_name(wanted, known)}")
+            keep &= labels == wanted
         return self[keep]
 
     def by_target(self) -> Mapping[str, Rankings]:
@@ -487,9 +489,12 @@ class Rankings:
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
         """Join several values over the same items into one."""
-        parts = list(parts)
+        parts = list(parts) if isinstance(parts, Iterable) else [parts]
         if not parts:
             raise RankshotError("nothing to concatenate")
+        for part in parts:
+            if not isinstance(part, Rankings):
+                raise RankshotError(f"expected Rankings to concatenate, not {short_repr(part)}")
         if len(parts) == 1:
             return parts[0]
         aligned = [part.with_items(parts[0].items) for part in parts]

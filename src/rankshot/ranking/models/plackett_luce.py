@@ -18,13 +18,20 @@ from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_choice, require_number
+from rankshot.core.validation import (
+    Seed,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
 from rankshot.ranking.checks import (
     require_any_rankings,
     require_one_subject,
     require_sample_length,
 )
 from rankshot.ranking.layouts import alike_items, group_ties, name_groups
+from rankshot.ranking.models.covariances import invert_information
 from rankshot.ranking.models.estimability import require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import build_likelihood
 from rankshot.ranking.models.plackett_luce_solvers import (
@@ -168,6 +175,8 @@ class PlackettLuce(BaseEstimator):
         """
         require_choice("solver", self.solver, SOLVERS)
         require_number("regularization", self.regularization, least=0, below=np.inf)
+        require_number("tol", self.tol, least=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
         weight = require_one_subject(rankings).weight
         # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
         unit = max(weight, SMALLEST_UNIT * self.regularization)
@@ -213,22 +222,30 @@ class PlackettLuce(BaseEstimator):
         check_is_fitted(self)
         return map_rows(require_any_rankings(rankings), log_prob, self.items_, self.log_worths_)
 
-    def standard_errors(self, rankings: AnyRankings) -> Floats:
-        """Return the standard errors of ``log_worths_``, from the information in ``rankings``.
+    def covariance(self, rankings: AnyRankings) -> Floats:
+        """Return the covariance of ``log_worths_``, from the information in ``rankings``.
 
-        Log-worths are determined up to a common shift; these are the errors of log-worths that
-        add up to zero. With a regulariser the penalty is taken as a prior.
+        Log-worths are determined up to a common shift; this is the covariance of log-worths that
+        add up to zero. The variance of the difference of items i and j, which depends on no shift,
+        is ``V[i, i] + V[j, j] - 2 * V[i, j]``. With a regulariser the penalty is taken as a prior.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+        >>> rs.PlackettLuce(regularization=0).fit(votes).covariance(votes).round(4)
+        array([[ 0.0333, -0.0333],
+               [-0.0333,  0.0333]])
         """
         check_is_fitted(self)
-        C = len(self.items_)
-        rankings = with_items(require_any_rankings(rankings), self.items_)
-        if self.regularization == 0:
-            require_estimable(rankings)
+        require_one_subject(rankings)
+        rankings = with_items(rankings, self.items_)
         information = build_likelihood(rankings).information(self.log_worths_)
-        information += self.regularization * np.eye(C)
-        centred = np.eye(C) - 1 / C
-        covariance = centred @ np.linalg.inv(information + 1 / C) @ centred
-        return np.sqrt(np.diag(covariance))
+        return invert_information(information, self.items_, self.regularization)
+
+    def standard_errors(self, rankings: AnyRankings) -> Floats:
+        """Return the standard errors of ``log_worths_``: square roots from `covariance`."""
+        return np.sqrt(np.diag(self.covariance(rankings)))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).
@@ -247,7 +264,7 @@ class PlackettLuce(BaseEstimator):
         check_is_fitted(self)
         C = len(self.items_)
         k = require_sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):
             log_times = np.log(rng.standard_exponential((rows.stop - rows.start, C)))
