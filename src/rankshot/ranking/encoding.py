@@ -89,7 +89,7 @@ class Entries(NamedTuple):
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
-        for size in np.unique(self.sizes).tolist():
+        for size in np.flatnonzero(np.bincount(self.sizes)).tolist():
             rows = np.flatnonzero(self.sizes == size)
             starts = self.starts[rows]
             # Without ties, the places of all rows are 0, 1, 2, …

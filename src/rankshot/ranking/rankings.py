@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.equal_rows import first_rows
+from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
@@ -380,17 +380,17 @@ class Rankings:
 
     def __repr__(self) -> str:
         """Return a summary line and the first rankings, one per line."""
-        return format_text(self._summary(), self._first_rows(), len(self))
+        return format_text(self._summary(), self._find_first(), len(self))
 
     def _repr_html_(self) -> str:
         """Return the same as a small table, for notebooks."""
-        return format_html(self._summary(), self._first_rows(), len(self))
+        return format_html(self._summary(), self._find_first(), len(self))
 
     def _summary(self) -> str:
         labels = {"target": self.target_names, "source": self.source_names}
         return format_summary(len(self), self.n_items, {**labels, "rater": self.rater_names})
 
-    def _first_rows(self) -> list[tuple[str | None, str]]:
+    def _find_first(self) -> list[tuple[str | None, str]]:
         """Return the targets and the text of the first rankings."""
         first = self[:ROWS_SHOWN]
         texts = format_rows(first.orders(), first.n_listed, *first._columns()[:3])
@@ -445,7 +445,7 @@ class Rankings:
         array([2., 1.])
         """
         columns = [number_labels(self.targets), self.lengths, self.is_subset]
-        first = first_rows(number := self.lists.number_equal_rows(columns))
+        first = find_first(number := self.lists.number_equal_rows(columns))
         weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
