@@ -49,9 +49,22 @@ def test_the_bootstrap_fits_a_fitted_model_again(votes):
     assert one.log_worths.tolist() == two.log_worths.tolist()
 
 
+def test_a_model_with_features_must_be_fitted(votes):
+    model = rs.PlackettLuceRegression(alpha=0.01)
+    with pytest.raises(rs.RankshotError, match="a model with features must be fitted before"):
+        rs.leaderboard(votes, model)
+    model.fit(votes, np.arange(12).reshape(6, 2) ** 1.5)
+    board = rs.leaderboard(votes, model, random_state=0)
+    assert sorted(board.log_worths) == pytest.approx(sorted(model.log_worths_))
+    with pytest.raises(rs.RankshotError, match="the bootstrap cannot fit it again"):
+        rs.leaderboard(votes, model, method="bootstrap")
+
+
 def test_draws_without_an_estimate_are_refused():
     votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[5, 1])
-    with pytest.raises(rs.RankshotError, match="the bootstrap drew .* cannot be fitted: .*Use reg"):
+    with pytest.raises(
+        rs.RankshotError, match=r"the bootstrap drew .* cannot be fitted: .*Use reg"
+    ):
         rs.leaderboard(votes, rs.PlackettLuce(regularization=0), method="bootstrap")
 
 

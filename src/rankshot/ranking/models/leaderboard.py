@@ -302,6 +302,11 @@ def leaderboard(
     rng = np.random.default_rng(random_state)
     model = PlackettLuce() if model is None else model
     is_given = method == "simulation" and hasattr(model, "log_worths_")
+    if not is_given and hasattr(model, "predict_log_worths"):
+        raise RankshotError(
+            "a model with features must be fitted before, and the bootstrap cannot fit it again: "
+            "give a fitted model and method='simulation'"
+        )
     sample = merge_equal(rankings.with_items(model.items_) if is_given else rankings, by="rater")
     fitted = model if is_given else clone(model).fit(sample.rankings)
     log_worths = fitted.log_worths_
@@ -340,8 +345,10 @@ def _find_rank_intervals(
     # An item does not differ from itself, nor do items that all draws tie.
     scales[scales <= 0] = np.inf
     intervals = np.empty((C, 2), np.int64)
+    # Rows of draws, one per item, are subtracted and compared fastest.
+    by_item = np.ascontiguousarray(errors.T)
     for i in range(C):
-        largest = np.abs((errors - errors[:, [i]]) / scales[i]).max(axis=1)
+        largest = np.abs((by_item - by_item[i]) / scales[i][:, None]).max(axis=0)
         above = (log_worths - log_worths[i]) / scales[i]
         reach = np.quantile(largest, level)
         intervals[i] = 1 + (above > reach).sum(), C - (above < -reach).sum()
