@@ -127,8 +127,8 @@ def leaderboard(
         say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all", console)
     say(
         "A log-worth is relative to the mean of all items. The difference of two is the log-odds "
-        f"that the one is preferred to the other. Each interval holds the true value with "
-        f"probability {level:g}; the last column is that of the rank.",
+        "that the one is preferred to the other. The intervals hold the true log-worth with "
+        f"probability {level:g}, and the true rank (column ranks) with at least this.",
         console,
     )
     if output is not None:
