@@ -68,6 +68,23 @@ def plackett_luce_top(rng: np.random.Generator) -> Result:
     return Result("Plackett-Luce MLE, 500 top-10 lists of 100", "choix.ilsr_top1", ours, theirs, 50)
 
 
+def leaderboard_of_pairs(rng: np.random.Generator) -> Result:
+    theta = rng.normal(size=100)
+    first = rng.integers(0, 100, size=100_000)
+    second = (first + rng.integers(1, 100, size=first.size)) % 100
+    wins = rng.random(first.size) < 1 / (1 + np.exp(theta[second] - theta[first]))
+    pairs = np.where(wins, [first, second], [second, first])
+    votes = rs.Rankings.from_pairs(*pairs, items=range(100))
+    model = rs.PlackettLuce(regularization=0)
+    ours, board = measure_time(lambda: rs.leaderboard(votes, model, random_state=0), repeat=3)
+    data = list(zip(*pairs.tolist(), strict=True))
+    theirs, params = measure_time(lambda: choix.ilsr_pairwise(100, data), repeat=3)
+    peer = (params - params.mean())[[int(item) for item in board.items]]
+    assert np.abs(board.log_worths - peer).max() < 1e-5
+    work = "leaderboard with rank intervals, 100,000 pairs of 100"
+    return Result(work, "choix.ilsr_pairwise, the fit alone", ours, theirs, 2)
+
+
 def kendall_full(rng: np.random.Generator) -> Result:
     places = np.argsort(rng.random((2000, 100)), axis=1) + 1
     rankings = rs.Rankings.from_positions(places, items=range(100))
@@ -284,6 +301,7 @@ def main() -> None:
     show_header()
     show(plackett_luce_full(rng))
     show(plackett_luce_top(rng))
+    show(leaderboard_of_pairs(rng))
     show(kendall_full(rng))
     for result in (*kendall_top(rng), *kendall_long(rng)):
         show(result)
