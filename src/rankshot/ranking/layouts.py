@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +158,7 @@ def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
     return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
 
 
-def group_ties(values: NDArray[np.float64], tolerance: float) -> list[NDArray[np.intp]]:
+def group_ties(values: NDArray[Any], tolerance: float) -> list[NDArray[np.intp]]:
     """Sort by value, smallest first, and tie neighbours that differ by at most ``tolerance``.
 
     Examples
