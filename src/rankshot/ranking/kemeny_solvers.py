@@ -103,7 +103,8 @@ def _insert_items(
 ) -> float:
     """Move each of ``items`` to its best place, one by one and in place; return the gain.
 
-    Nothing is moved after the deadline. The cost of an item behind the first r others is the sum of its excesses over them.
+    Nothing is moved after the deadline. The cost of an item behind the first r others is the sum
+    of its excesses over them.
     """
     gained = 0.0
     least_gain = LEAST_GAIN * len(order) * float(excess.max())

@@ -79,6 +79,9 @@ def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
 
 def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
     C, begin = rankings.n_items, 0
+    if np.any((rankings.n_listed >= C - 1) & ~rankings.rows_with_ties):
+        # A strict ranking of all items but one tells all of them apart.
+        return np.arange(C)
     number = np.zeros(C, np.intp)
     # Few rankings tell most items apart: the first block is small.
     size, largest = 8, max(8, CACHED_CELLS // C)
