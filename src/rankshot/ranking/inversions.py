@@ -95,14 +95,15 @@ def count_inversions(permutations: NDArray[Any]) -> Ints:
     # The smallest integers are the fastest; values added after the last one invert nothing.
     values = np.empty((n, size), np.int16 if size < 2**15 else np.int32)
     values[:, :C], values[:, C:] = permutations, np.arange(C, size)
-    total = np.zeros(n, np.int64)
+    total, rows = np.zeros(n, np.int64), np.arange(n)
     flat = values.reshape(-1)
     while size > width:
         half = size // 2
         small = flat < half
         places = np.flatnonzero(small)
-        begins = (np.arange(n * groups) * size).reshape(n, groups).sum(axis=1)
-        total += places.reshape(n, -1).sum(axis=1) - half * begins
+        # Each group begins at a multiple of its size.
+        begins = size * groups * (rows * groups + (groups - 1) / 2)
+        total += places.reshape(n, -1).sum(axis=1) - (half * begins).astype(np.int64)
         total -= groups * (half * (half - 1) // 2)
         halves = np.empty((n * groups, 2, half), flat.dtype)
         halves[:, 0] = flat[places].reshape(-1, half)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.equal_rows import number_rows
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -73,7 +74,7 @@ def alike_items(rankings: AnyRankings) -> NDArray[np.intp]:
 
 def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the classes of items that are in the same class of ``a`` and in the same of ``b``."""
-    numbers = np.unique(a * (b.max() + 1) + b, return_inverse=True)[1]
+    numbers = number_rows([a, b], a.size)
     return np.arange(a.size) if numbers.max() + 1 == a.size else numbers
 
 
@@ -108,7 +109,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
         return rankings.codes.reshape(n, C)
     rows = rankings.entry_rows
     table = np.full((n, C), C, np.int32)
-    table[rows, np.arange(rows.size) - rankings.starts[rows]] = rankings.codes
+    table[rows, _nth_in_row(rankings)] = rankings.codes
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
     unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
@@ -116,6 +117,30 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
     table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
     return table
+
+
+def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
+    """Return the listed items of every ranking as a row, filled up with C, which is no item.
+
+    The rows are as long as the longest list, and have ``spare`` further cells.
+
+    Examples
+    --------
+    >>> listed_orders(Rankings.from_orders([["c", "a"], ["b"]], items=["a", "b", "c"]))
+    array([[2, 0],
+           [1, 3]], dtype=int32)
+    """
+    width = int(rankings.n_listed.max(initial=0)) + spare
+    if rankings.codes.size == len(rankings) * width:
+        return rankings.codes.reshape(len(rankings), width)
+    table = np.full((len(rankings), width), rankings.n_items, np.int32)
+    table[rankings.entry_rows, _nth_in_row(rankings)] = rankings.codes
+    return table
+
+
+def _nth_in_row(rankings: Rankings) -> NDArray[np.int64]:
+    """Return how many items of the same ranking come before each entry."""
+    return np.arange(rankings.codes.size) - np.repeat(rankings.starts[:-1], rankings.n_listed)
 
 
 # ---- Groups of tied items; an item that is not tied is a group of one
