@@ -13,13 +13,14 @@ import choix
 import corankco
 import numpy as np
 from corankco.algorithms.bioconsert import BioConsert
+from corankco.algorithms.borda.borda import BordaCount
 from corankco.algorithms.exact.exactalgorithmpulp import ExactAlgorithmPulp
 from preflibtools.instances import OrdinalInstance
 from prefsampling.ordinal import (
     mallows as prefsampling_mallows,
     plackett_luce as prefsampling_plackett_luce,
 )
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, rankdata
 
 import rankshot as rs
 
@@ -223,6 +224,65 @@ def kemeny_insertion() -> Result:
     return Result(work, "corankco.BioConsert", ours, theirs, 50)
 
 
+def kemeny_tied(rng: np.random.Generator) -> Result:
+    """Compare Kemeny with ties: a pair that is tied on one side only costs 1/2."""
+    scores = np.floor(2 * (rng.normal(size=20) + rng.normal(size=(9, 20))))
+    rankings = rs.Rankings.from_scores(scores, items=range(20))
+    dataset = corankco.Dataset.from_raw_list(
+        [
+            [{int(x) for x in ([group] if isinstance(group, str) else group)} for group in order]
+            for order in rankings.orders()
+        ]
+    )
+    scheme = corankco.ScoringScheme([[0, 1, 0.5, 0, 1, 0.5], [0.5, 0.5, 0, 0.5, 0.5, 0]])
+    ours, found = measure_time(lambda: rs.kemeny(rankings, "exact", ties=0.5), repeat=3)
+    theirs, peer = measure_time(
+        lambda: ExactAlgorithmPulp().compute_consensus_rankings(dataset, scheme, True)
+    )
+    assert found.optimal
+    assert found.score == peer.kemeny_score
+    work = "exact Kemeny with ties, 9 rankings of 20"
+    return Result(work, "corankco.ExactAlgorithmPulp", ours, theirs, 2)
+
+
+def few_votes() -> list[Result]:
+    """Measure what a call costs for a handful of rankings.
+
+    corankco starts a process for each exact answer. pref_voting, which needs another NumPy and is
+    not measured here, is much faster than corankco on so few rankings.
+    """
+    sample, dataset = votes(10, 5, 0.1, seed=4)
+    kemeny, found = measure_time(lambda: rs.kemeny(sample, "exact"), repeat=50)
+    theirs, peer = measure_time(
+        lambda: ExactAlgorithmPulp().compute_consensus_rankings(dataset, SCHEME, True), repeat=3
+    )
+    assert found.score == peer.kemeny_score
+    work = "10 rankings of 5: {}"
+    results = [
+        Result(work.format("exact Kemeny"), "corankco.ExactAlgorithmPulp", kemeny, theirs, 2)
+    ]
+    borda, found = measure_time(lambda: rs.borda(sample), repeat=50)
+    theirs, peer = measure_time(
+        lambda: BordaCount().compute_consensus_rankings(dataset, SCHEME, True), repeat=50
+    )
+    groups = [{str(item) for item in bucket} for bucket in peer.consensus_rankings[0]]
+    assert groups == [{x} if isinstance(x, str) else set(x) for x in found.order]
+    return [*results, Result(work.format("Borda"), "corankco.BordaCount", borda, theirs, 2)]
+
+
+def borda_long(rng: np.random.Generator) -> Result:
+    rankings = rs.Rankings.from_item_numbers(
+        np.argsort(rng.random((200, 10_000)), axis=1), items=range(10_000)
+    )
+    places = rankings.positions()
+    ours, found = measure_time(lambda: rs.borda(rankings), repeat=3)
+    theirs, mean = measure_time(lambda: rankdata(places, axis=1).mean(axis=0), repeat=3)
+    first = found.order[0] if isinstance(found.order[0], str) else found.order[0][0]
+    assert mean[int(first)] == mean.min()
+    work = "Borda, 200 rankings of 10,000"
+    return Result(work, "mean of scipy.stats.rankdata", ours, theirs, 2)
+
+
 def preflib_files(rng: np.random.Generator) -> list[Result]:
     results = []
     for ending, name, tables in (
@@ -308,6 +368,10 @@ def main() -> None:
     show(kemeny_exact())
     print(kemeny_exact_large(), flush=True)
     show(kemeny_insertion())
+    show(kemeny_tied(rng))
+    show(borda_long(rng))
+    for result in few_votes():
+        show(result)
     for result in samples(rng):
         show(result)
     for result in preflib_files(rng):
