@@ -10,6 +10,7 @@ from scipy.stats import kendalltau
 
 import rankshot as rs
 from rankshot.ranking import distances
+from rankshot.ranking.inversions import count_inversions
 from rankshot.ranking.shared_places import mean_distance_by_places
 
 
@@ -222,3 +223,53 @@ def test_what_is_refused():
     whole = rs.Rankings.from_orders([["a", "b"]], items=ITEMS)
     with pytest.raises(rs.RankshotError, match="k"):
         rs.mean_kendall_distance(whole, k=6)
+
+
+# ---- Few long rankings, by sorting
+
+
+@given(st.lists(tied_orders(), min_size=1, max_size=4), st.lists(tied_orders(), max_size=3))
+def test_sorting_agrees_with_the_definition(some, others):
+    a, b = (rs.Rankings.from_orders(orders, items=ITEMS) for orders in (some, others or some))
+    expected = distances._tile(a, b)
+    assert np.array_equal(distances._compare_by_sorting(a, b, symmetric=False), expected)
+    square = distances._compare_by_sorting(a, a, symmetric=True)
+    assert np.array_equal(square, distances._tile(a, a))
+    assert expected[0, -1] == hausdorff(some[0], (others or some)[-1], ITEMS)
+    found = distances._mean_by_sorting(a, b)
+    np.testing.assert_allclose(found, distances._mean_by_pairs(a, b, len(ITEMS)), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 7, 8, 15, 16, 17, 31, 33, 100])
+def test_inversions_are_counted_by_halves(rng, n_items):
+    rows = np.argsort(rng.random((5, n_items)), axis=1)
+    expected = [sum(x > y for x, y in combinations(row, 2)) for row in rows.tolist()]
+    assert count_inversions(rows).tolist() == expected
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("k", [None, 400])
+def test_few_long_rankings_take_the_way_of_sorting(rng, monkeypatch, ties, k):
+    scores = rng.random((4, 500)).round(2 if ties else 9)
+    rankings = rs.Rankings.from_scores(scores, items=range(500))
+    found = rs.kendall_distance(rankings, k=k), rs.kendall_distance(rankings, rankings[:2], k=k)
+    monkeypatch.setattr(distances, "_compare_by_sorting", None)
+    monkeypatch.setattr(distances, "_sorting_is_cheaper", lambda *_, **__: False)
+    assert np.array_equal(found[0], rs.kendall_distance(rankings, k=k))
+    assert np.array_equal(found[1], found[0][:, :2])
+
+
+def test_int16_holds_the_places_of_few_items_and_int32_those_of_many():
+    n_items = 2**15 + 5
+    rankings = rs.Rankings.from_item_numbers(
+        np.array([np.arange(n_items), np.arange(n_items)[::-1]]), items=range(n_items)
+    )
+    assert rs.kendall_distance(rankings)[0, 1] == n_items * (n_items - 1) / 2
+
+
+@pytest.mark.parametrize("distance", [rs.kendall_distance, rs.mean_kendall_distance])
+@pytest.mark.parametrize("k", [np.array([1, 2]), 0, 4, 2.0, True])
+def test_k_is_one_whole_number(distance, k):
+    rankings = rs.Rankings.from_orders([["a", "b", "c"], ["c"]])
+    with pytest.raises(rs.RankshotError, match="k must be a whole number from 1 to 3"):
+        distance(rankings, k=k)

@@ -5,14 +5,13 @@ import pytest
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.ranking.consensus import precedence
+from rankshot.ranking.precedence import precedence
 
 BLOCKS = 64e6
 """Bytes: a few dense arrays of `BLOCK_CELLS` numbers."""
 
 
-@pytest.mark.parametrize("k", [None, 10])
-@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(("k", "ties"), [(None, True), (10, False)])
 def test_all_pairs_of_distances_build_the_answer_and_a_block(rng, k, ties):
     """The answer has 3 MB; the signs of all pairs of items would have 81 MB."""
     scores = rng.random((600, 260))
@@ -55,3 +54,14 @@ def test_precedence_reads_rankings_in_blocks(rng):
     rankings = rs.Rankings.from_item_numbers(np.tile(lists, (100, 1)), items=range(400))
     peak, answer = peak_of(lambda: precedence(rankings))
     assert peak < answer.nbytes + BLOCKS
+
+
+@pytest.mark.parametrize("decimals", [None, 2])
+@pytest.mark.parametrize("k", [None, 1000])
+def test_mean_distances_of_few_rankings_of_many_items(rng, decimals, k):
+    """A table of all pairs of 4,000 items has 128 MB."""
+    scores = rng.random((2, 4000))
+    scores = scores if decimals is None else scores.round(decimals)
+    rankings = rs.Rankings.from_scores(scores, items=range(4000))
+    peak, _ = peak_of(lambda: rs.mean_kendall_distance(rankings, k=k))
+    assert peak < 1.5 * BLOCKS

@@ -11,7 +11,8 @@ import rankshot as rs
 
 MODELS = [
     rs.PlackettLuce(regularization=0.5, solver="lbfgs"),
-    rs.Mallows(consensus="exact"),
+    rs.DavidsonLuce(regularization=0.3),
+    rs.Mallows(method="exact"),
     rs.BabingtonSmith(regularization=0.2),
 ]
 IDS = [type(model).__name__ for model in MODELS]
@@ -47,7 +48,8 @@ def test_parameters_are_those_of_the_constructor(model):
 
 REPRS = [
     "PlackettLuce(regularization=0.5, solver='lbfgs')",
-    "Mallows(consensus='exact')",
+    "DavidsonLuce(regularization=0.3)",
+    "Mallows(method='exact')",
     "BabingtonSmith(regularization=0.2)",
 ]
 

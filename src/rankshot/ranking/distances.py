@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import refuse_partial, require_rankings
-from rankshot.ranking.encoding import require_lengths
-from rankshot.ranking.layouts import levels
+from rankshot.ranking.inversions import compare_orders, is_strict
+from rankshot.ranking.layouts import levels, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.shared_places import mean_distance_by_places
 
@@ -23,6 +24,9 @@ TILE_PAIRS = BLOCK_CELLS // TILE_ROWS
 """A tile compares `TILE_ROWS` rankings on `TILE_PAIRS` pairs of items at a time."""
 DENSE_ADVANTAGE = 30
 """A dense product does this many multiplications in the time of one of a sparse product."""
+SORTING_COST = 3, 7
+"""Comparing two rankings by sorting takes as long as this many signs of pairs of items for each
+item and each halving of their number: without ties, and with ties."""
 
 
 def kendall_distance(
@@ -48,7 +52,8 @@ def kendall_distance(
         Over the same items; ``b`` is ``a`` by default. Subset rankings are refused: the
         distance to a ranking of other items is undefined.
     k : int, optional
-        Compare only the first k of each; a tie that k cuts is kept whole.
+        Compare only the first k of each; a tie that k cuts is kept whole. For another k in each
+        ranking, give ``rankings.top(k)``.
 
     Returns
     -------
@@ -66,6 +71,8 @@ def kendall_distance(
     """
     first = _prepare_rankings(require_rankings(a), k)
     second = first if b is None else _prepare_rankings(require_rankings(b).with_items(a.items), k)
+    if _sorting_is_cheaper(first, second, symmetric=b is None):
+        return _compare_by_sorting(first, second, symmetric=b is None)
     distance = np.empty((len(first), len(second)))
     longest = max(int(r.n_listed.max(initial=1)) for r in (first, second))
     pairs = longest**2 if _sparse_is_cheaper(first, second) else 1
@@ -82,7 +89,37 @@ def kendall_distance(
 
 def _prepare_rankings(rankings: Rankings, k: int | None) -> Rankings:
     refuse_partial(rankings, "no distance is defined between rankings of different items")
-    return rankings if k is None else rankings.top(k)
+    if k is None:
+        return rankings
+    return rankings.top(require_whole_number("k", k, most=rankings.n_items))
+
+
+# ---- Few long rankings: each pair by sorting
+
+
+def _sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
+    """Estimate whether comparing pairs of rankings takes less time than tables of pairs of items.
+
+    The tables have a sign for each pair of items and ranking, and a product for each two rankings.
+    """
+    C = a.n_items
+    n_compared = len(a) * (len(a) - 1) / 2 if symmetric else len(a) * len(b)
+    n_signs = len(a) if symmetric else len(a) + len(b)
+    strict = is_strict(a) and is_strict(b)
+    sorting = n_compared * C * max(np.log2(C), 1) * SORTING_COST[not strict]
+    tables = C * C / 2 * (n_signs + len(a) * len(b) / DENSE_ADVANTAGE)
+    return bool(sorting < tables) and not _sparse_is_cheaper(a, b)
+
+
+def _compare_by_sorting(a: Rankings, b: Rankings, *, symmetric: bool) -> Floats:
+    shape = (len(a), len(b))
+    i, j = np.triu_indices(len(a), 1) if symmetric else map(np.ravel, np.indices(shape))
+    counts = compare_orders(a, b, i, j)
+    # Those tied in one alone: |S| = |tied in a| - |tied in both|, and likewise |T|.
+    tied_a, tied_b = (_count_pairs(a.n_items) - count_ordered_pairs(r) for r in (a, b))
+    distance = np.zeros(shape)
+    distance[i, j] = counts.discordant + np.maximum(tied_a[i], tied_b[j]) - counts.tied_in_both
+    return distance + distance.T if symmetric else distance
 
 
 def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
@@ -167,6 +204,8 @@ def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, in
 def count_ordered_pairs(rankings: Rankings) -> NDArray[np.float64]:
     """Return how many pairs of items each ranking puts in order."""
     C = rankings.n_items
+    if is_strict(rankings):
+        return np.full(len(rankings), float(_count_pairs(C)))
     bucket = rankings.entry_rows * C + rankings.places
     sizes = np.bincount(bucket, minlength=len(rankings) * C).reshape(-1, C)
     tied = _count_pairs(sizes).sum(axis=1) + _count_pairs(C - rankings.n_listed)
@@ -293,34 +332,57 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     array([[0., 3.],
            [3., 0.]])
     """
-    first = require_rankings(a)
-    second = first if b is None else require_rankings(b).with_items(a.items)
-    for rankings in (first, second):
-        refuse_partial(rankings, "no distance is defined between rankings of different items")
+    first = _prepare_rankings(require_rankings(a), k)
+    second = first if b is None else _prepare_rankings(require_rankings(b).with_items(a.items), k)
     C = first.n_items
-    k = C if k is None else int(require_lengths(k, 1, C)[0])
+    k = C if k is None else int(k)
+    if all(_is_strict_to(r, k) for r in (first, second)):
+        return kendall_distance(first, None if b is None else second)
+    if k == C and _sorting_is_cheaper(first, second, symmetric=False):
+        return _mean_by_sorting(first, second)
     n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
     if (n_places + 2) ** 3 <= C**2:
         return mean_distance_by_places(first, second, k)
     return _mean_by_pairs(first, second, k)
 
 
+def _is_strict_to(rankings: Rankings, k: int) -> bool:
+    """Tell whether every ranking has one strict list of its first k items."""
+    reaches = rankings.lengths >= min(k, rankings.n_items - 1)
+    return bool(reaches.all()) and not rows_with_tied_choices(rankings).size
+
+
+def _mean_by_sorting(a: Rankings, b: Rankings) -> Floats:
+    """Compute mean distances of whole rankings: a pair tied in any of the two counts half."""
+    i, j = map(np.ravel, np.indices((len(a), len(b))))
+    counts = compare_orders(a, b, i, j)
+    tied_a, tied_b = (_count_pairs(a.n_items) - count_ordered_pairs(r) for r in (a, b))
+    tied = tied_a[i] + tied_b[j] - counts.tied_in_both
+    return np.asarray(counts.discordant + tied / 2).reshape(len(a), len(b))
+
+
 def _mean_by_pairs(first: Rankings, second: Rankings, k: int) -> Floats:
-    """Compute mean distances from tables of all pairs of items: faster for long rankings."""
+    """Compute mean distances from tables of all pairs of items, a block of them at a time."""
     C = first.n_items
-    distance = np.empty((len(first), len(second)))
-    for rows in row_blocks(len(first), 4 * C * C):
-        before_a, out_a = _pair_probabilities(first[rows], k)
-        for columns in row_blocks(len(second), 4 * C * C):
-            before_b, out_b = _pair_probabilities(second[columns], k)
-            opposite = _products(before_a, before_b.transpose(0, 2, 1))
-            left_by_first = _products(out_a, _off_diagonal(1 - out_b)) / 2
-            distance[rows, columns] = opposite + left_by_first
+    distance = np.zeros((len(first), len(second)))
+    for items in row_blocks(C, 4 * C):
+        cells = 4 * (items.stop - items.start) * C
+        for rows in row_blocks(len(first), cells):
+            before, _, out_a = _pair_probabilities(first[rows], k, items)
+            for columns in row_blocks(len(second), cells):
+                _, after, out_b = _pair_probabilities(second[columns], k, items)
+                in_b = 1 - out_b
+                in_b[:, np.arange(in_b.shape[1]), np.arange(C)[items]] = 0
+                distance[rows, columns] += _products(before, after) + _products(out_a, in_b) / 2
     return distance
 
 
-def _pair_probabilities(rankings: Rankings, k: int) -> tuple[Floats, Floats]:
-    """Return the probabilities that i precedes j in the first k, and that both are after them."""
+def _pair_probabilities(rankings: Rankings, k: int, items: slice) -> tuple[Floats, Floats, Floats]:
+    """Return probabilities for each of ``items`` and every item, over the orders of ties.
+
+    That it precedes the other one, which it does from the first k; that the other one precedes it
+    likewise; and that both come after the first k.
+    """
     level = levels(rankings)
     n, C = level.shape
     sizes = np.zeros((n, C + 1))
@@ -329,24 +391,18 @@ def _pair_probabilities(rankings: Rankings, k: int) -> tuple[Floats, Floats]:
     size, taken = (
         np.take_along_axis(table, level, axis=1) for table in (sizes, np.clip(k - placed, 0, sizes))
     )
-    earlier = level[:, :, None] < level[:, None, :]
-    same = _off_diagonal(level[:, :, None] == level[:, None, :])
+    own, other = level[:, items, None], level[:, None, :]
+    same = own == other
+    same[:, np.arange(same.shape[1]), np.arange(C)[items]] = False
     # Of s tied items m belong to the first k: both, one or none of a pair.
     pairs = np.maximum(size * (size - 1), 1)
-    within = (taken * (taken - 1) / 2 + taken * (size - taken)) / pairs
-    beyond = (size - taken) * (size - taken - 1) / pairs
+    within = ((taken * (taken - 1) / 2 + taken * (size - taken)) / pairs)[:, items, None]
+    beyond = ((size - taken) * (size - taken - 1) / pairs)[:, items, None]
     share = taken / size
-    before = earlier * share[:, :, None] + same * within[:, :, None]
-    missed = earlier * (1 - share)[:, :, None]
-    out = missed + missed.transpose(0, 2, 1) + same * beyond[:, :, None]
-    return before, out
-
-
-def _off_diagonal(table: NDArray[Any]) -> NDArray[Any]:
-    """Set the diagonal, which compares an item with itself, to zero in place."""
-    i = np.arange(table.shape[1])
-    table[:, i, i] = 0
-    return table
+    before = (own < other) * share[:, items, None] + same * within
+    after = (own > other) * share[:, None, :] + same * within
+    out = (own < other) * (1 - share)[:, items, None] + (own > other) * (1 - share)[:, None, :]
+    return before, after, out + same * beyond
 
 
 def _products(x: Floats, y: Floats) -> Floats:

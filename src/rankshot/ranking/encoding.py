@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.blocks import row_blocks
+from rankshot.core.equal_rows import number_rows
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -88,11 +89,16 @@ class Entries(NamedTuple):
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
-        for size in np.unique(self.sizes):
+        for size in np.unique(self.sizes).tolist():
             rows = np.flatnonzero(self.sizes == size)
-            gather = self.starts[rows] + np.arange(size)[:, None]
-            table = [column[rows].astype(np.int64) for column in columns]
-            number[rows] = number_rows([*table, *self.codes[gather], *self.places[gather]]) + used
+            starts = self.starts[rows]
+            # Without ties, the places of all rows are 0, 1, 2, …
+            tied = np.any(self.places[starts + size - 1] + 1 < size)
+            listed = (self.codes, self.places) if tied else (self.codes,)
+            entries = (values[starts + i] for values in listed for i in range(size))
+            number[rows] = used + number_rows(
+                chain((column[rows] for column in columns), entries), rows.size
+            )
             used = int(number[rows].max()) + 1
         return number
 
@@ -138,24 +144,6 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     starts = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts
-
-
-def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Give each row of a table of small whole numbers a number; equal rows have the same.
-
-    Columns are packed into one integer as far as they fit. Before the next column would not
-    fit, the packed values are replaced by their numbers, which makes room.
-    """
-    key = np.zeros(len(columns[0]), np.int64)
-    span = 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        if span * width >= 2**62:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            span = int(key.max(initial=0)) + 1
-        key = key * width + column
-        span *= width
-    return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
 # ---- Orders of names
@@ -407,4 +395,4 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
 
 def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
     """Return the labels that occur, sorted."""
-    return tuple(sorted({label for label in labels if label is not None}))
+    return tuple(sorted(set(labels.tolist()) - {None}))

@@ -35,6 +35,7 @@ from rankshot.ranking.number_tables import (
     require_number_table,
     warn_of_counting_from_zero,
 )
+from rankshot.ranking.pairs import describe_pair, encode_pair_counts, encode_pairs
 from rankshot.ranking.texts import (
     ROWS_SHOWN,
     decode_orders,
@@ -49,8 +50,8 @@ from rankshot.ranking.texts import (
 class Rankings:
     """Rankings of C named items: full, top-K or of a subset, with ties and weights.
 
-    Build one with `from_orders`, `from_positions` or `from_scores`, or read a file with
-    `read_rankings`. The arrays are read-only; every method returns a new value.
+    Build one with `from_orders`, `from_positions`, `from_scores` or `from_pairs`, or read a file
+    with `read_rankings`. The arrays are read-only; every method returns a new value.
 
     A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
     no order. A *subset* ranking compares only the items it lists and says nothing of the
@@ -235,6 +236,58 @@ class Rankings:
             entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *validate_columns(n))
 
+    @classmethod
+    def from_pairs(
+        cls,
+        winners: Iterable[Any],
+        losers: Iterable[Any],
+        *,
+        items: Iterable[Any] | None = None,
+        ties: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        raters: Labels = None,
+        sources: Labels = None,
+        targets: Labels = None,
+        where: Where = describe_pair,
+    ) -> Rankings:
+        """Build from comparisons of two items: subset rankings, one for each pair.
+
+        Where ``ties`` is true the two items are tied, and it does not matter which is called the
+        winner. ``items`` are by default those that occur, sorted by name.
+
+        Examples
+        --------
+        >>> Rankings.from_pairs(["a", "b"], ["b", "c"], ties=[False, True])
+        Rankings: 2 rankings of 3 items
+          a > b (subset)
+          b = c (subset)
+        """
+        names, entries = encode_pairs(winners, losers, items, ties, where)
+        sizes = entries.sizes
+        beside = validate_columns(sizes.size, targets, sources, raters, weights, "subset", where)
+        return cls(names, *entries, sizes, *beside)
+
+    @classmethod
+    def from_pair_counts(
+        cls, wins: ArrayLike, *, items: Iterable[Any], ties: ArrayLike | None = None
+    ) -> Rankings:
+        """Build from tables of counts: ``wins[i, j]`` is how often item i was preferred to j.
+
+        ``ties[i, j]``, equal to ``ties[j, i]``, is how often the two tied. Each count that is not
+        zero becomes one pair of that weight.
+
+        Examples
+        --------
+        >>> Rankings.from_pair_counts([[0, 3], [1, 0]], ties=[[0, 2], [2, 0]], items=["a", "b"])
+        Rankings: 3 rankings of 2 items
+          a > b (subset, weight 3)
+          b > a (subset)
+          a = b (subset, weight 2)
+        """
+        names, entries, weights = encode_pair_counts(wins, items, ties)
+        beside = validate_columns(weights.size, weights=weights, kind="subset")
+        return cls(names, *entries, entries.sizes, *beside)
+
     @property
     def n_items(self) -> int:
         """C: how many items there are."""
@@ -300,8 +353,7 @@ class Rankings:
         """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
         if isinstance(rows, slice) and rows.step in {None, 1}:
             return self._slice(*rows.indices(len(self))[:2])
-        index = np.arange(len(self))[rows]
-        index = np.atleast_1d(index)
+        index = np.atleast_1d(np.arange(len(self))[rows])
         entries = self.lists.take(index)
         return Rankings(self.items, *entries, *(column[index] for column in self._columns()))
 
@@ -395,11 +447,15 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        code = {name: i for i, name in enumerate(self.target_names, 1)}
-        target = np.array([code.get(name, 0) for name in self.targets], np.int64)
-        group = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
-        _, first, member = np.unique(group, return_index=True, return_inverse=True)
-        weights = np.bincount(member, self.weights, minlength=first.size).astype(float)
+        target = np.zeros(len(self), np.int64)
+        if names := self.target_names:
+            code = {name: i for i, name in enumerate(names, 1)}
+            target[:] = [code.get(name, 0) for name in self.targets]
+        number = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
+        first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+        # Of several values for one place NumPy keeps the last.
+        first[number[::-1]] = np.arange(len(self))[::-1]
+        weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
         nobody = np.full(len(merged), None, object)

@@ -1,0 +1,428 @@
+"""The Davidson-Luce model: Plackett-Luce where a tie is an outcome of its own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.blocks import row_blocks
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.names import as_names
+from rankshot.core.progress import ProgressLine
+from rankshot.core.validation import Seed, require_number, require_whole_number
+from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
+from rankshot.ranking.encoding import Entries, row_starts, validate_columns
+from rankshot.ranking.layouts import group_ties, name_groups
+from rankshot.ranking.models.davidson_luce_likelihood import (
+    Likelihood,
+    Parameters,
+    Polynomials,
+    count_choices,
+    log_prob,
+    refuse_cut_ties,
+)
+from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.precedence import precedence
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+TIED = 1e-6
+"""Items whose log-worths differ by less are tied in the mode: the solver is not exact."""
+
+
+class DavidsonLuce(BaseEstimator):
+    r"""The Davidson-Luce model of rankings in which a tie is an outcome of its own.
+
+    A ranking is a sequence of choices of sets. From the items A that remain, the set S is chosen
+    with a probability proportional to
+
+    .. math:: f(S) = \delta_{|S|} \Bigl(\prod_{i \in S} \alpha_i\Bigr)^{1/|S|}
+
+    with worths α and tie parameters δ, where δ_1 = 1. For pairs this is Davidson's model, where
+    two items of equal worth tie with probability δ_2 / (2 + δ_2). Without ties it is the
+    Plackett-Luce model, and for pairs that of Bradley and Terry. In `PlackettLuce`, by contrast,
+    a tie means that the order is unknown.
+
+    Parameters
+    ----------
+    regularization : float
+        η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood, and
+        `fit` raises unless wins and losses connect all items both ways.
+    tol : float
+        Stop when less log-likelihood than this is left to gain. If the weights of the rankings
+        add up to less than 1, it is multiplied by their sum.
+    max_iter : int
+        The largest number of iterations; a warning tells if they were not enough.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+    worths_ : ndarray
+        The worth of each item; they add up to one.
+    log_worths_ : ndarray
+        Their logarithms, centred on zero.
+    tie_parameters_ : dict
+        δ for each size that a tie has in the rankings. Ties of other sizes have probability 0.
+    mode_ : tuple
+        The items by worth, largest first; items of equal worth are tied, as a tuple inside it.
+    log_likelihood_ : float
+        The log-likelihood of the rankings that were fitted, without the penalty.
+    n_iter_ : int
+        The number of iterations.
+
+    Notes
+    -----
+    All items of a full ranking are chosen, a tie in the last place included. The items that a
+    top-K ranking leaves out are among those that can be chosen, and nothing is said of how they
+    tie. A tie that K cuts is refused.
+
+    The log-likelihood is concave in the logarithms of worths and tie parameters, so that the
+    optimum is the only one. Its sums over sets cost O(D²) per item of a ranking, for ties of at
+    most D items.
+
+    References
+    ----------
+    Davidson (1970), On extending the Bradley-Terry model to accommodate ties in paired comparison
+    experiments. Journal of the American Statistical Association 65.
+
+    Firth, Kosmidis and Turner (2019), Davidson-Luce model for multi-item choice with ties.
+    arXiv:1909.07123.
+
+    Turner, van Etten, Firth and Kosmidis (2020), Modelling rankings in R: the PlackettLuce
+    package. Computational Statistics 35.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_pair_counts(
+    ...     [[0, 6, 4], [3, 0, 5], [2, 4, 0]], ties=[[0, 2, 1], [2, 0, 3], [1, 3, 0]],
+    ...     items=["a", "b", "c"])
+    >>> model = rs.DavidsonLuce(regularization=0).fit(votes)
+    >>> model.worths_.round(3)
+    array([0.511, 0.265, 0.224])
+    >>> round(model.tie_parameters_[2], 3)
+    0.52
+    """
+
+    def __init__(
+        self,
+        *,
+        regularization: float = 0.01,
+        tol: float = 1e-10,
+        max_iter: int = 1_000,
+        verbose: bool = False,
+    ) -> None:
+        self.regularization = regularization
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    @classmethod
+    def from_worths(
+        cls, worths: Mapping[str, float], tie_parameters: Mapping[int, float]
+    ) -> DavidsonLuce:
+        """Return a fitted model with given worths and tie parameters.
+
+        Examples
+        --------
+        >>> model = DavidsonLuce.from_worths({"a": 1, "b": 1}, {2: 2})
+        >>> tie = Rankings.from_orders([[["a", "b"]]])
+        >>> np.exp(model.log_prob(tie)).round(3)
+        array([0.5])
+        """
+        for what, given in (("worths", worths), ("tie_parameters", tie_parameters)):
+            if not isinstance(given, Mapping):
+                raise RankshotError(f"{what} must be a mapping to numbers, not {short_repr(given)}")
+        items = as_names(worths)
+        values = [
+            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
+            for item, worth in worths.items()
+        ]
+        ties = {
+            require_whole_number("the size of a tie", size, len(items), least=2): require_number(
+                f"the tie parameter of size {size}", delta, above=0, below=np.inf
+            )
+            for size, delta in tie_parameters.items()
+        }
+        sizes = np.array([1, *sorted(ties)])
+        gamma = np.log([1.0, *(ties[int(size)] for size in sizes[1:])])
+        return cls(regularization=0.0)._with_parameters(
+            items, sizes, Parameters(np.log(values), gamma)
+        )
+
+    def fit(self, rankings: Rankings) -> DavidsonLuce:
+        """Estimate worths and tie parameters.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Full, top-K or of subsets, with or without ties; their weights count.
+        """
+        require_number("regularization", self.regularization, least=0, below=np.inf)
+        require_number("tol", self.tol, above=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
+        require_rankings(rankings)
+        total_weight = require_one_subject(rankings).weight
+        merged = _merge(rankings)
+        sizes = _require_tie_sizes(merged)
+        if self.regularization == 0:
+            require_connected(merged)
+        likelihood = Likelihood(merged, sizes)
+        with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
+            values = self._climb(likelihood, self.tol * min(1.0, total_weight), line)
+        self.log_likelihood_ = likelihood.value_and_expected(values)[0]
+        return self._with_parameters(
+            rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
+        )
+
+    def _climb(self, likelihood: Likelihood, tol: float, line: ProgressLine) -> Floats:
+        """Maximise the penalised log-likelihood by Newton's method with step halving."""
+        penalty = self._penalty(likelihood)
+
+        def evaluate(values: Floats) -> tuple[float, Floats]:
+            value, expected = likelihood.value_and_expected(values)
+            value -= float(penalty @ values**2) / 2
+            return value, likelihood.observed - expected - penalty * values
+
+        values = np.zeros_like(likelihood.observed)
+        value, gradient = evaluate(values)
+        gain, fresh_enough = np.inf, 0.0
+        for iteration in range(1, self.max_iter + 1):
+            self.n_iter_ = iteration
+            # The curvature is computed again once the gains fall less than a hundredfold per step.
+            if gain > fresh_enough:
+                factor = _factor(self._curvature(likelihood, values))
+                gain = np.inf
+            fresh_enough = gain / 100
+            step = cho_solve(factor, gradient)
+            gain = float(gradient @ step) / 2
+            line.update(f"iteration {iteration}, log-likelihood {value:.6f}, gain {gain:.1e}")
+            least = value - 1e-13 * abs(value)
+            for scale in 0.5 ** np.arange(40):
+                trial = evaluate(values + scale * step)
+                if trial[0] >= least:
+                    break
+            values = values + scale * step
+            value, gradient = trial
+            if gain <= tol:
+                return values
+        warnings.warn(
+            f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return values
+
+    def _penalty(self, likelihood: Likelihood) -> Floats:
+        is_worth = np.arange(likelihood.observed.size) < likelihood.n_items
+        return self.regularization * is_worth
+
+    def _curvature(self, likelihood: Likelihood, values: Floats) -> Floats:
+        """Return the penalised information, and a curvature for a common shift of log-worths.
+
+        The likelihood does not depend on such a shift, which would make the matrix singular.
+        """
+        C = likelihood.n_items
+        curvature = likelihood.information(values) + np.diag(self._penalty(likelihood))
+        curvature[:C, :C] += max(np.trace(curvature[:C, :C]), np.finfo(float).tiny) / C**2
+        return curvature
+
+    def _with_parameters(
+        self, items: tuple[str, ...], sizes: NDArray[np.intp], parameters: Parameters
+    ) -> DavidsonLuce:
+        theta = parameters.theta
+        self.items_ = items
+        self.log_worths_ = theta - theta.mean()
+        self.worths_ = np.exp(theta - logsumexp(theta))
+        self.tie_parameters_ = dict(
+            zip(sizes[1:].tolist(), np.exp(parameters.gamma[1:]).tolist(), strict=True)
+        )
+        self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
+        return self
+
+    @property
+    def _sizes(self) -> NDArray[np.intp]:
+        return np.array([1, *self.tie_parameters_])
+
+    @property
+    def _parameters(self) -> Parameters:
+        delta = np.array([1.0, *self.tie_parameters_.values()])
+        return Parameters(self.log_worths_, np.log(delta))
+
+    def log_prob(self, rankings: Rankings) -> Floats:
+        """Return the log-probability of each ranking, right for worths of any ratio."""
+        check_is_fitted(self)
+        rankings = require_rankings(rankings).with_items(self.items_)
+        refuse_cut_ties(rankings)
+        return log_prob(rankings, self._sizes, self._parameters)
+
+    def covariance(self, rankings: Rankings) -> Floats:
+        """Return the covariance of ``log_worths_``, from the information in ``rankings``.
+
+        Log-worths are determined up to a common shift; this is the covariance of log-worths that
+        add up to zero. With a regulariser the penalty is taken as a prior.
+        """
+        inverse = self._inverse_information(rankings)
+        C = len(self.items_)
+        centred = np.eye(C) - 1 / C
+        return np.asarray(centred @ inverse[:C, :C] @ centred)
+
+    def standard_errors(self, rankings: Rankings) -> Floats:
+        """Return the standard errors of ``log_worths_``: see `covariance`."""
+        return np.sqrt(np.diag(self.covariance(rankings)))
+
+    def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
+        """Return the standard error of the logarithm of each tie parameter."""
+        variances = np.diag(self._inverse_information(rankings))
+        errors = np.sqrt(variances[len(self.items_) :]).tolist()
+        return dict(zip(self.tie_parameters_, errors, strict=True))
+
+    def _inverse_information(self, rankings: Rankings) -> Floats:
+        check_is_fitted(self)
+        merged = _merge(require_rankings(rankings).with_items(self.items_))
+        unknown = np.setdiff1d(count_choices(merged)[0], self._sizes)
+        if unknown.size:
+            raise RankshotError(
+                f"the model has no tie parameter for ties of {unknown[0]} items, which these "
+                "rankings have: fit it to rankings with such ties"
+            )
+        if self.regularization == 0:
+            require_connected(merged)
+        likelihood = Likelihood(merged, self._sizes)
+        parameters = self._parameters
+        values = np.append(parameters.theta, parameters.gamma[1:])
+        return np.linalg.inv(self._curvature(likelihood, values))
+
+    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
+        """Draw ``n`` independent rankings of all items, or of at least ``k``.
+
+        The draws are exact: the size of a set is drawn first, and then its items one by one. A
+        ranking ends with the tie in which it reaches ``k`` items, so that no tie is cut.
+
+        Examples
+        --------
+        >>> model = DavidsonLuce.from_worths({"a": 9, "b": 3, "c": 1}, {2: 0.5})
+        >>> model.sample(3, random_state=1)
+        Rankings: 3 rankings of 3 items
+          b > a > c
+          a = c > b
+          a > b > c
+        """
+        check_is_fitted(self)
+        C = len(self.items_)
+        k = require_sample_length(n, k, C)
+        rng = np.random.default_rng(random_state)
+        polynomials = Polynomials(self._sizes)
+        places = np.concatenate(
+            [
+                _draw_places(rows.stop - rows.start, k, polynomials, self._parameters, rng)
+                for rows in row_blocks(n, C * polynomials.n_rows)
+            ]
+        )
+        order = np.argsort(np.where(places < 0, C, places), axis=1, kind="stable")
+        listed = np.take_along_axis(places, order, axis=1)
+        kept = listed >= 0
+        entries = Entries(
+            order[kept].astype(np.int32),
+            listed[kept].astype(np.int32),
+            row_starts(kept.sum(axis=1)),
+        )
+        return Rankings(self.items_, *entries, entries.sizes, *validate_columns(n))
+
+
+def _draw_places(
+    n: int, k: int, polynomials: Polynomials, parameters: Parameters, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Draw the place of each item in each ranking, from 0; -1 where it is not placed."""
+    C = parameters.theta.size
+    places = np.full((C, n), -1)
+    for place in range(C):
+        short = np.flatnonzero((places >= 0).sum(axis=0) < k)
+        if not short.size:
+            break
+        rows = np.arange(short.size)
+        left = places[:, short] < 0
+        theta = np.where(left, parameters.theta[:, None], -np.inf)
+        logs = polynomials.add_items(theta)
+        _, with_item = polynomials.shares(theta, logs)
+        weights = logs[0, polynomials.whole] + parameters.gamma[:, None]
+        # The largest of these sums is that of a draw in proportion to the weights.
+        size = np.argmax(weights + rng.gumbel(size=weights.shape), axis=0)
+        row, missing = polynomials.whole[size], polynomials.sizes[size]
+        for item in range(C):
+            share = with_item[item, np.maximum(row, 1) - 1, rows]
+            taken = (rng.random(short.size) < share) & (missing > 0)
+            places[item, short[taken]] = place
+            missing = missing - taken
+            row = row - taken
+    return places.T
+
+
+def _factor(curvature: Floats) -> tuple[Floats, bool]:
+    """Factor a curvature, made larger where rounding leaves it without a Cholesky factor."""
+    lift = 0.0
+    while True:
+        try:
+            return cho_factor(curvature + lift * np.eye(len(curvature)))  # type: ignore[no-any-return]
+        except LinAlgError:
+            lift = max(10 * lift, 1e-12 * float(np.diag(curvature).max()))
+
+
+def _merge(rankings: Rankings) -> Rankings:
+    """Merge equal rankings; refuse ties that are no outcome."""
+    refuse_cut_ties(rankings)
+    return keep_counted_part(rankings).unique()
+
+
+# ---- Do the rankings compare enough for the estimate to exist?
+
+
+def _require_tie_sizes(rankings: Rankings) -> NDArray[np.intp]:
+    """Return the sizes of chosen sets, 1 first; raise if a tie parameter would be infinite.
+
+    It is infinite if smaller sets are never chosen where a tie of this size could have been.
+    """
+    chosen, available = count_choices(rankings)
+    sizes = np.union1d([1], chosen)
+    most = np.array([available[chosen == size].max(initial=1) for size in sizes])
+    chosen_over = most[:, None] >= sizes
+    count, label = connected_components(csr_array(chosen_over), connection="strong")
+    if count > 1:
+        size = sizes[np.flatnonzero(label != label[0])[0]]
+        raise RankshotError(
+            f"the tie parameter of ties of {size} items is infinite: wherever such a tie was "
+            "possible, items tied. Add rankings with fewer ties, or use PlackettLuce"
+        )
+    return sizes
+
+
+def require_connected(rankings: Rankings) -> None:
+    """Raise unless wins and losses connect all items both ways.
+
+    Then the maximum-likelihood estimate exists. A win is a place before another item; a tie is
+    none, as the tie parameter can account for it.
+    """
+    wins = csr_array(precedence(rankings))
+    count, label = connected_components(wins, connection="strong")
+    if count > 1:
+        sizes = np.bincount(label)
+        main = int(np.argmax(sizes))
+        outside = [rankings.items[i] for i in np.flatnonzero(label != main)]
+        rest = outside if sizes[main] > 1 else list(rankings.items)
+        raise RankshotError(
+            f"the Davidson-Luce maximum-likelihood estimate need not exist: {quote_names(rest)} "
+            "did not both win and lose against the other items, directly or through others. Use "
+            "regularization > 0, or add rankings that connect them"
+        )

@@ -1,0 +1,422 @@
+"""Plackett-Luce with covariates: log-worths that are linear in features of the items."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.names import as_name
+from rankshot.core.progress import ProgressLine
+from rankshot.core.tables import as_frame, frame_to_matrix
+from rankshot.core.validation import Seed, require_number, require_whole_number
+from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.precedence import precedence
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+ITEM = "item"
+"""The column of a data frame that names the items."""
+DEPENDENT = 1e-9
+"""A feature of length one that has less left, after others are taken out, depends on them."""
+
+
+class PlackettLuceRegression(BaseEstimator):
+    r"""The Plackett-Luce model with log-worths θ = X β that are linear in features of items.
+
+    So items that were never ranked have worths, too. The fit minimises
+
+    .. math:: -\frac{1}{W} \log P(\text{rankings}; X \beta) + \alpha \Bigl( \rho \|\beta\|_1 +
+        \frac{1 - \rho}{2} \|\beta\|_2^2 \Bigr)
+
+    where W is the weight of all rankings and ρ is ``l1_ratio``: scikit-learn's elastic net with
+    the mean log-likelihood of a ranking in place of the squared error. There is no intercept,
+    as only differences of log-worths matter. A tie means that the order is unknown, as in
+    `PlackettLuce`. For pairs this is logistic regression of who wins on differences of features.
+
+    Parameters
+    ----------
+    alpha : float
+        The strength of the penalty. With 0, the default, the fit is maximum likelihood; `fit`
+        raises if it does not exist, or if features depend on one another. Features are not
+        scaled: give them the same scale before you penalise them.
+    l1_ratio : float
+        From 0 (ridge) to 1 (lasso, which sets coefficients to exactly zero).
+    tol : float
+        Stop when less log-likelihood than this is left to gain.
+    max_iter : int
+        The largest number of iterations; a warning tells if they were not enough.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    coef_ : ndarray
+        β, one coefficient per feature.
+    feature_names_in_ : ndarray of str
+        The names of the features; ``x0``, ``x1``, … of an array.
+    items_ : tuple of str
+    log_worths_ : ndarray
+        X β of the items, centred on zero.
+    worths_ : ndarray
+        Their worths; they add up to one.
+    mode_ : tuple
+        The most probable order; items of equal worth are tied, as a tuple inside it.
+    log_likelihood_ : float
+        The log-likelihood of the rankings that were fitted, without the penalty.
+    n_iter_ : int
+        The number of iterations.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> races = rs.Rankings.from_orders(
+    ...     [["ant", "bee", "cat"], ["bee", "ant"], ["cat", "bee", "ant"]])
+    >>> weight = [[1.0], [2.0], [5.0]]
+    >>> model = rs.PlackettLuceRegression().fit(races, weight)
+    >>> model.coef_.round(3)
+    array([-0.218])
+    >>> model.predict_log_worths([[3.0]]).round(3)
+    array([-0.073])
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.0,
+        l1_ratio: float = 0.5,
+        tol: float = 1e-10,
+        max_iter: int = 1_000,
+        verbose: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def fit(self, rankings: Rankings, features: ArrayLike) -> PlackettLuceRegression:
+        """Estimate the coefficients.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Full, top-K or of subsets, with or without ties; their weights count.
+        features : array-like or data frame
+            One row per item, one column per feature. The rows of an array are in the order of
+            ``rankings.items``. In a data frame, a column ``item`` or the index of pandas names
+            the items; rows of other items are left out. Without either, the order counts.
+        """
+        require_number("alpha", self.alpha, least=0, below=np.inf)
+        require_number("l1_ratio", self.l1_ratio, least=0, most=1)
+        require_number("tol", self.tol, above=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
+        require_rankings(rankings)
+        weight = require_one_subject(rankings).weight
+        table = _read_features(features, rankings.items)
+        rankings = keep_counted_part(rankings)
+        X = table.values - table.values.mean(axis=0)
+        likelihood = Likelihood(rankings)
+        if self.alpha == 0:
+            _require_identified(rankings, X, table.names)
+        with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
+            self.coef_ = self._climb(likelihood, X, weight, line)
+        self.log_likelihood_ = likelihood.value_and_expected(X @ self.coef_)[0]
+        self.feature_names_in_ = np.array(table.names, object)
+        self.n_features_in_ = len(table.names)
+        self._X = X
+        self._shift = float(table.values.mean(axis=0) @ self.coef_)
+        self._model = PlackettLuce()._with_log_worths(rankings.items, X @ self.coef_)
+        self.items_, self.mode_ = rankings.items, self._model.mode_
+        self.log_worths_, self.worths_ = self._model.log_worths_, self._model.worths_
+        return self
+
+    def _climb(
+        self, likelihood: Likelihood, X: Floats, weight: float, line: ProgressLine
+    ) -> Floats:
+        """Maximise by Newton's method on the smooth part, with the lasso penalty in each step."""
+        lasso, ridge = self._penalties(weight)
+
+        def evaluate(beta: Floats) -> tuple[float, Floats]:
+            """Return the penalised log-likelihood, and the gradient without the lasso penalty."""
+            value, expected = likelihood.value_and_expected(X @ beta)
+            value -= ridge / 2 * float(beta @ beta) + lasso * float(np.abs(beta).sum())
+            return value, X.T @ (likelihood.wins - expected) - ridge * beta
+
+        beta = np.zeros(X.shape[1])
+        value, gradient = evaluate(beta)
+        tol = self.tol * min(1.0, weight)
+        for iteration in range(1, self.max_iter + 1):
+            self.n_iter_ = iteration
+            curvature = X.T @ likelihood.information(X @ beta) @ X + ridge * np.eye(beta.size)
+            step = _best_step(_lift(curvature), gradient, beta, lasso)
+            saved = lasso * float(np.abs(beta).sum() - np.abs(beta + step).sum())
+            gain = (float(gradient @ step) + saved) / 2
+            line.update(f"iteration {iteration}, objective {value:.6f}, to gain {gain:.1e}")
+            for scale in 0.5 ** np.arange(40):
+                trial = evaluate(beta + scale * step)
+                if trial[0] >= value - 1e-13 * abs(value):
+                    break
+            beta = beta + scale * step
+            value, gradient = trial
+            if gain <= tol:
+                return beta
+        warnings.warn(
+            f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return beta
+
+    def _penalties(self, weight: float) -> tuple[float, float]:
+        """Return the factors of |β| and of β²/2, on the scale of the log-likelihood."""
+        return weight * self.alpha * self.l1_ratio, weight * self.alpha * (1 - self.l1_ratio)
+
+    def predict_log_worths(self, features: ArrayLike) -> Floats:
+        """Return the log-worths of items with these features, on the scale of ``log_worths_``.
+
+        A data frame must have the columns of the fit; other columns are ignored.
+        """
+        check_is_fitted(self)
+        table = _read_features(features, None, tuple(self.feature_names_in_))
+        return np.asarray(table.values @ self.coef_ - self._shift)
+
+    def log_prob(self, rankings: Rankings) -> Floats:
+        """Return the log-probability of each ranking of ``items_``."""
+        check_is_fitted(self)
+        return np.asarray(self._model.log_prob(rankings))
+
+    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
+        """Draw ``n`` independent top-``k`` rankings (full ones by default)."""
+        check_is_fitted(self)
+        return self._model.sample(n, k, random_state)
+
+    def coef_covariance(self, rankings: Rankings) -> Floats:
+        """Return the covariance of ``coef_``, from the information in ``rankings``.
+
+        A ridge penalty is taken as a prior. With a lasso penalty there is none: it sets
+        coefficients to zero, and its estimates are not normal around the truth.
+        """
+        check_is_fitted(self)
+        if self.alpha * self.l1_ratio > 0:
+            raise RankshotError(
+                "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
+                "a bootstrap over raters"
+            )
+        rankings = keep_counted_part(require_rankings(rankings).with_items(self.items_))
+        likelihood = Likelihood(rankings)
+        if self.alpha == 0:
+            _require_identified(rankings, self._X, tuple(self.feature_names_in_))
+        information = self._X.T @ likelihood.information(self.log_worths_) @ self._X
+        _, ridge = self._penalties(float(rankings.weights.sum()))
+        return np.linalg.inv(information + ridge * np.eye(self.n_features_in_))
+
+    def coef_standard_errors(self, rankings: Rankings) -> Floats:
+        """Return the standard errors of ``coef_``: see `coef_covariance`."""
+        return np.sqrt(np.diag(self.coef_covariance(rankings)))
+
+    def covariance(self, rankings: Rankings) -> Floats:
+        """Return the covariance of ``log_worths_``, which add up to zero."""
+        covariance = self.coef_covariance(rankings)
+        return np.asarray(self._X @ covariance @ self._X.T)
+
+    def standard_errors(self, rankings: Rankings) -> Floats:
+        """Return the standard errors of ``log_worths_``: see `covariance`."""
+        return np.sqrt(np.diag(self.covariance(rankings)))
+
+
+# ---- One step: a quadratic model of the log-likelihood, with the lasso penalty
+
+
+def _best_step(curvature: Floats, gradient: Floats, beta: Floats, lasso: float) -> Floats:
+    """Maximise gᵀs - sᵀHs/2 - lasso |β + s| over steps s, one coefficient at a time."""
+    if lasso == 0:
+        return np.asarray(cho_solve(cho_factor(curvature), gradient))
+    step, slope = np.zeros_like(beta), gradient.copy()
+    diagonal = np.diag(curvature)
+    for _ in range(10_000):
+        largest = 0.0
+        for j in range(beta.size):
+            # The best coefficient, if all others stay as they are.
+            pull = slope[j] + diagonal[j] * (beta[j] + step[j])
+            best = np.sign(pull) * max(abs(pull) - lasso, 0.0) / diagonal[j]
+            change = best - beta[j] - step[j]
+            step[j] = best - beta[j]
+            slope -= change * curvature[j]
+            largest = max(largest, change**2 * diagonal[j])
+        if largest <= 1e-20 * max(1.0, float(step @ curvature @ step)):
+            break
+    return step
+
+
+def _lift(curvature: Floats) -> Floats:
+    """Return a curvature that is positive definite: with ties that K cuts it need not be."""
+    lift, largest = 0.0, max(float(np.abs(np.diag(curvature)).max()), np.finfo(float).tiny)
+    while True:
+        lifted = curvature + lift * np.eye(len(curvature))
+        try:
+            cho_factor(lifted)
+        except LinAlgError:
+            lift = max(10 * lift, 1e-12 * largest)
+        else:
+            return lifted
+
+
+# ---- Features
+
+
+class _Features(NamedTuple):
+    names: tuple[str, ...]
+    values: Floats
+
+
+def _read_features(
+    features: Any, items: tuple[str, ...] | None, names: tuple[str, ...] | None = None
+) -> _Features:
+    """Read a table of features: the rows of ``items`` and the columns of ``names``, if given."""
+    frame = as_frame(features)
+    if frame is None:
+        table = _read_array(features)
+        found = tuple(f"x{j}" for j in range(table.shape[1]))
+        if names is not None and table.shape[1] != len(names):
+            raise RankshotError(
+                f"features have {table.shape[1]} columns, but the fit had {len(names)}: "
+                f"{quote_names(names)}"
+            )
+        found = names or found
+    else:
+        labels = _item_labels(frame)
+        found = names or tuple(name for name in frame.columns if name != ITEM)
+        if missing := [name for name in found if name not in frame.columns]:
+            raise RankshotError(
+                f"features have no column {quote_names(missing)}; the columns are "
+                f"{quote_names(frame.columns)}"
+            )
+        table = np.asarray(frame_to_matrix(frame.select(list(found))), np.float64)
+        if items is not None and labels is not None:
+            table = table[_find_rows(labels, items)]
+    if items is not None and len(table) != len(items):
+        raise RankshotError(
+            f"features have {len(table)} rows for {len(items)} items: give one row per item, or a "
+            f"data frame with a column {ITEM!r}"
+        )
+    if table.shape[1] == 0:
+        raise RankshotError("features have no columns")
+    if (bad := np.argwhere(~np.isfinite(table))).size:
+        row, column = bad[0]
+        where = f"row {row}" if items is None else f"item {items[row]!r}"
+        raise RankshotError(
+            f"features, {where}: {found[column]!r} is {table[row, column]}; features must be "
+            "finite numbers"
+        )
+    return _Features(found, table)
+
+
+def _read_array(features: Any) -> Floats:
+    try:
+        table = np.array(features, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise RankshotError(
+            f"features must be a table of numbers, not {short_repr(features)}"
+        ) from None
+    if table.ndim != 2:
+        raise RankshotError(
+            f"features must be a table with one row per item, not of shape {table.shape}"
+        )
+    return table
+
+
+def _item_labels(frame: Any) -> list[str | None] | None:
+    """Return the names of items in a data frame: a column, or an index that is not 0, 1, …."""
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 (comes with scikit-learn)
+
+    if ITEM in frame.columns:
+        return [as_name(label) for label in frame[ITEM].to_list()]
+    index = nw.maybe_get_index(frame)
+    if index is None or list(index) == list(range(len(frame))):
+        return None
+    return [as_name(label) for label in index]
+
+
+def _find_rows(labels: list[str | None], items: tuple[str, ...]) -> list[int]:
+    row_of = {label: row for row, label in enumerate(labels)}
+    if len(row_of) < len(labels):
+        twice = next(label for row, label in enumerate(labels) if row_of[label] != row)
+        raise RankshotError(f"features have more than one row for item {twice!r}")
+    if missing := [item for item in items if item not in row_of]:
+        raise RankshotError(f"features have no row for {quote_names(missing)}")
+    return [row_of[item] for item in items]
+
+
+# ---- Do the rankings determine the coefficients?
+
+
+def _require_identified(rankings: Rankings, X: Floats, names: tuple[str, ...]) -> None:
+    """Raise unless the maximum-likelihood estimate exists and is the only one."""
+    before = csr_array(precedence(rankings))
+    _, group = connected_components(before, directed=False)
+    # Items of different groups were never compared: only differences inside a group matter.
+    size = np.bincount(group)
+    means = np.stack([np.bincount(group, column) / size for column in X.T], axis=1)
+    within = X - means[group]
+    length = np.linalg.norm(within, axis=0)
+    constant = length <= DEPENDENT * np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny)
+    if constant.any():
+        which = [names[j] for j in np.flatnonzero(constant)]
+        raise RankshotError(
+            f"the coefficients of {quote_names(which)} are not determined: the features do not "
+            "differ between items that are compared. Leave them out, or use alpha > 0"
+        )
+    within /= length
+    _require_independent(within, names)
+    _refuse_separation(before, within, names)
+
+
+def _require_independent(X: Floats, names: tuple[str, ...]) -> None:
+    """Raise for the first feature that is a linear combination of those before it."""
+    for j in range(1, X.shape[1]):
+        weights = np.linalg.lstsq(X[:, :j], X[:, j], rcond=None)[0]
+        if np.linalg.norm(X[:, j] - X[:, :j] @ weights) <= DEPENDENT:
+            others = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-6)]
+            raise RankshotError(
+                f"the coefficients are not determined: {names[j]!r} is a linear combination of "
+                f"{quote_names(others)}. Leave one of them out, or use alpha > 0"
+            )
+
+
+def _refuse_separation(before: csr_array, X: Floats, names: tuple[str, ...]) -> None:
+    """Raise if a combination of features never contradicts the rankings.
+
+    Its coefficients would grow without bound. Where each item comes before each other, directly
+    or through others, there is no such combination; elsewhere a linear program looks for one.
+    """
+    count, _ = connected_components(before, connection="strong")
+    if count == 1:
+        return
+    first, second = before.nonzero()
+    differences = X[first] - X[second]
+    found = linprog(
+        -differences.sum(axis=0),
+        A_ub=-differences,
+        b_ub=np.zeros(len(differences)),
+        bounds=(-1, 1),
+    )
+    if -found.fun > 1e-7 * np.abs(differences).sum():
+        which = [names[j] for j in np.flatnonzero(np.abs(found.x) > 1e-7)]
+        raise RankshotError(
+            "the maximum-likelihood estimate does not exist: no ranking contradicts the order of "
+            f"items by a combination of {quote_names(which)}. Use alpha > 0, or add rankings"
+        )

@@ -1,0 +1,342 @@
+"""Davidson-Luce: published estimates, enumeration of all weak orders, and derivatives."""
+
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from pair_tables import PUDDING, SPRINGALL, read_table
+from scipy.optimize import minimize
+from scipy.stats import chisquare
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+from rankshot.ranking.models.davidson_luce_likelihood import Likelihood
+
+
+def contrasts(model, rankings):
+    """Log-worths and their standard errors as R gives them: relative to the first item."""
+    covariance = model.covariance(rankings)
+    variances = np.diag(covariance) + covariance[0, 0] - 2 * covariance[0]
+    return (model.log_worths_ - model.log_worths_[0])[1:], np.sqrt(variances)[1:]
+
+
+# ---- Published estimates
+
+
+def test_pudding():
+    """`btmodel(undecided = TRUE)` of R's psychotools 0.7.2, and R PlackettLuce's vignette."""
+    pudding = read_table(PUDDING, 6)
+    model = rs.DavidsonLuce(regularization=0).fit(pudding)
+    log_worths, errors = contrasts(model, pudding)
+    assert_allclose(
+        log_worths,
+        [0.2202419002, 0.1529777049, 0.1751449086, 0.1338652270, 0.3771348958],
+        atol=1e-8,
+    )
+    assert_allclose(
+        errors, [0.187216981, 0.193518358, 0.188211086, 0.192704560, 0.192406233], atol=1e-8
+    )
+    assert_allclose(np.log(model.tie_parameters_[2]), -0.2919270862, atol=1e-8)
+    assert_allclose(model.tie_standard_errors(pudding)[2], 0.08249869, atol=1e-8)
+    assert_allclose(model.log_likelihood_, -809.7095101, atol=1e-6)
+    assert -2 * model.log_likelihood_ == pytest.approx(1619.4, abs=0.05)
+    # Davidson's own estimates, of seven iterations.
+    davidson = [0.1388005, 0.1729985, 0.1617420, 0.1653930, 0.1586805, 0.2023855, 0.7468147]
+    assert_allclose([*model.worths_, model.tie_parameters_[2]], davidson, atol=3e-5)
+
+
+def test_springall():
+    """`btmodel(undecided = TRUE)` of R's psychotools 0.7.2."""
+    gels = read_table(SPRINGALL, 9)
+    model = rs.DavidsonLuce(regularization=0).fit(gels)
+    log_worths, errors = contrasts(model, gels)
+    expected = [
+        -2.27322954559, -3.29074993942, -0.39761046448, -1.89478943361, -2.84284729328,
+        1.28146667695, 0.00489786626, -0.60743834343,
+    ]  # fmt: skip
+    assert_allclose(log_worths, expected, atol=1e-7)
+    expected = [
+        0.28681811853, 0.32250408855, 0.26101192837, 0.27911170100, 0.30389782484, 0.29576927704,
+        0.26478005980, 0.26078153615,
+    ]  # fmt: skip
+    assert_allclose(errors, expected, atol=1e-6)
+    assert_allclose(np.log(model.tie_parameters_[2]), -0.14439169086, atol=1e-7)
+    assert_allclose(model.tie_standard_errors(gels)[2], 0.09020630193, atol=1e-6)
+    assert_allclose(model.log_likelihood_, -732.0672554, atol=1e-6)
+
+
+FRUITS = ["apple", "banana", "orange", "pear"]
+FRUIT_CASES = {
+    # R PlackettLuce's example: ties of two and of three.
+    "example": (
+        [[1, 2, 0, 0], [4, 1, 2, 3], [2, 1, 1, 1], [1, 2, 3, 0], [2, 1, 1, 0], [1, 0, 3, 2]],
+        [0.2942874276, -0.7335113052, -0.1190960478],
+        [1.049959701, 1.150983922, 1.079815182],
+        {2: (-1.8619467101, 1.074113899), 3: (-0.7369734578, 1.137208422)},
+        -14.56973929,
+    ),
+    # From its tests: ties of two and of four, none of three.
+    "missing size": (
+        [[1, 2, 0, 0], [4, 1, 2, 3], [2, 1, 1, 0], [1, 2, 3, 0], [2, 1, 3, 0], [1, 0, 3, 2],
+         [1, 1, 1, 1]],
+        [0.4997057974, -1.2111352613, -0.3645294658],
+        [0.9473382498, 1.0713034328, 1.0768859657],
+        {2: (-1.9665711515, 1.0657089368), 4: (1.7333283917, 1.4430120591)},
+        -13.5377879,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FRUIT_CASES)
+def test_fruits(case):
+    """R's `glm` of the equivalent Poisson log-linear model, one row per possible set."""
+    positions, log_worths, errors, ties, log_likelihood = FRUIT_CASES[case]
+    rankings = rs.Rankings.from_positions(positions, items=FRUITS, kind="subset")
+    model = rs.DavidsonLuce(regularization=0).fit(rankings)
+    found, found_errors = contrasts(model, rankings)
+    assert_allclose(found, log_worths, atol=1e-6)
+    assert_allclose(found_errors, errors, atol=1e-5)
+    assert list(model.tie_parameters_) == list(ties)
+    for size, (estimate, error) in ties.items():
+        assert_allclose(np.log(model.tie_parameters_[size]), estimate, atol=1e-6)
+        assert_allclose(model.tie_standard_errors(rankings)[size], error, atol=1e-5)
+    assert_allclose(model.log_likelihood_, log_likelihood, atol=1e-7)
+
+
+# ---- Probabilities by enumeration
+
+
+def weak_orders(items):
+    """Yield every order of the items with ties, as a list of tuples."""
+    if not items:
+        yield []
+    for size in range(1, len(items) + 1):
+        for first in combinations(items, size):
+            for rest in weak_orders([item for item in items if item not in first]):
+                yield [first, *rest]
+
+
+def brute_log_prob(groups, available, theta, delta):
+    """The product over choices, with every set that could have been chosen."""
+    left, total = list(available), 0.0
+    for group in groups:
+        sums = [
+            delta[size] * np.exp(np.mean([theta[item] for item in chosen]))
+            for size in delta
+            for chosen in combinations(left, size)
+        ]
+        weight = delta.get(len(group), 0) * np.exp(np.mean([theta[item] for item in group]))
+        with np.errstate(divide="ignore"):
+            total += np.log(weight / np.sum(sums))
+        left = [item for item in left if item not in group]
+    return total
+
+
+THETA = dict(zip("abcde", [0.4, -1.1, 0.9, 0.0, 0.3], strict=True))
+DELTA = {1: 1.0, 2: 0.7, 4: 1.6}
+MODEL = rs.DavidsonLuce.from_worths(
+    {item: np.exp(theta) for item, theta in THETA.items()}, {4: DELTA[4], 2: DELTA[2]}
+)
+ALL_ORDERS = list(weak_orders("abcde"))
+
+
+def as_rankings(orders, **options):
+    lists = [[list(group) for group in order] for order in orders]
+    return rs.Rankings.from_orders(lists, items=["a", "b", "c", "d", "e"], **options)
+
+
+def test_probabilities_are_those_of_enumerated_sets_and_add_up_to_one():
+    found = MODEL.log_prob(as_rankings(ALL_ORDERS))
+    assert len(found) == 541
+    assert_allclose(np.exp(found).sum(), 1, rtol=1e-12)
+    expected = [brute_log_prob(order, "abcde", THETA, DELTA) for order in ALL_ORDERS]
+    assert_allclose(found, expected, rtol=1e-12)
+    assert np.isneginf(found).sum() > 0
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 3])
+def test_a_top_k_ranking_has_the_probability_of_all_orders_that_begin_with_it(n_groups):
+    full = np.exp(MODEL.log_prob(as_rankings(ALL_ORDERS)))
+    begin = {}
+    for order, probability in zip(ALL_ORDERS, full, strict=True):
+        key = tuple(order[:n_groups])
+        begin[key] = begin.get(key, 0.0) + probability
+    found = np.exp(MODEL.log_prob(as_rankings(begin)))
+    assert_allclose(found, list(begin.values()), atol=1e-14)
+
+
+def test_a_subset_ranking_is_one_of_a_model_without_the_other_items():
+    orders = list(weak_orders("ace"))
+    found = MODEL.log_prob(as_rankings(orders, kind="subset"))
+    assert_allclose(found, [brute_log_prob(order, "ace", THETA, DELTA) for order in orders])
+
+
+def test_worths_can_have_any_ratio():
+    model = rs.DavidsonLuce.from_worths({"a": 1e150, "b": 1e-150, "c": 1e-300}, {2: 0.5})
+    found = model.log_prob(
+        rs.Rankings.from_orders([["b", "a", "c"], [["b", "c"], "a"]], items=list("abc"))
+    )
+    ten = np.log(10)
+    # In the first stage a is sure; then b against c, with a ratio of 10^150.
+    assert_allclose(found, [-300 * ten, np.log(0.5) - (225 + 150) * ten], rtol=1e-12)
+
+
+# ---- Fits
+
+
+def test_derivatives(random_rankings, rng):
+    rankings = random_rankings(n_items=5, n=12)
+    likelihood = Likelihood(rankings, np.arange(1, 6))
+    point = rng.normal(size=9)
+    value, expected = likelihood.value_and_expected(point)
+    model = rs.DavidsonLuce.from_worths(
+        dict(zip(rankings.items, np.exp(point[:5]), strict=True)),
+        dict(zip(range(2, 6), np.exp(point[5:]), strict=True)),
+    )
+    assert_allclose(value, rankings.weights @ model.log_prob(rankings))
+    steps = 1e-5 * np.eye(9)
+    pairs = [(likelihood.value_and_expected(point + s), likelihood.value_and_expected(point - s))
+             for s in steps]  # fmt: skip
+    slopes = [(up[0] - down[0]) / 2e-5 for up, down in pairs]
+    curvatures = [(up[1] - down[1]) / 2e-5 for up, down in pairs]
+    assert_allclose(likelihood.observed - expected, slopes, atol=1e-6)
+    assert_allclose(likelihood.information(point), curvatures, atol=1e-6)
+
+
+def test_a_fit_is_the_optimum_of_the_enumerated_likelihood():
+    orders = ["a|bc|d", "ab|c", "d|a|b|c", "c|b", "abc|d", "b|a|cd"]
+    lists = [[list(group) for group in order.split("|")] for order in orders]
+    weights = [1, 2, 1, 3, 0.5, 1.5]
+    rankings = rs.Rankings.from_orders(lists, items=list("abcd"), weights=weights)
+    model = rs.DavidsonLuce(regularization=0.3).fit(rankings)
+
+    def objective(values):
+        theta = dict(zip("abcd", values, strict=False))
+        delta = {1: 1.0, 2: np.exp(values[4]), 3: np.exp(values[5])}
+        values_of = [brute_log_prob(order, "abcd", theta, delta) for order in lists]
+        return -np.dot(weights, values_of) + 0.15 * np.sum(values[:4] ** 2)
+
+    best = minimize(objective, np.zeros(6), method="BFGS", options={"gtol": 1e-7})
+    assert_allclose(model.log_worths_, best.x[:4], atol=1e-5)
+    assert_allclose(np.log(list(model.tie_parameters_.values())), best.x[4:], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_without_ties_it_is_plackett_luce(random_rankings, kind):
+    rankings = random_rankings(n_items=5, n=60, ties=False, kind=kind)
+    model = rs.DavidsonLuce().fit(rankings)
+    other = rs.PlackettLuce().fit(rankings)
+    assert model.tie_parameters_ == {}
+    assert_allclose(model.log_worths_, other.log_worths_, atol=1e-6)
+    assert_allclose(model.log_likelihood_, other.log_likelihood_, atol=1e-8)
+    assert_allclose(model.log_prob(rankings), other.log_prob(rankings), atol=1e-5)
+    assert_allclose(model.standard_errors(rankings), other.standard_errors(rankings), rtol=1e-5)
+
+
+def test_weights_are_repeated_rankings_and_zero_is_none():
+    rankings = as_rankings([["ab", "c"], ["c", "b", "a"], ["de", "a", "b"]], weights=[2, 1, 0])
+    again = rankings[np.array([0, 0, 1])]
+    again = rs.Rankings.from_orders(again.orders(), items=again.items)
+    assert_allclose(
+        rs.DavidsonLuce().fit(rankings).log_worths_, rs.DavidsonLuce().fit(again).log_worths_
+    )
+
+
+def test_a_known_model_is_recovered():
+    rankings = MODEL.sample(4000, random_state=5)
+    model = rs.DavidsonLuce(regularization=0).fit(rankings)
+    errors = model.standard_errors(rankings)
+    assert np.all(np.abs(model.log_worths_ - MODEL.log_worths_) < 4 * errors)
+    for size, error in model.tie_standard_errors(rankings).items():
+        assert abs(np.log(model.tie_parameters_[size] / DELTA[size])) < 4 * error
+
+
+# ---- Samples
+
+
+@pytest.mark.parametrize("k", [1, 3, None])
+def test_samples_follow_the_probabilities(k):
+    n, model = 30_000, rs.DavidsonLuce.from_worths(
+        {"a": 2, "b": 1, "c": 1.5, "d": 0.8}, {2: 0.9, 3: 1.2}
+    )  # fmt: skip
+    begin = {}
+    for order in weak_orders("abcd"):
+        placed = np.cumsum([len(group) for group in order])
+        key = tuple(order[: int(np.argmax(placed >= (k or 4))) + 1])
+        begin[key] = None
+    lists = [[list(group) for group in order] for order in begin]
+    probability = np.exp(model.log_prob(rs.Rankings.from_orders(lists, items=list("abcd"))))
+    assert_allclose(probability.sum(), 1)
+    sample = model.sample(n, k, random_state=7)
+    number = {str(rs.Rankings.from_orders([x], items=list("abcd")).orders()): i
+              for i, x in enumerate(lists)}  # fmt: skip
+    drawn = np.bincount([number[str([x])] for x in sample.orders()], minlength=len(lists))
+    assert np.all(drawn[probability == 0] == 0)
+    kept = probability > 0
+    assert chisquare(drawn[kept], n * probability[kept], sum_check=False).pvalue > 1e-3
+    assert sample == model.sample(n, k, random_state=7)
+
+
+# ---- Errors
+
+
+@pytest.mark.parametrize(
+    ("rankings", "message"),
+    [
+        (
+            rs.Rankings.from_orders([["a"], ["b", ["a", "c", "d"]]], items=list("abcd")).top(2),
+            "ranking 1: K = 2 cuts a tie of 3 items",
+        ),
+        (
+            rs.Rankings.from_pairs(["a", "b"], ["b", "c"], ties=[True, True]),
+            "the tie parameter of ties of 2 items is infinite",
+        ),
+        (
+            rs.Rankings.from_pairs(["a", "b", "a", "a"], ["b", "a", "b", "c"]),
+            "need not exist: 'c' did not both win and lose against the other items",
+        ),
+        (
+            # A win and a tie: the tie parameter grows with the worth of the winner.
+            rs.Rankings.from_pairs(["a", "a"], ["b", "b"], ties=[False, True]),
+            "need not exist: 'a', 'b' did not both",
+        ),
+        (rs.Rankings.from_orders([["a", "b"]], weights=[0]), "there are no rankings to fit"),
+        ([["a", "b"]], "expected Rankings"),
+    ],
+)
+def test_fits_that_do_not_exist_are_refused(rankings, message):
+    with pytest.raises(RankshotError, match=re.escape(message)):
+        rs.DavidsonLuce(regularization=0).fit(rankings)
+
+
+def test_items_connected_through_others_are_estimated():
+    """The graph of wins has a circle through all items: a > b > c > d > a."""
+    pairs = rs.Rankings.from_pairs(list("abcd"), list("bcda"))
+    assert_allclose(rs.DavidsonLuce(regularization=0).fit(pairs).log_worths_, 0, atol=1e-6)
+    top = rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=list("abc"))
+    assert_allclose(rs.DavidsonLuce(regularization=0).fit(top).log_worths_, 0, atol=1e-6)
+    with pytest.raises(RankshotError, match="'d' did not both win and lose"):
+        rs.DavidsonLuce(regularization=0).fit(
+            rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=list("abcd"))
+        )
+
+
+def test_standard_errors_need_the_tie_parameters_of_the_rankings():
+    with pytest.raises(RankshotError, match="no tie parameter for ties of 3 items"):
+        MODEL.standard_errors(as_rankings([["abc", "de"]]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (({"a": 1, "b": 0}, {2: 1}), "the worth of 'b' must be positive and finite, not 0"),
+        (({"a": 1, "b": 1}, {3: 1}), "the size of a tie must be a whole number from 2 to 2, not 3"),
+        (({"a": 1, "b": 1}, {2: -1}), "the tie parameter of size 2 must be positive"),
+        (([1, 2], {}), "worths must be a mapping"),
+    ],
+)
+def test_wrong_parameters_are_named(arguments, message):
+    with pytest.raises(RankshotError, match=re.escape(message)):
+        rs.DavidsonLuce.from_worths(*arguments)

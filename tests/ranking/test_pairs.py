@@ -1,0 +1,185 @@
+"""Pairs: from names, from tables of counts, and from files."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError, UnknownItemError
+
+
+def test_pairs_are_subset_rankings_of_two():
+    pairs = rs.Rankings.from_pairs(
+        ["c", "a", "b"], ["a", "b", "a"], ties=[False, False, True], weights=[1, 2, 3], raters="r"
+    )
+    assert pairs == rs.Rankings.from_orders(
+        [["c", "a"], ["a", "b"], [["a", "b"]]], kind="subset", weights=[1, 2, 3], raters="r"
+    )
+
+
+def test_pairs_are_the_same_from_every_kind_of_column():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    winners, losers, ties = ["x", "y", "x"], ["y", "z", "z"], [True, False, False]
+    expected = rs.Rankings.from_pairs(winners, losers, ties=ties)
+    for make in (np.array, tuple, iter, pandas.Series, pandas.Categorical, polars.Series):
+        assert rs.Rankings.from_pairs(make(winners), make(losers), ties=ties) == expected
+    table = pandas.DataFrame({"tie": ties})
+    assert rs.Rankings.from_pairs(winners, losers, ties=table["tie"]) == expected
+    assert rs.Rankings.from_pairs(winners, losers, ties=table["tie"].astype("boolean")) == expected
+
+
+def test_whole_numbers_name_items():
+    pairs = rs.Rankings.from_pairs(np.array([10, 2]), [2, 7], items=[2, 7, 10])
+    assert pairs.orders() == [["10", "2"], ["2", "7"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"losers": ["b", "b", "c"]}, RankshotError, "pair 1: item 'b' against itself"),
+        ({"losers": ["b", "c"]}, RankshotError, "3 winners, but 2 losers"),
+        (
+            {"items": ["a", "b", "cat"], "losers": ["b", "a", "cta"]},
+            UnknownItemError,
+            "pair 2: unknown item 'cta' (did you mean 'cat'?)",
+        ),
+        ({"items": ["b", "c"]}, UnknownItemError, "pair 0: unknown item 'a'"),
+        ({"ties": [True, False]}, RankshotError, "ties has shape (2,) for 3 pairs"),
+        ({"ties": [0, 2, 1]}, RankshotError, "pair 0: a tie is True or False, not 0"),
+        ({"ties": [True, None, 1]}, RankshotError, "pair 1: a tie is True or False, not None"),
+        ({"weights": [1, -2, 1]}, RankshotError, "pair 1: the weight -2.0 is not a finite number"),
+        ({"winners": ["a", None, "a"]}, RankshotError, "pair 1: an item must be a name, not None"),
+        ({"losers": ["b", "c", ["b"]]}, RankshotError, "pair 2: an item must be a name, not ['b']"),
+        ({"losers": [float("nan")] * 3}, RankshotError, "pair 0: an item must be a name, not nan"),
+        ({"losers": "abc"}, RankshotError, "losers must be a list of names, not 'abc'"),
+        ({"losers": np.array("b")}, RankshotError, "losers must be a list of names"),
+        ({"losers": 3}, RankshotError, "losers must be a list of names, not 3"),
+        ({"winners": [], "losers": []}, RankshotError, "there are no pairs to take them from"),
+    ],
+)
+def test_errors_name_the_pair_and_the_value(change, error, message):
+    arguments = {"winners": ["a", "b", "a"], "losers": ["b", "c", "c"]} | change
+    with pytest.raises(error, match=re.escape(message)):
+        rs.Rankings.from_pairs(**arguments)
+
+
+def test_counts_are_weighted_pairs():
+    wins = np.array([[0, 3, 0], [1, 0, 2.5], [0, 4, 0]])
+    ties = np.array([[0, 0, 2], [0, 0, 0], [2, 0, 0]])
+    pairs = rs.Rankings.from_pair_counts(wins, ties=ties, items=["a", "b", "c"])
+    expected = [["a", "b"], ["b", "a"], ["b", "c"], ["c", "b"], [["a", "c"]]]
+    assert pairs.orders() == expected
+    assert_allclose(pairs.weights, [3, 1, 2.5, 4, 2])
+    assert pairs.is_subset.all()
+
+
+def test_counts_and_single_pairs_have_the_same_fit():
+    rng = np.random.default_rng(0)
+    names = np.array(["a", "b", "c", "d"])
+    first = rng.integers(0, 4, 200)
+    second = (first + rng.integers(1, 4, 200)) % 4
+    wins = np.zeros((4, 4))
+    np.add.at(wins, (first, second), 1)
+    one_by_one = rs.PlackettLuce().fit(rs.Rankings.from_pairs(names[first], names[second]))
+    counted = rs.PlackettLuce().fit(rs.Rankings.from_pair_counts(wins, items=names))
+    assert_allclose(counted.log_worths_, one_by_one.log_worths_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("wins", "ties", "message"),
+    [
+        ([[0, -1], [1, 0]], None, "wins of 'a' and 'b': a count must be a finite number of 0 or"),
+        ([[0, np.nan], [1, 0]], None, "not nan"),
+        ([[0, 1], [1, 2]], None, "wins of 'b' and 'b': an item is not compared with itself, not 2"),
+        ([[0, 1], [1, 0]], [[0, 1], [2, 0]], "ties of 'a' and 'b': the table has both 1 and 2"),
+        ([[0, 1, 2]], None, "a row and a column for each of the 2 items, not shape (1, 3)"),
+        ([[0, "x"], [1, 0]], None, "wins must be a table of numbers"),
+    ],
+)
+def test_wrong_counts_are_named(wins, ties, message):
+    with pytest.raises(RankshotError, match=re.escape(message)):
+        rs.Rankings.from_pair_counts(wins, ties=ties, items=["a", "b"])
+
+
+# ---- Files
+
+ARENA = """id,model_a,model_b,winner,judge,weight
+1,ant,bee,model_a,p1,1
+2,bee,cat,model_b,p2,2
+3,ant,cat,tie (bothbad),p1,1
+4,cat,ant,Tie,,1
+5,cat,ant,ant,p3,0.5
+"""
+
+
+def write(path, text):
+    if path.suffix == ".csv":
+        path.write_text(text)
+    else:
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        source = path.with_suffix(".txt")
+        source.write_text(text)
+        pandas.read_csv(source).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_two_sides_and_an_outcome(tmp_path, ending):
+    path = write(tmp_path / f"votes.{ending}", ARENA)
+    pairs = rs.read_pairs(path, rater="judge")
+    assert pairs.orders() == [
+        ["ant", "bee"], ["cat", "bee"], [["ant", "cat"]], [["ant", "cat"]], ["ant", "cat"]
+    ]  # fmt: skip
+    assert pairs.raters.tolist() == ["p1", "p2", "p1", None, "p3"]
+    assert_allclose(pairs.weights, [1, 2, 1, 1, 0.5])
+    assert rs.read_pairs(path, items=["cat", "bee", "ant", "dog"]).items[-1] == "dog"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_winners_and_losers(tmp_path, ending):
+    text = "winner,loser,tie\na,b,False\nc,b,True\n"
+    pairs = rs.read_pairs(write(tmp_path / f"votes.{ending}", text))
+    assert pairs.orders() == [["a", "b"], [["b", "c"]]]
+    other = rs.read_pairs(
+        write(tmp_path / f"games.{ending}", "home,away\n3,1\n1,2\n"), winner="home", loser="away"
+    )
+    assert other.orders() == [["3", "1"], ["1", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (ARENA.replace("Tie", "both"), {}, "votes.csv:5: 'winner' is 'both'; expected 'model_a', "),
+        (ARENA.replace("bee,cat", "cat,cat"), {}, "votes.csv:3: item 'cat' against itself"),
+        (ARENA.replace("0.5", "x"), {}, "votes.csv:6: 'weight' is 'x'; expected a number"),
+        (ARENA.replace("0.5", "-1"), {}, "votes.csv:6: the weight -1.0 is not"),
+        (ARENA.replace(",bee,model_a", ",,model_a"), {}, "votes.csv:2: 'model_b' is empty"),
+        (ARENA, {"rater": "jugde"}, "no column 'jugde' (did you mean 'judge'?)"),
+        (ARENA, {"loser": "lost"}, "no column 'lost'"),
+        (ARENA, {"first": "left"}, "no column 'left'; the columns are 'id', 'model_a'"),
+        (ARENA, {"items": ["ant", "bee", "cats"]}, "votes.csv:3: unknown item 'cat' (did you mean"),
+        ("winner,loser,tie\na,b,perhaps\n", {}, "votes.csv:2: 'tie' is 'perhaps'; expected true"),
+        ("winner,loser\n", {}, "votes.csv: no pairs in it"),
+    ],
+)
+def test_errors_name_the_line(tmp_path, text, options, message):
+    path = write(tmp_path / "votes.csv", text)
+    with pytest.raises(RankshotError, match=re.escape(message)):
+        rs.read_pairs(path, **options)
+
+
+def test_a_column_of_lists_is_refused(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "votes.parquet"
+    pandas.DataFrame({"winner": [["a"]], "loser": ["b"]}).to_parquet(path)
+    with pytest.raises(RankshotError, match="column 'winner' holds list"):
+        rs.read_pairs(path)
+
+
+def test_an_unknown_ending_is_refused(tmp_path):
+    with pytest.raises(RankshotError, match=r"unknown ending '.txt'; known are .csv, .parquet"):
+        rs.read_pairs(tmp_path / "votes.txt")

@@ -1,0 +1,234 @@
+"""Plackett-Luce with features: R's estimates, brute-force optima, and the conditions of a lasso."""
+
+import re
+
+import numpy as np
+import pytest
+from brute import plackett_luce
+from numpy.testing import assert_allclose
+from pair_tables import SPRINGALL, read_table
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+
+ITEMS = list("abcdef")
+FEATURES = np.random.default_rng(3).normal(size=(6, 3))
+
+
+@pytest.fixture
+def rankings(random_rankings):
+    return random_rankings(n_items=6, n=40, weights=np.linspace(0.5, 2, 40))
+
+
+# ---- Independent truths
+
+
+def test_springall_response_surface():
+    """`BTm` of R's BradleyTerry2 1.1.2, without random effects.
+
+    The standard errors are of `glm` with ``epsilon = 1e-15``: those of `BTm` are of its last but
+    one iteration, and have five digits in common with these.
+    """
+    gels = read_table(SPRINGALL, 9)
+    wins = gels[~gels.rows_with_ties]
+    flavour, gel = np.tile([0.6, 4.8, 9.0], 3), np.repeat([0.0, 2.4, 4.8], 3)
+    features = np.stack([flavour, gel, flavour**2, gel**2, flavour * gel], axis=1)
+    model = rs.PlackettLuceRegression().fit(wins, features)
+    assert_allclose(
+        model.coef_,
+        [-0.60543258021, -0.42821393487, 0.02467709526, 0.14089402634, 0.03586849598],
+        rtol=1e-6,
+    )
+    assert_allclose(
+        model.coef_standard_errors(wins),
+        [0.087848068477, 0.133852060414, 0.008353080361, 0.026201825250, 0.011359322101],
+        rtol=1e-6,
+    )
+
+
+def test_a_fit_is_the_optimum_of_the_enumerated_likelihood():
+    orders = [["a", "b", "c"], ["b", ["a", "d"]], ["d"], [["c", "a"], "b"], ["b", "c", "d", "a"]]
+    weights = np.array([1, 2, 0.5, 1, 1.5])
+    votes = rs.Rankings.from_orders(orders, items=list("abcd"), weights=weights)
+    X = FEATURES[:4, :2]
+    model = rs.PlackettLuceRegression(alpha=0.1, l1_ratio=0).fit(votes, X)
+
+    def objective(beta):
+        worths = dict(zip("abcd", np.exp(X @ beta), strict=True))
+        logs = [np.log(plackett_luce(order, worths, list("abcd"))) for order in orders]
+        return -weights @ logs / weights.sum() + 0.05 * beta @ beta
+
+    best = minimize(objective, np.zeros(2), method="BFGS", options={"gtol": 1e-9})
+    assert_allclose(model.coef_, best.x, atol=1e-6)
+    assert_allclose(votes.weights @ model.log_prob(votes), model.log_likelihood_)
+
+
+def test_one_column_per_item_is_plackett_luce(rankings):
+    ridge = rs.PlackettLuceRegression(alpha=0.02, l1_ratio=0).fit(rankings, np.eye(6))
+    weight = rankings.weights.sum()
+    other = rs.PlackettLuce(regularization=0.02 * weight).fit(rankings)
+    assert_allclose(ridge.log_worths_, other.log_worths_, atol=1e-6)
+    assert_allclose(ridge.standard_errors(rankings), other.standard_errors(rankings), rtol=1e-5)
+    free = rs.PlackettLuceRegression().fit(rankings, np.eye(6)[:, 1:])
+    other = rs.PlackettLuce(regularization=0).fit(rankings)
+    assert_allclose(free.log_worths_, other.log_worths_, atol=1e-6)
+    assert_allclose(free.worths_, other.worths_, atol=1e-6)
+    assert free.mode_ == other.mode_
+    assert_allclose(free.standard_errors(rankings), other.standard_errors(rankings), rtol=1e-5)
+
+
+def test_pairs_are_a_logistic_regression_of_differences():
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 6, 300)
+    second = (first + rng.integers(1, 6, 300)) % 6
+    names = np.array(ITEMS)
+    pairs = rs.Rankings.from_pairs(names[first], names[second], items=ITEMS)
+    model = rs.PlackettLuceRegression(alpha=0.05, l1_ratio=1).fit(pairs, FEATURES)
+    X = FEATURES[first] - FEATURES[second]
+    logistic = LogisticRegression(
+        l1_ratio=1, C=1 / (0.05 * 300), fit_intercept=False, solver="saga", tol=1e-10, max_iter=9999
+    ).fit(np.vstack([X, -X]), np.repeat([1, 0], 300), sample_weight=np.full(600, 0.5))
+    assert_allclose(model.coef_, logistic.coef_[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.3])
+@pytest.mark.parametrize("l1_ratio", [0.2, 1.0])
+def test_an_elastic_net_meets_the_conditions_of_an_optimum(rankings, rng, alpha, l1_ratio):
+    X = np.hstack([FEATURES, rng.normal(size=(6, 5))])
+    model = rs.PlackettLuceRegression(alpha=alpha, l1_ratio=l1_ratio).fit(rankings, X)
+    W, beta = rankings.weights.sum(), model.coef_
+
+    def mean_log_likelihood(values):
+        worths = dict(zip(rankings.items, np.exp(X @ values), strict=True))
+        return rankings.weights @ rs.PlackettLuce.from_worths(worths).log_prob(rankings) / W
+
+    gradient = [
+        (mean_log_likelihood(beta + step) - mean_log_likelihood(beta - step)) / 2e-5
+        for step in 1e-5 * np.eye(8)
+    ]
+    slope = np.array(gradient) - alpha * (1 - l1_ratio) * beta
+    zero = beta == 0
+    assert_allclose(slope[~zero], alpha * l1_ratio * np.sign(beta[~zero]), atol=1e-6)
+    assert np.all(np.abs(slope[zero]) <= alpha * l1_ratio + 1e-6)
+
+
+def test_a_strong_lasso_is_exactly_zero(rankings):
+    model = rs.PlackettLuceRegression(alpha=100, l1_ratio=1).fit(rankings, FEATURES)
+    assert np.all(model.coef_ == 0)
+    some = rs.PlackettLuceRegression(alpha=0.12, l1_ratio=1).fit(rankings, FEATURES)
+    assert 0 < np.count_nonzero(some.coef_) < 3
+
+
+def test_a_known_model_is_recovered():
+    rng = np.random.default_rng(1)
+    names = [f"item{i}" for i in range(40)]
+    X, beta = rng.normal(size=(40, 3)), np.array([1.0, -0.5, 0.0])
+    truth = rs.PlackettLuce.from_worths(dict(zip(names, np.exp(X @ beta), strict=True)))
+    votes = truth.sample(400, 5, random_state=2)
+    model = rs.PlackettLuceRegression().fit(votes, X)
+    assert np.all(np.abs(model.coef_ - beta) < 3.5 * model.coef_standard_errors(votes))
+    assert np.all(model.coef_standard_errors(votes) < 0.05)
+    errors = model.standard_errors(votes)
+    assert np.all(np.abs(model.log_worths_ - truth.log_worths_) < 4 * errors)
+    assert_allclose(model.covariance(votes).sum(axis=0), 0, atol=1e-12)
+
+
+# ---- Features
+
+
+def test_new_items_have_worths_on_the_same_scale(rankings):
+    model = rs.PlackettLuceRegression().fit(rankings, FEATURES)
+    assert_allclose(model.predict_log_worths(FEATURES), model.log_worths_)
+    new = model.predict_log_worths([[1.0, 2.0, 3.0]])
+    assert_allclose(new - model.log_worths_[0], ([1, 2, 3] - FEATURES[0]) @ model.coef_)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_data_frame_names_features_and_items(rankings, library):
+    module = pytest.importorskip(library)
+    model = rs.PlackettLuceRegression().fit(rankings, FEATURES)
+    columns = {name: FEATURES[::-1, j] for j, name in enumerate(["size", "age", "cost"])}
+    extra = {name: [*values, 99.0] for name, values in columns.items()}
+    frame = module.DataFrame({"item": [*rankings.items[::-1], "other"], **extra})
+    named = rs.PlackettLuceRegression().fit(rankings, frame)
+    assert_allclose(named.coef_, model.coef_)
+    assert named.feature_names_in_.tolist() == ["size", "age", "cost"]
+    assert_allclose(named.predict_log_worths(frame)[:-1], model.log_worths_[::-1])
+    with pytest.raises(RankshotError, match=r"no column 'age', 'cost'; the columns are 'size'"):
+        named.predict_log_worths(module.DataFrame({"size": [1.0]}))
+
+
+def test_the_index_of_pandas_names_items(rankings):
+    pandas = pytest.importorskip("pandas")
+    model = rs.PlackettLuceRegression().fit(rankings, FEATURES)
+    by_name = pandas.DataFrame(FEATURES[::-1], index=rankings.items[::-1], columns=list("xyz"))
+    assert_allclose(rs.PlackettLuceRegression().fit(rankings, by_name).coef_, model.coef_)
+    in_order = pandas.DataFrame(FEATURES, columns=list("xyz"))
+    assert_allclose(rs.PlackettLuceRegression().fit(rankings, in_order).coef_, model.coef_)
+    with pytest.raises(RankshotError, match="features have no row for 'a'"):
+        rs.PlackettLuceRegression().fit(rankings, by_name.drop(index="a"))
+    with pytest.raises(RankshotError, match="more than one row for item 'b'"):
+        rs.PlackettLuceRegression().fit(rankings, pandas.concat([by_name, by_name.loc[["b"]]]))
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (FEATURES[:5], "features have 5 rows for 6 items"),
+        (FEATURES[:, 0], "features must be a table with one row per item, not of shape (6,)"),
+        (FEATURES[:, :0], "features have no columns"),
+        ([["x"]] * 6, "features must be a table of numbers"),
+        (np.where(np.arange(18).reshape(6, 3) == 7, np.nan, FEATURES), "item 'c': 'x1' is nan"),
+        (np.hstack([FEATURES, np.ones((6, 1))]), "the coefficients of 'x3' are not determined"),
+        (
+            np.hstack([FEATURES, 1 + FEATURES[:, :1] - 2 * FEATURES[:, 2:]]),
+            "'x3' is a linear combination of 'x0', 'x2'",
+        ),
+    ],
+)
+def test_wrong_features_are_named(rankings, features, message):
+    with pytest.raises(RankshotError, match=re.escape(message)):
+        rs.PlackettLuceRegression().fit(rankings, features)
+
+
+def test_a_penalty_takes_features_that_depend_on_one_another(rankings):
+    twice = np.hstack([FEATURES, FEATURES])
+    model = rs.PlackettLuceRegression(alpha=0.1, l1_ratio=0).fit(rankings, twice)
+    assert_allclose(model.coef_[:3], model.coef_[3:], atol=1e-8)
+
+
+# ---- Estimates that do not exist
+
+
+def test_features_must_differ_between_items_that_are_compared():
+    """The feature tells two groups apart, which no pair compares."""
+    pairs = rs.Rankings.from_pairs(list("abcd"), list("badc"))
+    group = [[0.0], [0.0], [1.0], [1.0]]
+    with pytest.raises(RankshotError, match="the coefficients of 'x0' are not determined"):
+        rs.PlackettLuceRegression().fit(pairs, group)
+
+
+def test_an_order_that_no_ranking_contradicts_is_refused():
+    pairs = rs.Rankings.from_pairs(list("aab"), list("bcc"))
+    with pytest.raises(RankshotError, match=r"no ranking contradicts .* combination of 'x0'"):
+        rs.PlackettLuceRegression().fit(pairs, [[3.0], [2.0], [1.0]])
+    # Not strongly connected, but the feature does not follow the order.
+    model = rs.PlackettLuceRegression().fit(pairs, [[1.0], [3.0], [0.0]])
+    assert np.isfinite(model.coef_).all()
+    with pytest.raises(RankshotError, match="does not exist"):
+        model.standard_errors(rs.Rankings.from_pairs(["a"], ["c"], items=list("abc")))
+
+
+def test_a_lasso_has_no_standard_errors(rankings):
+    model = rs.PlackettLuceRegression(alpha=0.1).fit(rankings, FEATURES)
+    with pytest.raises(RankshotError, match="no standard errors with a lasso penalty"):
+        model.standard_errors(rankings)
+
+
+def test_samples_follow_the_worths(rankings):
+    model = rs.PlackettLuceRegression().fit(rankings, FEATURES)
+    first = model.sample(20_000, 1, random_state=0).codes
+    share = np.bincount(first, minlength=6) / 20_000
+    assert_allclose(share, model.worths_, atol=5 * np.sqrt(0.25 / 20_000))
