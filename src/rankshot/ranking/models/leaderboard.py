@@ -22,8 +22,14 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.core.validation import (
+    Seed,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
+from rankshot.ranking.checks import require_model, require_one_subject, require_rankings
 from rankshot.ranking.models.covariances import find_quasi_variances, variances_of_differences
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
 from rankshot.ranking.parts import keep_counted_part
@@ -301,8 +307,8 @@ def leaderboard(
     require_whole_number("n_draws", n_draws, least=2)
     weight = require_one_subject(require_rankings(rankings)).weight
     rankings = keep_counted_part(rankings)
-    rng = np.random.default_rng(random_state)
-    model = PlackettLuce() if model is None else model
+    rng = require_generator(random_state)
+    model = PlackettLuce() if model is None else require_model(model)
     merged, member = _merge_equal(rankings)
     fitted = model if hasattr(model, "log_worths_") else clone(model).fit(merged)
     log_worths = fitted.log_worths_
