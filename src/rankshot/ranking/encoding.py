@@ -250,6 +250,19 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
                 yield row, place, name
 
 
+def recode_items(
+    entries: Entries, items: tuple[str, ...], wanted: tuple[str, ...], where: Where
+) -> NDArray[np.int32]:
+    """Return the codes of the same lists over other items; raise for an item not among them."""
+    code = {name: i for i, name in enumerate(wanted)}
+    codes = np.array([code.get(name, -1) for name in items], np.int32)[entries.codes]
+    if np.any(codes < 0):
+        first = int(np.argmax(codes < 0))
+        name, row = items[entries.codes[first]], int(entries.rows[first])
+        raise UnknownItemError(f"{where(row)}: unknown item {name!r}{suggest_name(name, wanted)}")
+    return entries._replace(codes=codes).sort_ties().codes
+
+
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
     if np.any(entries.sizes == 0):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.equal_rows import find_first
-from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
     Entries,
@@ -24,16 +24,16 @@ from rankshot.ranking.encoding import (
     distinct_values,
     encode_orders,
     number_labels,
+    recode_items,
     require_lengths,
     validate_columns,
     validate_entries,
 )
 from rankshot.ranking.number_tables import (
+    encode_item_numbers,
     encode_positions,
     rank_numbers,
     refuse_cells,
-    refuse_unknown_numbers,
-    require_item_numbers,
     require_number_table,
     warn_of_counting_from_zero,
 )
@@ -224,14 +224,8 @@ class Rankings:
           c > a
         """
         names = as_names(items)
-        lists = require_item_numbers(lists)
-        n, k = lists.shape
-        places = np.tile(np.arange(k, dtype=np.int32), n)
-        entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
-        if not trusted:
-            refuse_unknown_numbers(lists, len(names))
-            entries = validate_entries(entries, names, describe_row)
-        return cls(names, *entries, entries.sizes, *validate_columns(n))
+        entries = encode_item_numbers(lists, names, trusted=trusted)
+        return cls(names, *entries, entries.sizes, *validate_columns(entries.sizes.size))
 
     @classmethod
     def from_pairs(
@@ -469,17 +463,7 @@ class Rankings:
         """
         if items == self.items:
             return self
-        code = {name: i for i, name in enumerate(items)}
-        recode = np.array([code.get(name, -1) for name in self.items], np.int32)
-        codes = recode[self.codes]
-        if np.any(codes < 0):
-            first = int(np.argmax(codes < 0))
-            name, row = self.items[self.codes[first]], int(self.entry_rows[first])
-            raise UnknownItemError(
-                f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}"
-            )
-        lists = self.lists._replace(codes=codes).sort_ties()
-        return replace(self, items=items, codes=lists.codes)
+        return replace(self, items=items, codes=recode_items(self.lists, self.items, items, where))
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:

@@ -21,8 +21,14 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.core.validation import (
+    Seed,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
+from rankshot.ranking.checks import require_model, require_one_subject, require_rankings
 from rankshot.ranking.models.covariances import find_quasi_variances, variances_of_differences
 from rankshot.ranking.models.mixture_em import Sample, merge_equal
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
@@ -299,8 +305,8 @@ def leaderboard(
     require_choice("method", method, ("simulation", "bootstrap"))
     require_whole_number("n_draws", n_draws, least=2)
     weight = require_one_subject(require_rankings(rankings)).weight
-    rng = np.random.default_rng(random_state)
-    model = PlackettLuce() if model is None else model
+    rng = require_generator(random_state)
+    model = PlackettLuce() if model is None else require_model(model)
     is_given = method == "simulation" and hasattr(model, "log_worths_")
     if not is_given and hasattr(model, "predict_log_worths"):
         raise RankshotError(
