@@ -127,7 +127,8 @@ class PlackettLuceRegression(BaseEstimator):
         require_rankings(rankings)
         weight = require_one_subject(rankings).weight
         table = _read_features(features, rankings.items)
-        rankings = keep_counted_part(rankings)
+        # Equal rankings, such as votes on the same pair, are evaluated once.
+        rankings = keep_counted_part(rankings).unique()
         X = table.values - table.values.mean(axis=0)
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
@@ -216,7 +217,7 @@ class PlackettLuceRegression(BaseEstimator):
                 "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
                 "a bootstrap over raters"
             )
-        rankings = keep_counted_part(require_rankings(rankings).with_items(self.items_))
+        rankings = keep_counted_part(require_rankings(rankings)).with_items(self.items_).unique()
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
             _require_identified(rankings, self._X, tuple(self.feature_names_in_))
