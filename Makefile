@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
-.PHONY: demo test bench bench-gpu clean
+.PHONY: demo test test-slow bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -17,13 +17,17 @@ test: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	bash scripts/system_packages.sh
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow'
+
+# The slow tests: whole experiments, examples with networks, crowds and killed processes.
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-bench test: export OMP_NUM_THREADS = 1
-bench test: export OPENBLAS_NUM_THREADS = 1
-bench test: export MKL_NUM_THREADS = 1
+bench test test-slow: export OMP_NUM_THREADS = 1
+bench test test-slow: export OPENBLAS_NUM_THREADS = 1
+bench test test-slow: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/semantics.py

@@ -5,6 +5,7 @@ library before its time counts.
 """
 
 from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import corankco
 import numpy as np
 from corankco.algorithms.bioconsert import BioConsert
 from corankco.algorithms.exact.exactalgorithmpulp import ExactAlgorithmPulp
+from preflibtools.instances import OrdinalInstance
 from prefsampling.ordinal import (
     mallows as prefsampling_mallows,
     plackett_luce as prefsampling_plackett_luce,
@@ -202,6 +204,30 @@ def kemeny_insertion() -> Result:
     return Result(work, "corankco.BioConsert", ours, theirs, 50)
 
 
+def preflib_files(rng: np.random.Generator) -> list[Result]:
+    results = []
+    for ending, name, tables in (
+        (".soc", "strict", np.argsort(rng.random((17_000, 20)), axis=1)),
+        (".toc", "with ties", rng.integers(0, 8, (17_000, 20))),
+    ):
+        rankings = rs.Rankings.from_scores(tables, items=range(20))
+        with TemporaryDirectory() as folder:
+            path = f"{folder}/votes{ending}"
+            rs.write_rankings(rankings, path)
+            ours, found = measure_time(lambda path=path: rs.read_rankings(path), repeat=3)
+            peer = OrdinalInstance()
+            theirs, _ = measure_time(lambda path=path, peer=peer: peer.parse_file(path))
+        assert peer.num_voters == found.weights.sum() == 17_000
+        first = tuple(
+            tuple(int(name) + 1 for name in (group if isinstance(group, list) else [group]))
+            for group in found.orders()[0]
+        )
+        assert sorted(map(sorted, peer.orders[0])) == sorted(map(sorted, first))
+        work = f"reading 340,000 entries of PrefLib's {ending} ({name})"
+        results.append(Result(work, "preflibtools", ours, theirs, 4))
+    return results
+
+
 def require_same_mean(ours: rs.Rankings, theirs: np.ndarray, center: list[int]) -> None:
     """Require the same mean distance from a centre of two samples, within five errors."""
     peer = rs.Rankings.from_item_numbers(np.asarray(theirs), items=ours.items)
@@ -259,6 +285,8 @@ def main() -> None:
     print(kemeny_exact_large(), flush=True)
     show(kemeny_insertion())
     for result in samples(rng):
+        show(result)
+    for result in preflib_files(rng):
         show(result)
 
 

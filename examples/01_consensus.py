@@ -40,7 +40,7 @@ def show_models(target: str, panel: rs.Rankings) -> None:
     rankings = panel.select(target=target)
     model = rs.PlackettLuce(regularization=0.1).fit(rankings)
     errors = model.standard_errors(rankings)
-    mallows = rs.Mallows(consensus="exact").fit(rankings)
+    mallows = rs.Mallows(method="exact").fit(rankings)
     print(f"{target}: Plackett-Luce worths (with the standard errors of their logarithms)")
     for i in np.argsort(-model.worths_)[: 2 * N_SHOWN]:
         bar = "█" * round(40 * model.worths_[i])

@@ -349,6 +349,7 @@ def list_files(folder):
     return {file for file in files if file.split("/")[0] not in here}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads the names of open files")
 def test_killed_at_every_file_and_started_again(place):
     """SIGKILL while each of the files is written, and while the network runs."""

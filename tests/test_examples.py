@@ -46,6 +46,7 @@ def number_after(text, words):
     return float(text.split(words)[1].split()[0])
 
 
+@pytest.mark.slow
 def test_a_network_for_imagenet_recognises_classes_that_imagenet_does_not_have():
     text = run(
         "03_imagenet_network.py",
@@ -70,6 +71,7 @@ def test_a_pipeline_of_texts_recognises_new_intents():
     assert "why routing rather than the average class" in text
 
 
+@pytest.mark.slow
 def test_a_network_of_torch_and_a_head_become_one_onnx_file():
     text = run("05_torch_to_onnx.py", "torch", "array_api_compat", "onnx", "onnxruntime", "ndonnx")
     device = text.split("scores on ")[1].split(",")[0]

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -45,6 +46,10 @@ class LoopbackCluster:
         self.processes = [start("scheduler", "--port", str(self.port), *PLACE)]
         self.start_worker()
 
+    def is_there(self):
+        with socket.socket() as other:
+            return other.connect_ex(("127.0.0.1", self.port)) == 0
+
     def start_worker(self):
         worker = start("worker", self.address, "--nthreads", "1", "--no-nanny", *PLACE)
         self.processes.append(worker)
@@ -57,6 +62,9 @@ class LoopbackCluster:
 def cluster():
     cluster = LoopbackCluster()
     cluster.start()
+    # A busy machine takes longer to start a scheduler than a command waits for it.
+    while not cluster.is_there():
+        time.sleep(0.1)
     yield cluster
     cluster.kill()
 

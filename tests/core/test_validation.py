@@ -12,12 +12,19 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.names import as_name, as_names
-from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.core.validation import (
+    refuse_masked,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+    require_whole_numbers,
+)
 
 NAN, INF = np.nan, np.inf
 
 
-@pytest.mark.parametrize("value", [1, 1.5, np.float32(2), np.int8(3), True, "4"])
+@pytest.mark.parametrize("value", [1, 1.5, np.float32(2), np.int8(3), np.array(4.0)])
 def test_what_python_can_convert_is_a_number(value):
     found = require_number("x", value)
     assert type(found) is float
@@ -29,7 +36,10 @@ def test_any_float_is_a_number_without_bounds():
     assert require_number("x", -INF) == -INF
 
 
-@pytest.mark.parametrize("value", ["many", None, [1, 2], 1j, 10**400])
+@pytest.mark.parametrize(
+    "value",
+    ["many", "4", b"4", True, np.True_, None, [1, 2], [[1], [1, 2]], np.array([1.0]), 1j, 10**400],
+)
 def test_what_is_not_a_number_is_named(value):
     with pytest.raises(RankshotError, match="x must be a number, not"):
         require_number("x", value)
@@ -139,3 +149,39 @@ def test_blocks_cover_all_rows_once(n, per_row, cells):
         (block.stop - block.start) * per_row <= cells or block.stop - block.start == 1
         for block in blocks
     )
+
+
+@pytest.mark.parametrize("value", ["0", -1, 1.5, True, np.True_, [1, "x"], {"a": 1}, object()])
+def test_what_is_no_seed_is_named(value):
+    with pytest.raises(RankshotError, match="random_state must be a seed, a Generator or None"):
+        require_generator(value)
+
+
+def test_a_generator_is_used_as_it_is_and_a_seed_gives_the_same_numbers():
+    rng = np.random.default_rng(0)
+    assert require_generator(rng) is rng
+    assert require_generator(3).random() == require_generator(np.int64(3)).random()
+
+
+@pytest.mark.parametrize("value", [1.0, [1, 2.5], "1", ["1"], None, True, [[1], [1, 2]], 1j, {1}])
+def test_what_are_not_whole_numbers_is_named(value):
+    with pytest.raises(RankshotError, match="k must be whole numbers, not"):
+        require_whole_numbers("k", value)
+
+
+@pytest.mark.parametrize(
+    ("mask", "where"),
+    [([False, True], "row 1"), ([[False, False], [True, False]], "row 1, column 0")],
+)
+def test_the_first_masked_cell_is_named(mask, where):
+    values = np.ma.array(np.ones(np.shape(mask)), mask=mask)
+    for given in (values, values.astype(int), list(values)):
+        if isinstance(given, list) and values.ndim == 1:
+            continue
+        with pytest.raises(RankshotError, match=f"x: {where} is masked"):
+            refuse_masked("x", given)
+
+
+def test_a_mask_of_nothing_is_fine():
+    refuse_masked("x", np.ma.array([1, 2], mask=[False, False]))
+    refuse_masked("x", [np.ma.array([1, 2])])

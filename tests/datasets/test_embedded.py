@@ -168,6 +168,7 @@ def test_glove_gives_the_table(tables):
     assert anew.notes == table.notes
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_slice_gives_the_table(shared_data, tables):
     table = tables["Wikipedia"]

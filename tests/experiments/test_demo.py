@@ -19,6 +19,8 @@ from rankshot.report.page import render_report
 from rankshot.report.pictures import Picture
 from rankshot.zeroshot.metrics import expected_calibration_error
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
 

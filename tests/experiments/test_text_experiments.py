@@ -20,6 +20,8 @@ from rankshot.ranking.files import write_rankings
 from rankshot.semantics.word_vectors import WordVectors
 from shared_run import small_grids
 
+pytestmark = pytest.mark.slow
+
 N = {"train": 8, "val": 3, "test": 8}
 """Requests per intent."""
 GRID = {"multiclass": (10.0,), LEAST_SQUARES: (1.0,)}

@@ -40,10 +40,10 @@ def completions(order, items):
     return full
 
 
-def hausdorff(a, b, items):
+def hausdorff(a, b, items, distance=kendall):
     """Critchlow's definition: the Hausdorff distance between the two sets of completions."""
     A, B = completions(a, items), completions(b, items)
-    d = np.array([[kendall(x, y) for y in B] for x in A])
+    d = np.array([[distance(x, y) for y in B] for x in A])
     return max(d.min(axis=1).max(), d.min(axis=0).max())
 
 

@@ -446,9 +446,21 @@ PREFLIB = {
         preflib("1: 3", items=["a", "b"]),
         "bad.toi:5: unknown item 'c'",
     ),
-    "PrefLib: alternatives without names": (
-        file("bad.soi", "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: a\n1: 1\n"),
-        "bad.soi: 2 alternatives are announced, but 1 are named",
+    "PrefLib: fewer alternatives than names": (
+        file("bad.soi", "# NUMBER ALTERNATIVES: 0\n# ALTERNATIVE NAME 1: a\n1: 1\n"),
+        "bad.soi: 0 alternatives are announced, but 1 are named",
+    ),
+    "PrefLib: too many alternatives without names": (
+        file("bad.soi", "# NUMBER ALTERNATIVES: 9999999\n# ALTERNATIVE NAME 1: a\n1: 1\n"),
+        "bad.soi: 9999999 alternatives are announced, but 1 are named",
+    ),
+    "PrefLib: a name that is the number of an alternative without one": (
+        file("bad.soi", "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: 2\n1: 1\n"),
+        "bad.soi: alternative 2 has no name, and another one is named '2'",
+    ),
+    "PrefLib: a number above those announced": (
+        file("bad.soi", "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 9: a\n1: 9\n"),
+        "bad.soi: 2 alternatives are announced, but one has the number '9'",
     ),
     "PrefLib: two alternatives of one name": (
         file("bad.soi", "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: a\n1: 1\n"),

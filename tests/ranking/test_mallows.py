@@ -63,7 +63,7 @@ def test_fit_finds_the_best_centre_and_spread_of_all(rng):
     """Against a search over all 24 centres and a fine grid of spreads."""
     orders = [list(rng.permutation(4)[: rng.integers(1, 5)]) for _ in range(15)]
     rankings = rs.Rankings.from_orders(orders, items=range(4), weights=rng.integers(1, 5, size=15))
-    model = rs.Mallows(consensus="exact").fit(rankings)
+    model = rs.Mallows(method="exact").fit(rankings)
     best = max(
         rankings.weights @ statistics.log_prob(spread)
         for statistics in (MallowsStatistics(rankings, np.array(p)) for p in permutations(range(4)))
@@ -140,10 +140,10 @@ def test_rankings_that_cancel_out_have_no_spread():
     assert np.exp(model.log_prob(rankings)) == pytest.approx([1 / 6, 1 / 6])
 
 
-@pytest.mark.parametrize("consensus", ["insertion", "exact", "adjacent", "borda"])
-def test_the_centre_comes_from_any_consensus_method(consensus):
+@pytest.mark.parametrize("method", ["insertion", "exact", "adjacent", "borda"])
+def test_the_centre_comes_from_any_consensus_method(method):
     truth = rs.Mallows.from_center(list("hgfedcba"), 1.0)
-    model = rs.Mallows(consensus=consensus).fit(truth.sample(400, random_state=1))
+    model = rs.Mallows(method=method).fit(truth.sample(400, random_state=1))
     assert model.center_ == tuple("hgfedcba")
     assert model.spread_ == pytest.approx(1.0, abs=0.1)
 
@@ -156,7 +156,7 @@ def test_refinements_are_counted_once_each():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: rs.Mallows(consensus="best").fit(r), "consensus must be one of"),
+        (lambda r: rs.Mallows(method="best").fit(r), "method must be one of"),
         (lambda r: rs.Mallows().fit(r[:0]), "no rankings to fit"),
         (lambda r: rs.Mallows.from_center(["a", "b"], -1), "spread must be 0 or more, not -1"),
         (lambda r: rs.Mallows.from_center(["a", "a"], 1), "center names 'a' more than once"),

@@ -5,14 +5,13 @@ import pytest
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.ranking.consensus import precedence
+from rankshot.ranking.precedence import precedence
 
 BLOCKS = 64e6
 """Bytes: a few dense arrays of `BLOCK_CELLS` numbers."""
 
 
-@pytest.mark.parametrize("k", [None, 10])
-@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(("k", "ties"), [(None, True), (10, False)])
 def test_all_pairs_of_distances_build_the_answer_and_a_block(rng, k, ties):
     """The answer has 3 MB; the signs of all pairs of items would have 81 MB."""
     scores = rng.random((600, 260))

@@ -12,7 +12,7 @@ import rankshot as rs
 MODELS = [
     rs.PlackettLuce(regularization=0.5, solver="lbfgs"),
     rs.DavidsonLuce(regularization=0.3),
-    rs.Mallows(consensus="exact"),
+    rs.Mallows(method="exact"),
     rs.BabingtonSmith(regularization=0.2),
 ]
 IDS = [type(model).__name__ for model in MODELS]
@@ -49,7 +49,7 @@ def test_parameters_are_those_of_the_constructor(model):
 REPRS = [
     "PlackettLuce(regularization=0.5, solver='lbfgs')",
     "DavidsonLuce(regularization=0.3)",
-    "Mallows(consensus='exact')",
+    "Mallows(method='exact')",
     "BabingtonSmith(regularization=0.2)",
 ]
 

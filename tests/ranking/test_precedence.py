@@ -12,7 +12,7 @@ from strategies import tied_groups
 
 from rankshot import Rankings
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.consensus import precedence
+from rankshot.ranking.precedence import precedence
 
 
 def counts(items, groups, k, kind):
@@ -100,7 +100,7 @@ def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
     items, rows = mixture
     with pytest.MonkeyPatch.context() as patch:
         small = partial(row_blocks, cells=cells)
-        patch.setattr("rankshot.ranking.consensus.row_blocks", small)
+        patch.setattr("rankshot.ranking.layouts.row_blocks", small)
         W = precedence(built(items, rows))
     np.testing.assert_allclose(W, brute_force(items, rows), rtol=1e-13, atol=1e-13)
 

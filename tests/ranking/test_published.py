@@ -40,14 +40,14 @@ def test_plackett_luce_of_the_complete_ballots(complete, solver):
 
 
 def test_mallows_of_all_ballots(ballots):
-    model = rs.Mallows(consensus="exact").fit(ballots)
+    model = rs.Mallows(method="exact").fit(ballots)
     assert model.center_ == tuple(f"candidate {i}" for i in (3, 1, 5, 4, 2))
     assert round(model.spread_, 7) == 0.0768543
     assert round(model.log_likelihood_, 5) == -51602.60105
 
 
 def test_mallows_of_the_complete_ballots(complete):
-    model = rs.Mallows(consensus="exact").fit(complete)
+    model = rs.Mallows(method="exact").fit(complete)
     assert model.center_ == tuple(f"candidate {i}" for i in (1, 3, 5, 4, 2))
     assert round(model.spread_, 7) == 0.0721887
     assert round(model.log_likelihood_, 5) == -27408.48954

@@ -617,3 +617,95 @@ def test_html_shows_the_same_rows_as_text():
     assert html.count("<tr><td>x</td><td>a &gt; b</td></tr>") == 3
     assert html.count("<tr><td></td><td>a &gt; b</td></tr>") == 3
     assert html.count("<tr><td></td><td>…</td></tr>") == 1
+
+
+# ---- Tables that floats cannot hold, and masked ones
+
+
+BIG = 2**53
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [BIG, BIG + 1, BIG + 2],
+        np.array([BIG, BIG + 1, BIG + 2]),
+        np.array([BIG, BIG + 1, BIG + 2], np.uint64),
+        [2**63, 2**63 + 1, 2**64 - 1],
+        np.array([2**63, 2**63 + 1, 2**64 - 1], np.uint64),
+        [BIG, BIG + 1, 1e300],
+        [2**200, 2**200 + 1, 2**201],
+        np.array([BIG, BIG + 1, BIG + 2], object),
+    ],
+)
+def test_whole_numbers_beyond_those_of_floats_do_not_tie(row):
+    """Identifiers and times in nanoseconds are that large."""
+    best_first = Rankings.from_scores([row, row[::-1]], items=list("abc"))
+    assert best_first.orders() == [["c", "b", "a"], ["a", "b", "c"]]
+    lowest_first = Rankings.from_positions([row], items=list("abc"))
+    assert lowest_first.orders() == [["a", "b", "c"]]
+
+
+def test_large_numbers_that_are_equal_tie():
+    table = np.array([[BIG + 1, BIG + 1, -BIG - 1], [-BIG, -BIG - 1, 0]])
+    assert Rankings.from_scores(table, items=list("abc")).orders() == [
+        [["a", "b"], "c"],
+        ["c", "a", "b"],
+    ]
+    positions = [[BIG + 1, 0, BIG + 1], [BIG + 1, BIG, 0]]
+    found = Rankings.from_positions(positions, items=list("abc"), kind="subset")
+    assert found.orders() == [[["a", "c"]], ["b", "a"]]
+
+
+MASKED = np.ma.array([[1, 2, 3], [3, 2, 1]], mask=[[0, 0, 0], [0, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Rankings.from_scores(MASKED, items=list("abc")), "scores: row 1, column 1"),
+        (lambda: Rankings.from_scores(list(MASKED), items=list("abc")), "scores: row 1, column 1"),
+        (lambda: Rankings.from_positions(MASKED, items=list("abc")), "positions: row 1, column 1"),
+        (
+            lambda: Rankings.from_item_numbers(MASKED - 1, items=list("abc")),
+            "item numbers: row 1, column 1",
+        ),
+        (
+            lambda: Rankings.from_orders([["a"], ["b"]], weights=np.ma.array([1, 2], mask=[0, 1])),
+            "weights: row 1",
+        ),
+        (
+            lambda: Rankings.from_orders([["a", "b"]] * 2).top(np.ma.array([1, 2], mask=[0, 1])),
+            "k: row 1",
+        ),
+    ],
+)
+def test_masked_cells_are_refused_and_named(build, message):
+    with pytest.raises(RankshotError, match=f"^{message} is masked"):
+        build()
+
+
+def test_masked_names_are_refused():
+    names = np.ma.array(["a", "b"], mask=[False, True])
+    with pytest.raises(RankshotError, match="ranking 1: target must be text, not masked"):
+        Rankings.from_orders([["a"], ["b"]], targets=names)
+    with pytest.raises(RankshotError, match="ranking 0: an item must be a name, not masked"):
+        Rankings.from_orders([names])
+
+
+def test_a_masked_array_without_a_masked_cell_is_a_table():
+    table = np.ma.array([[1, 2, 3]])
+    assert Rankings.from_scores(table, items=list("abc")).orders() == [["c", "b", "a"]]
+
+
+@pytest.mark.parametrize("kind", ["subset", ["subset", "subset"], np.array(["subset", "subset"])])
+def test_subsets_that_omit_one_item_do_not_count_from_zero(kind):
+    """Such rows hold 0, 1, 2, as if places were counted from 0."""
+    found = Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=list("abc"), kind=kind)
+    assert found.is_subset.all()
+
+
+@pytest.mark.parametrize("kind", [["top", "top"], ["top", "subset"]])
+def test_counting_from_zero_is_warned_of_for_each_kind_in_a_list(kind):
+    with pytest.warns(UserWarning, match=r"places start at 1"):
+        Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=list("abc"), kind=kind)

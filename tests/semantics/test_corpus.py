@@ -360,13 +360,11 @@ def test_byte_order_mark_and_nothing(tmp_path):
     ("piece", "megabytes"),
     [
         ("x", 50),
-        ("ж", 50),
         ("fox bus " + "x" * 4000 + " ", 50),
         ("fox and bus ", 3),
         ("\n", 3),
-        ("a\n\n", 2),
     ],
-    ids=["one word", "one Cyrillic word", "one line", "short words", "line ends", "paragraphs"],
+    ids=["one word", "one line", "short words", "line ends"],
 )
 def test_hostile_files_do_not_fill_the_memory(tmp_path, piece, megabytes):
     path = tmp_path / "c.txt.xz"
@@ -474,6 +472,7 @@ def test_importing_does_not_import_gensim():
 # ---- Wikipedia
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize("unit", ["window", "document"])
 def test_cifar_names_in_wikipedia(shared_data, unit):

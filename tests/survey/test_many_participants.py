@@ -91,7 +91,7 @@ class Crowd:
 def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, tmp_path):
     url = place if isinstance(place, str) else None
     # PostgreSQL has its own tests; here it must only survive the same treatment.
-    n_people = 40 if url else 80
+    n_people = 16 if url else 32
     study = study_for(n_people)
     # All of them have one address here.
     server = Server(study, tmp_path, url, "--requests", "1000000", "--starts", "1000000")

@@ -250,7 +250,7 @@ def test_equation_12_kemeny_consensus(rng):
     cost = {pi: sum(kendall(vote, pi) for vote in votes) for pi in top_lists(C)}
     found = rs.kemeny(rankings(votes), method="exact")
     assert cost[tuple(found.order)] == min(cost.values()) == found.score
-    assert cost[rs.Mallows(consensus="exact").fit(rankings(votes)).center_] == min(cost.values())
+    assert cost[rs.Mallows(method="exact").fit(rankings(votes)).center_] == min(cost.values())
 
 
 def babington_smith(order, f):

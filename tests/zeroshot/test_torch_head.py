@@ -195,6 +195,7 @@ def test_torch_compile_in_one_graph(name):
         check_equal(compiled(scores), module(scores))
 
 
+@pytest.mark.slow
 def test_several_heads_are_compiled_in_one_process():
     """Numbers that differ between modules become variables, which a branch cannot take."""
     torch.compiler.reset()

@@ -30,6 +30,7 @@ from rankshot.cli.demo import demo
 from rankshot.cli.explain import explain
 from rankshot.cli.export import export
 from rankshot.cli.fit import fit, head
+from rankshot.cli.leaderboard import leaderboard
 from rankshot.cli.rank import rank
 from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
@@ -92,6 +93,7 @@ COMMANDS = (
     ask,
     rehearse,
     consensus,
+    leaderboard,
     fit,
     head,
     classify,

@@ -14,7 +14,7 @@ from rankshot.core.errors import RankshotError, short_repr
 
 def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
     """Return labels as distinct, non-empty text; whole numbers become their digits."""
-    if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
+    if isinstance(labels, (str, bytes, set, frozenset)) or not isinstance(labels, Iterable):
         raise RankshotError(f"{what} must be a sequence of names, not {short_repr(labels)}")
     names: dict[str, None] = {}
     for label in labels:

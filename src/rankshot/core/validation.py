@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 
@@ -44,10 +46,13 @@ def require_number(
         ...
     rankshot.core.errors.RankshotError: tol must be positive, not -1
     """
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise RankshotError(f"{what} must be a number, not {short_repr(value)}") from None
+    number = None
+    # Text, truth values and arrays of one number would be converted, too.
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(value, (str, bytes, bool, np.bool_)) and np.shape(value) == ():
+            number = float(value)
+    if number is None:
+        raise RankshotError(f"{what} must be a number, not {short_repr(value)}")
     rules = []
     if least is not None:
         rules.append((number >= least, f"{least:g} or more"))
@@ -79,6 +84,63 @@ def require_whole_number(what: str, value: int, most: float = np.inf, *, least: 
             f"{what} must be a whole number from {least} {limit}, not {short_repr(value)}"
         )
     return int(value)
+
+
+def require_whole_numbers(what: str, values: ArrayLike) -> NDArray[Any]:
+    """Return one whole number or an array of them, or raise with what was passed instead.
+
+    Examples
+    --------
+    >>> require_whole_numbers("k", [1, 2.5])
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: k must be whole numbers, not [1, 2.5]
+    """
+    refuse_masked(what, values)
+    try:
+        numbers = np.asarray(values)
+    except ValueError:
+        numbers = np.empty(0)
+    if not np.issubdtype(numbers.dtype, np.integer):
+        raise RankshotError(f"{what} must be whole numbers, not {short_repr(values)}")
+    return numbers
+
+
+def refuse_masked(what: str, values: object) -> None:
+    """Raise for the first masked cell of NumPy's masked arrays: what it stands for is unknown.
+
+    Examples
+    --------
+    >>> refuse_masked("scores", np.ma.masked_equal([[1, 2], [3, 9]], 9))
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: scores: row 1, column 1 is masked: give it a value
+    """
+    rows = values if isinstance(values, (list, tuple)) else ()
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        values = np.ma.array(values)
+    if isinstance(values, np.ma.MaskedArray) and (hidden := np.ma.getmaskarray(values)).any():
+        cell = np.argwhere(hidden)[0].tolist()
+        where = ", ".join(f"{x} {i}" for x, i in zip(("row", "column"), cell, strict=False))
+        raise RankshotError(f"{what}: {where} is masked: give it a value")
+
+
+def require_generator(random_state: Seed) -> np.random.Generator:
+    """Return a generator of random numbers from a seed, or raise with what was passed instead.
+
+    Examples
+    --------
+    >>> require_generator("0")
+    Traceback (most recent call last):
+        ...
+    rankshot.core.errors.RankshotError: random_state must be a seed, a Generator or None, not '0'
+    """
+    with suppress(TypeError, ValueError):
+        if not isinstance(random_state, (bool, np.bool_)):
+            return np.random.default_rng(random_state)
+    raise RankshotError(
+        f"random_state must be a seed, a Generator or None, not {short_repr(random_state)}"
+    )
 
 
 def require_choice(what: str, value: object, choices: Iterable[str]) -> str:

@@ -7,15 +7,39 @@ from .files import read_rankings as read_rankings, write_rankings as write_ranki
 from .kendalls_w import concordance as concordance
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
+from .models.leaderboard import (
+    Comparison as Comparison,
+    Leaderboard as Leaderboard,
+    leaderboard as leaderboard,
+)
 from .models.mallows import Mallows as Mallows
 from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
+from .models.mixture import (
+    GroupChoice as GroupChoice,
+    RankingMixture as RankingMixture,
+    choose_n_groups as choose_n_groups,
+)
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .pair_files import read_pairs as read_pairs
+from .rank_distances import (
+    cayley_distance as cayley_distance,
+    footrule_distance as footrule_distance,
+    hamming_distance as hamming_distance,
+    rank_biased_overlap as rank_biased_overlap,
+    spearman_distance as spearman_distance,
+)
 from .rankings import Rankings as Rankings
 from .summaries import (
     Agreement as Agreement,
     TargetSummary as TargetSummary,
     agreement as agreement,
     summarize as summarize,
+)
+from .voting_rules import (
+    condorcet_winner as condorcet_winner,
+    copeland as copeland,
+    median_rank as median_rank,
+    schulze as schulze,
+    smith_set as smith_set,
 )

@@ -9,6 +9,9 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.parts import AnyRankings, Overview, RankingParts, look_over
 from rankshot.ranking.rankings import Rankings
 
+MOST_SAMPLES = 2**31
+"""Rankings that are drawn at once."""
+
 
 def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or raise with a hint how to make `Rankings`."""
@@ -47,15 +50,19 @@ def refuse_partial(rankings: Rankings, why: str) -> None:
     """Raise for the first ranking that compares only some of the items."""
     partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
     if partial.any():
-        row = int(partial.argmax())
-        target, origin = rankings.targets[row], rankings.raters[row] or rankings.sources[row]
-        what = f"ranking {row}"
-        what += "" if target is None else f" of {target!r}"
-        what += "" if origin is None else f" by {origin!r}"
+        what = describe_ranking(rankings, int(partial.argmax()))
         raise RankshotError(f"{what} compares only a subset of the items: {why}")
+
+
+def describe_ranking(rankings: Rankings, row: int) -> str:
+    """Return how an error message names a ranking: its number, its target and who gave it."""
+    target, origin = rankings.targets[row], rankings.raters[row] or rankings.sources[row]
+    what = f"ranking {row}"
+    what += "" if target is None else f" of {target!r}"
+    return what + ("" if origin is None else f" by {origin!r}")
 
 
 def require_sample_length(n: int, k: int | None, n_items: int) -> int:
     """Return the length of the lists that a sampler draws, after a check of both numbers."""
-    require_whole_number("n", n)
+    require_whole_number("n", n, most=MOST_SAMPLES)
     return n_items if k is None else require_whole_number("k", k, most=n_items)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property, partial
+from time import monotonic
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.checks import require_one_subject
+from rankshot.ranking.inversions import count_inversions, merge_ties
 from rankshot.ranking.kemeny_solvers import (
     adjacent_search,
     insertion_search,
@@ -23,51 +26,95 @@ from rankshot.ranking.layouts import (
     ABSENT,
     NamedOrder,
     alike_items,
+    group_by_place,
     group_ties,
+    iterate_blocks,
     last_levels,
     levels,
-    mean_places,
     name_groups,
 )
 from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
+from rankshot.ranking.precedence import compared_weight, precedence
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.tied_kemeny import find_levels, pair_costs
 
-DENSE_ADVANTAGE = 16
-"""Comparing this many pairs of bytes takes as long as counting one pair of a list."""
+MANY = 1000
+"""For more items than this, no table of their pairs is made for a score alone."""
 Method = Literal["adjacent", "insertion", "exact"]
 METHODS = ("adjacent", "insertion", "exact")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Consensus:
     """An order of all items that stands for many rankings.
+
+    Items that no ranking lists come last.
 
     Attributes
     ----------
     order : tuple of str
-        The items, best first; a tie, which only `borda` has, is a tuple inside the tuple.
+        The items, best first; a tie is a tuple inside the tuple.
     score : float
         Kemeny's score: the weight of the pairs that the order reverses, summed over the
         rankings. For full rankings it is the sum of their Kendall distances to the order. A
-        pair that the order ties counts half.
+        pair that the order ties counts half; with ``kemeny(ties=…)``, as that cost says.
     bound : float
         No order has a smaller score than this.
     optimal : bool
         Whether the bound proves that no order is better.
+
+    Notes
+    -----
+    Rules that need no score, such as `borda`, compute it when it is first read.
     """
 
     order: NamedOrder
-    score: float
-    bound: float
-    optimal: bool
+    _measure: Callable[[], tuple[float, float]]
+
+    @cached_property
+    def _score_and_gap(self) -> tuple[float, float]:
+        return self._measure()
+
+    @property
+    def score(self) -> float:
+        """The weight of the pairs that the order reverses."""
+        return self._score_and_gap[0]
+
+    @property
+    def bound(self) -> float:
+        """No order has a smaller score."""
+        score, gap = self._score_and_gap
+        return score - gap
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the bound proves that no order is better."""
+        return self._score_and_gap[1] == 0
+
+    def _values(self) -> tuple[NamedOrder, float, float, bool]:
+        return self.order, self.score, self.bound, self.optimal
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Consensus):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self.order)
+
+    def __repr__(self) -> str:
+        return (
+            f"Consensus(order={self.order!r}, score={self.score!r}, bound={self.bound!r}, "
+            f"optimal={self.optimal!r})"
+        )
 
 
 def borda(rankings: AnyRankings) -> Consensus:
     """Order the items by their average place.
 
     Tied items share the mean of their places, and so do the items that a top-K list leaves out.
-    In a subset ranking the places count as fractions of its length, and an item that no ranking
-    places counts as placed in the middle. Items of equal average stay tied.
+    In a subset ranking the places count as fractions of its length. Items of equal average stay
+    tied, and items that no ranking lists are tied at the end.
 
     Examples
     --------
@@ -78,22 +125,33 @@ def borda(rankings: AnyRankings) -> Consensus:
     (('a', 'b'), 'c')
     """
     require_one_subject(rankings)
-    groups = group_ties(average_places(rankings), tolerance=1e-9)
-    W = precedence(rankings)
-    place = np.empty(rankings.n_items, int)
-    for number, group in enumerate(groups):
-        place[group] = number
-    score = float(W.T[place[:, None] < place].sum())
-    # Both orders of a tied pair are equally likely: it counts half. The diagonal of W is 0.
-    score += float(W[place[:, None] == place].sum()) / 2
-    gap = _majority_gap(W, score)
-    return Consensus(name_groups(groups, rankings.items), score, score - gap, optimal=gap == 0)
+    return describe_groups(rankings, group_ties(average_places(rankings), tolerance=1e-9))
+
+
+def describe_groups(
+    rankings: AnyRankings,
+    groups: list[NDArray[np.intp]],
+    W: NDArray[np.float64] | None = None,
+) -> Consensus:
+    """Return groups of item numbers, best first, as the consensus of rankings.
+
+    ``W`` is their precedence, if it is known.
+    """
+    place = np.empty(rankings.n_items, np.intp)
+    place[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [g.size for g in groups])
+    order = name_groups(groups, rankings.items)
+    if W is None and isinstance(rankings, Rankings):
+        return Consensus(order, partial(_measure_later, rankings, place))
+    # The workers that hold parts of the rankings may be gone later.
+    found = _measure_places(precedence(rankings) if W is None else W, place)
+    return Consensus(order, lambda: found)
 
 
 def kemeny(
     rankings: AnyRankings,
     method: Method = "insertion",
     *,
+    ties: float | None = None,
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> Consensus:
@@ -111,8 +169,15 @@ def kemeny(
         place and shuffles parts of the order to leave local optima; it is stronger and usually
         finds an optimum. ``"exact"`` proves optimality by linear and, where needed, integer
         programming.
+    ties : float, optional
+        Allow ties in the consensus, at this cost; by default there are none. A pair that is tied
+        in the consensus or in a ranking, and not in the other, costs ``ties``, and a reversed
+        pair costs 1 (Fagin et al. 2004; corankco's scoring schemes). Usual are 1/2 and 1. A tie
+        in a ranking then says that its items are equal, and so are the items that a top-K list
+        leaves out.
     time_limit : float, optional
-        Seconds that ``"exact"`` may take; then it returns the best order and bound so far.
+        Seconds that ``"exact"`` may take; then it returns the best order and bound so far, which
+        is that of ``"insertion"`` at least, as far as this fits in the limit.
     verbose : bool
         Show progress.
 
@@ -139,18 +204,29 @@ def kemeny(
     >>> rs.kemeny(votes, method="exact")
     Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
     """
-    require_choice("method", method, METHODS)
-    if time_limit is not None:
-        require_number("time_limit", time_limit, above=0)
-        if method != "exact":
-            raise RankshotError(f"time_limit is for method='exact', not {method!r}")
+    deadline = _require_deadline(time_limit, method)
+    if ties is not None:
+        require_number("ties", ties, above=0, below=np.inf)
+        if method == "adjacent":
+            raise RankshotError("method='adjacent' has no ties: take 'insertion' or 'exact'")
     require_one_subject(rankings)
     classes = _sort_classes(rankings)
     sizes = np.array([len(items) for items in classes])
-    W = precedence(rankings, np.array([items[0] for items in classes]))
+    first = np.array([items[0] for items in classes])
+    W = precedence(rankings, first)
     W *= sizes[:, None] * sizes
+    if ties is not None:
+        compared = compared_weight(rankings, first) * sizes[:, None] * sizes
+        level, score, gap = find_levels(
+            pair_costs(W, compared, ties),
+            exact=method == "exact",
+            deadline=deadline,
+            verbose=verbose,
+        )
+        groups = [np.concatenate([classes[i] for i in g]) for g in group_ties(level, tolerance=0.5)]
+        return Consensus(name_groups(groups, rankings.items), lambda: (score, gap))
     if method == "exact":
-        found, gap = solve_exactly(W, time_limit=time_limit, verbose=verbose)
+        found, gap = solve_exactly(W, deadline=deadline, verbose=verbose)
         score = reversed_weight(W, found)
     else:
         found = adjacent_search(W) if method == "adjacent" else insertion_search(W)
@@ -158,7 +234,17 @@ def kemeny(
         gap = _majority_gap(W, score)
     found = settle_ties(W, found)
     order = tuple(rankings.items[i] for number in found for i in classes[number])
-    return Consensus(order, score, score - gap, optimal=gap == 0)
+    return Consensus(order, lambda: (score, gap))
+
+
+def _require_deadline(time_limit: float | None, method: str) -> float:
+    """Return when to stop, as a time of `monotonic`, after a check of both options."""
+    require_choice("method", method, METHODS)
+    if time_limit is None:
+        return np.inf
+    if method != "exact":
+        raise RankshotError(f"time_limit is for method='exact', not {method!r}")
+    return monotonic() + require_number("time_limit", time_limit, above=0)
 
 
 def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
@@ -169,6 +255,8 @@ def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
     """
     start = _canonical_start(rankings)
     number = alike_items(keep_counted(rankings))[start]
+    if int(number.max()) + 1 == number.size:
+        return list(start[:, None])
     _, first = np.unique(number, return_index=True)
     by_class = start[np.argsort(first[number], kind="stable")]
     return np.split(by_class, np.cumsum(np.bincount(number)[number[np.sort(first)]])[:-1])
@@ -177,26 +265,64 @@ def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
 def average_places(rankings: AnyRankings) -> NDArray[np.float64]:
     """Return the mean place of every item, as a fraction of the ranking's length.
 
-    An item that no ranking places counts as placed in the middle.
+    An item that no ranking lists has 1, which is after all others.
     """
-    total, weight = reduce_parts(rankings, _sum_places)
-    placed = weight > 0
-    return np.where(placed, total / np.where(placed, weight, 1.0), 0.5)
+    total, weight, listed = reduce_parts(rankings, _sum_places)
+    return np.where(listed > 0, total / np.where(listed > 0, weight, 1.0), 1.0)
 
 
-def _sum_places(rankings: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weighted sum of the places of each item, and the sum of the weights."""
+def item_weights(rankings: AnyRankings) -> NDArray[np.float64]:
+    """Return the weight of the rankings that list each item."""
+    return reduce_parts(rankings, _sum_listed)
+
+
+def _sum_listed(part: Rankings) -> NDArray[np.float64]:
+    return np.bincount(part.codes, part.weights[part.entry_rows], minlength=part.n_items)
+
+
+class Places(NamedTuple):
+    """Places as fractions of the number of items that a ranking compares."""
+
+    listed: NDArray[np.float64]
+    left_out: NDArray[np.float64]
+
+
+def places_of_entries(block: Rankings) -> Places:
+    """Return the place of each entry, and of what each top-K ranking leaves out.
+
+    Items that share a place have the mean of the places that they take; the first place of C is
+    1/2 of C.
+    """
+    place = block.places + 0.5
+    if block.has_ties:
+        begin, size, _ = group_by_place(block)
+        place = np.repeat(begin + size / 2, size)
+    n_listed = block.n_listed
+    n_compared = np.where(block.is_subset, n_listed, block.n_items)
+    left_out = (n_listed + n_compared) / 2 / n_compared
+    return Places(place / n_compared[block.entry_rows], left_out)
+
+
+def _sum_places(
+    rankings: Rankings,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weighted sum of the places of each item, and the weights that place and list it.
+
+    The items that a top-K ranking leaves out share a place, so only the listed ones are visited.
+    """
     C = rankings.n_items
-    total, weight = np.zeros(C), np.zeros(C)
-    for rows in row_blocks(len(rankings), C):
-        block = rankings[rows]
-        table = levels(block)
-        present = table != ABSENT
-        size = present.sum(axis=1)
-        fractions = mean_places(table) / size[:, None]
-        total += block.weights @ np.where(present, fractions, 0.0)
-        weight += block.weights @ present
-    return total, weight
+    total, weight, listed = np.zeros(C), np.zeros(C), np.zeros(C)
+    for block in iterate_blocks(rankings, int(rankings.n_listed.max(initial=1))):
+        rows, codes, place = block.entry_rows, block.codes, places_of_entries(block)
+        of_top = np.where(block.is_subset, 0.0, block.weights)
+        own = block.weights[rows]
+        shift = own * place.listed - (of_top * place.left_out)[rows]
+        total += of_top @ place.left_out + np.bincount(codes, shift, minlength=C)
+        listed += np.bincount(codes, own, minlength=C)
+        weight += of_top.sum()
+        if block.is_subset.any():
+            weight += np.bincount(codes, own - of_top[rows], minlength=C)
+    return total, weight, listed
 
 
 def average_order(rankings: AnyRankings) -> tuple[str, ...]:
@@ -210,123 +336,88 @@ def _canonical_start(rankings: AnyRankings) -> NDArray[np.intp]:
     return np.lexsort((np.array(rankings.items), average))
 
 
+# ---- The score of a consensus with ties
+
+
+def _measure_later(rankings: Rankings, place: NDArray[np.intp]) -> tuple[float, float]:
+    if rankings.n_items > MANY:
+        return _measure_by_sorting(rankings, place)
+    return _measure_places(precedence(rankings), place)
+
+
+def _measure_places(W: NDArray[np.float64], place: NDArray[np.intp]) -> tuple[float, float]:
+    """Return Kemeny's score of the items at these places, and how far it is above a bound."""
+    score = float(W.T[place[:, None] < place].sum())
+    # Both orders of a tied pair are equally likely: it counts half. The diagonal of W is 0.
+    score += float(W[place[:, None] == place].sum()) / 2
+    return score, _majority_gap(W, score)
+
+
 def _majority_gap(W: NDArray[np.float64], score: float) -> float:
     """Return by how much a score exceeds a lower bound: every pair in its majority's order."""
-    gap = score - float(np.triu(np.minimum(W, W.T), 1).sum())
-    return gap if gap > 1e-12 * score else 0.0
+    return _positive_gap(score, float(np.triu(np.minimum(W, W.T), 1).sum()))
 
 
-# ---- Precedence: how often each item is placed before each other one
+def _positive_gap(score: float, bound: float) -> float:
+    return score - bound if score - bound > 1e-12 * score else 0.0
 
 
-def precedence(
-    rankings: AnyRankings, among: NDArray[np.integer] | None = None
-) -> NDArray[np.float64]:
-    """Return W, where ``W[i, j]`` is the weight of the rankings that place i before j.
+def _measure_by_sorting(rankings: Rankings, place: NDArray[np.intp]) -> tuple[float, float]:
+    """Compute the score in O(C log C) per ranking, without a table of pairs of items.
 
-    ``among``, if given, are the numbers of the items that are compared, in the order of W.
-
-    A listed item precedes the items that a top-K ranking leaves out. Tied items do not precede
-    one another, and an item that a subset ranking leaves out precedes nothing. If K cuts a tie so
-    that m of its g items belong to the first K, each of them precedes the items after the tie
-    with probability m/g, which is the weight that counts.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> precedence(rs.Rankings.from_orders([["a", "b"], ["b"]], items=list("abc")))
-    array([[0., 1., 1.],
-           [1., 0., 2.],
-           [0., 0., 0.]])
+    Every order reverses, in one of two rankings, each pair on which they disagree: that is the
+    bound, from neighbouring rankings.
     """
-    return reduce_parts(rankings, _count_precedence, among)
+    score = bound = 0.0
+    before: tuple[NDArray[np.int32], float] | None = None
+    for level, weight in _levels_of_each(rankings):
+        pairs = _compare_levels(place, level)
+        score += weight * (pairs.discordant + pairs.tied_in_first / 2)
+        if before is None:
+            before = level, weight
+        else:
+            bound += min(before[1], weight) * _compare_levels(before[0], level).discordant
+            before = None
+    return score, _positive_gap(score, bound)
 
 
-def _count_precedence(
-    rankings: Rankings, among: NDArray[np.integer] | None = None
-) -> NDArray[np.float64]:
-    C = rankings.n_items
-    if among is not None and len(among) == C:
-        return np.asarray(_count_precedence(rankings)[np.ix_(among, among)])
-    if among is not None:
-        blocks = (rankings[rows] for rows in row_blocks(len(rankings), C))
-        return np.asarray(sum(_count_in_tables(block, among) for block in blocks))
-    W = np.zeros((C, C))
-    for size in np.unique(rankings.n_listed).tolist():
-        some = rankings[np.flatnonzero(rankings.n_listed == size)]
-        short = size**2 * DENSE_ADVANTAGE < C**2
-        count, cells = (_count_in_lists, 4 * size**2) if short else (_count_in_tables, C)
-        for rows in row_blocks(len(some), cells):
-            W += count(some[rows])
-    np.fill_diagonal(W, 0)
-    return W
+def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], float]]:
+    """Yield the levels and the weight of each ranking.
 
-
-def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
-    """Count pairs within short lists of one length: items that are left out take no time.
-
-    A listed item precedes all others, except those that its list does not place after it.
+    A tie of g items that K cuts after m is before the rest with probability m/g, and otherwise
+    tied with it: two rankings.
     """
-    C, n = block.n_items, len(block)
-    items = block.codes.reshape(n, -1).astype(np.int64)
-    places = block.places.reshape(n, -1)
-    weight = np.broadcast_to(block.weights[:, None], items.shape).copy()
-    # Each of g tied items that K cuts is among the first K with probability m/g.
-    tied = places == last_levels(block)[:, None]
-    size = tied.sum(axis=1)
-    taken = block.lengths - (places < last_levels(block)[:, None]).sum(axis=1)
-    weight *= np.where(tied, (taken / size)[:, None], 1.0)
-    after = places[:, :, None] < places[:, None, :]
-    subset = block.is_subset[:, None, None]
-    signed = np.where(subset, after, after - 1.0) * weight[:, :, None]
-    pairs = items[:, :, None] * C + items[:, None, :]
-    W = np.bincount(pairs.ravel(), signed.ravel(), minlength=C * C).reshape(C, C)
-    top = ~block.is_subset
-    wins = np.bincount(items[top].ravel(), weight[top].ravel(), minlength=C)
-    return np.asarray(W + wins[:, None])
+    for block in iterate_blocks(rankings, rankings.n_items):
+        for row, last, length, weight in zip(
+            levels(block), last_levels(block), block.lengths, block.weights, strict=True
+        ):
+            size = int((row == last).sum())
+            share = (length - int(((row < last) & (row != ABSENT)).sum())) / size
+            if share < 1:
+                yield np.minimum(row, last), weight * (1 - share)
+            yield row, weight * min(share, 1.0)
 
 
-def _count_in_tables(
-    block: Rankings, among: NDArray[np.integer] | slice = slice(None)
-) -> NDArray[np.float64]:
-    """Compare the levels of items, whole columns of rankings at a time."""
-    every = levels(block)
-    table = every[:, among]
-    C = table.shape[1]
-    # Bytes, and rankings along the fast axis, make this fast.
-    by_item = np.ascontiguousarray(table.T.astype(np.uint8 if block.n_items < 255 else np.uint32))
-    # The level of an absent item wraps around to the largest number, so it precedes nothing;
-    # the mask makes that nothing precedes it.
-    present = np.ascontiguousarray((table != ABSENT).T) if block.is_subset.any() else None
-    weights = block.weights.astype(np.float32) if _exact_in_float32(block) else block.weights
-    W = np.empty((C, C))
-    for i in range(C):
-        before = by_item[i] < by_item
-        if present is not None:
-            before &= present
-        W[i] = before.astype(weights.dtype) @ weights
-    return W - _count_excess(block, every, table)
+class _PairCounts(NamedTuple):
+    discordant: float
+    tied_in_first: float
 
 
-def _exact_in_float32(block: Rankings) -> bool:
-    """Tell whether the weights can be summed in single precision without rounding."""
-    return bool(np.all(block.weights == np.rint(block.weights)) and block.weights.sum() < 2**24)
+def _compare_levels(a: NDArray[np.integer], b: NDArray[np.integer]) -> _PairCounts:
+    """Count pairs of the items that are in both: in opposite orders, and tied only in a."""
+    both = (a != ABSENT) & (b != ABSENT)
+    if not both.all():
+        # Levels of a subset have gaps.
+        a, b = (np.unique(level[both], return_inverse=True)[1] for level in (a, b))
+    if a.size == 0:
+        return _PairCounts(0.0, 0.0)
+    permuted, tied_in_both = merge_ties(a[None], b[None])
+    return _PairCounts(
+        float(count_inversions(permuted)[0]), _count_tied(a) - float(tied_in_both[0])
+    )
 
 
-def _count_excess(
-    block: Rankings, every: NDArray[np.int32], table: NDArray[np.int32]
-) -> NDArray[np.float64] | float:
-    """Return the excess of counting a cut tie as a whole one: (1 - m/g) for each pair.
-
-    ``every`` has the levels of all items, ``table`` those of the items compared.
-    """
-    last = last_levels(block)[:, None]
-    size = (every == last).sum(axis=1)
-    taken = block.lengths - ((every < last) & (every != ABSENT)).sum(axis=1)
-    cut = np.flatnonzero(taken < size)
-    if cut.size == 0:
-        return 0.0
-    excess = block.weights[cut] * (1 - taken[cut] / size[cut])
-    tied = (table[cut] == last[cut]) * excess[:, None]
-    result: NDArray[np.float64] = tied.T @ (table[cut] > last[cut])
-    return result
+def _count_tied(level: NDArray[np.integer]) -> float:
+    """Return the number of pairs of equal levels."""
+    sizes = np.bincount(level).astype(float)
+    return float(sizes @ (sizes - 1)) / 2

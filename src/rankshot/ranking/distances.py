@@ -115,11 +115,10 @@ def _compare_by_sorting(a: Rankings, b: Rankings, *, symmetric: bool) -> Floats:
     shape = (len(a), len(b))
     i, j = np.triu_indices(len(a), 1) if symmetric else map(np.ravel, np.indices(shape))
     counts = compare_orders(a, b, i, j)
-    ordered_a, ordered_b = count_ordered_pairs(a)[i], count_ordered_pairs(b)[j]
-    # All pairs, minus those tied in a, in b or in both.
-    both = ordered_a + ordered_b - _count_pairs(a.n_items) + counts.tied_in_both
+    # Those tied in one alone: |S| = |tied in a| - |tied in both|, and likewise |T|.
+    tied_a, tied_b = (_count_pairs(a.n_items) - count_ordered_pairs(r) for r in (a, b))
     distance = np.zeros(shape)
-    distance[i, j] = counts.discordant + np.maximum(ordered_a, ordered_b) - both
+    distance[i, j] = counts.discordant + np.maximum(tied_a[i], tied_b[j]) - counts.tied_in_both
     return distance + distance.T if symmetric else distance
 
 
@@ -205,6 +204,8 @@ def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, in
 def count_ordered_pairs(rankings: Rankings) -> NDArray[np.float64]:
     """Return how many pairs of items each ranking puts in order."""
     C = rankings.n_items
+    if is_strict(rankings):
+        return np.full(len(rankings), float(_count_pairs(C)))
     bucket = rankings.entry_rows * C + rankings.places
     sizes = np.bincount(bucket, minlength=len(rankings) * C).reshape(-1, C)
     tied = _count_pairs(sizes).sum(axis=1) + _count_pairs(C - rankings.n_listed)

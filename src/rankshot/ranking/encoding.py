@@ -6,6 +6,7 @@ Input is validated here, where the message can name the ranking and the value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Literal, NamedTuple, cast
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.blocks import row_blocks
+from rankshot.core.equal_rows import number_rows
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -21,7 +23,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.names import as_name
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import refuse_masked, require_whole_number, require_whole_numbers
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -87,11 +89,16 @@ class Entries(NamedTuple):
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
-        for size in np.unique(self.sizes):
+        for size in np.unique(self.sizes).tolist():
             rows = np.flatnonzero(self.sizes == size)
-            gather = self.starts[rows] + np.arange(size)[:, None]
-            table = [column[rows].astype(np.int64) for column in columns]
-            number[rows] = number_rows([*table, *self.codes[gather], *self.places[gather]]) + used
+            starts = self.starts[rows]
+            # Without ties, the places of all rows are 0, 1, 2, …
+            tied = np.any(self.places[starts + size - 1] + 1 < size)
+            listed = (self.codes, self.places) if tied else (self.codes,)
+            entries = (values[starts + i] for values in listed for i in range(size))
+            number[rows] = used + number_rows(
+                chain((column[rows] for column in columns), entries), rows.size
+            )
             used = int(number[rows].max()) + 1
         return number
 
@@ -139,24 +146,6 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return starts
 
 
-def number_rows(columns: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Give each row of a table of small whole numbers a number; equal rows have the same.
-
-    Columns are packed into one integer as far as they fit. Before the next column would not
-    fit, the packed values are replaced by their numbers, which makes room.
-    """
-    key = np.zeros(len(columns[0]), np.int64)
-    span = 1
-    for column in columns:
-        width = int(column.max(initial=0)) + 1
-        if span * width >= 2**62:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            span = int(key.max(initial=0)) + 1
-        key = key * width + column
-        span *= width
-    return np.unique(key, return_inverse=True)[1].astype(np.int64)
-
-
 # ---- Orders of names
 
 
@@ -174,28 +163,37 @@ def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> Ra
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     code = {name: i for i, name in enumerate(items)}
-    entries = _encode_strict(orders, code)
+    entries = _encode_quickly(orders, code)
     if entries is None:
-        entries = _encode_tied(orders, code, where)
+        entries = _encode_one_by_one(orders, code, where)
     return validate_entries(entries, items, where)
 
 
-def _encode_strict(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
-    """Encode strict orders quickly; return None for a tie or for anything unexpected."""
+def _encode_quickly(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
+    """Encode lists of names and of lists of names; return None for anything unexpected."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
         return None
+    groups: list[Any] = list(chain.from_iterable(orders))
+    starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
+    places = np.arange(len(groups)) - np.repeat(starts[:-1], np.diff(starts))
+    codes = _find_codes(groups, code)
+    if codes is None:
+        ties = [group if type(group) is list else (group,) for group in groups]
+        sizes = np.fromiter(map(len, ties), np.int64, len(ties))
+        starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
+        codes = _find_codes(list(chain.from_iterable(ties)), code) if sizes.all() else None
+    return None if codes is None else Entries(codes, places.astype(np.int32), starts)
+
+
+def _find_codes(names: list[Any], code: dict[str, int]) -> NDArray[np.int32] | None:
+    """Return the numbers of items; None if anything else, such as a list, is among them."""
     try:
-        flat: list[Any] = list(chain.from_iterable(orders))
-        items = np.fromiter(map(code.__getitem__, flat), np.int32, len(flat))
-        sizes = np.fromiter(map(len, orders), np.int64, len(orders))
+        return np.fromiter(map(code.__getitem__, names), np.int32, len(names))
     except (KeyError, TypeError):
         return None
-    starts = row_starts(sizes)
-    places = np.arange(items.size) - np.repeat(starts[:-1], sizes)
-    return Entries(items, places.astype(np.int32), starts)
 
 
-def _encode_tied(orders: Sequence[Order], code: dict[str, int], where: Where) -> Entries:
+def _encode_one_by_one(orders: Sequence[Order], code: dict[str, int], where: Where) -> Entries:
     items: list[int] = []
     places: list[int] = []
     sizes = np.zeros(len(orders), np.int64)
@@ -215,13 +213,16 @@ def collect_items(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
     if not orders:
         raise RankshotError("no items are given, and there are no rankings to take them from")
     found: set[Any] = set()
-    try:
-        if all(isinstance(order, LIST_TYPES) for order in orders):
-            found.update(chain.from_iterable(orders))
-    except TypeError:
-        found.clear()
+    if all(isinstance(order, LIST_TYPES) for order in orders):
+        groups: list[Any] = list(chain.from_iterable(orders))
+        try:
+            found = set(groups)
+        except TypeError:
+            ties = (group if type(group) is list else (group,) for group in groups)
+            with suppress(TypeError):
+                found = set(chain.from_iterable(ties))
     if not found or "" in found or not all(type(name) is str for name in found):
-        # A tie, or something unexpected: look at it item by item.
+        # Something unexpected: look at it item by item.
         found = {name for _, _, name in _walk(orders, where)}
     return tuple(sorted(found))
 
@@ -302,11 +303,9 @@ def validate_columns(
 
 def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
     """Return K for each of ``n`` rankings, from one number for all or one for each."""
-    if np.ndim(k) == 0:
+    if not isinstance(k, LIST_TYPES) or (isinstance(k, np.ndarray) and k.ndim == 0):
         return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
-    lengths = np.asarray(k)
-    if not np.issubdtype(lengths.dtype, np.integer):
-        raise RankshotError(f"k must be whole numbers, not {short_repr(k)}")
+    lengths = require_whole_numbers("k", k)
     if lengths.shape != (n,):
         raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
     bad = (lengths < 1) | (lengths > n_items)
@@ -321,13 +320,13 @@ def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray
         raise RankshotError(
             f"kind must be 'top' or 'subset', or a list of them, not {short_repr(kind)}"
         )
-    if kind in ("top", "subset"):
+    if isinstance(kind, str) and kind in ("top", "subset"):
         return np.full(n, kind == "subset")
     kinds = [kind] * n if isinstance(kind, str) else list(kind)
     if len(kinds) != n:
         raise RankshotError(f"kind has {len(kinds)} entries for {n} rankings")
     for row, value in enumerate(kinds):
-        if value not in ("top", "subset"):
+        if not isinstance(value, str) or value not in ("top", "subset"):
             raise RankshotError(
                 f"{where(row)}: kind must be 'top' or 'subset', not {short_repr(value)}"
             )
@@ -337,6 +336,7 @@ def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray
 def _weight_column(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n)
+    refuse_masked("weights", weights)
     if isinstance(weights, (list, tuple)) and NO_WEIGHTS & set(map(type, weights)):
         raise _odd_weight_error(weights, where)
     try:
@@ -373,7 +373,7 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
     if isinstance(labels, str):
         column[:] = labels
         return column
-    if not isinstance(labels, Iterable):
+    if not isinstance(labels, Iterable) or isinstance(labels, (bytes, set, frozenset, dict)):
         raise RankshotError(f"{what} must be text, or a list of text, not {short_repr(labels)}")
     values = list(labels)
     if len(values) != n:
@@ -395,4 +395,4 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
 
 def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
     """Return the labels that occur, sorted."""
-    return tuple(sorted({label for label in labels if label is not None}))
+    return tuple(sorted(set(labels.tolist()) - {None}))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
-
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.text_files import NamedFile, read_lines, replace_file, require_ending
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.encoding import Where, describe_row
+from rankshot.ranking.encoding import Kind, Where
 from rankshot.ranking.parquet_files import (
     FIELDS,
     join_portions,
@@ -25,20 +22,18 @@ from rankshot.ranking.parquet_files import (
     read_parquet,
     refuse_misspelt_field,
 )
+from rankshot.ranking.preflib_files import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
 
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
-PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
-NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
-COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
-ORDER = re.compile(r"(\d{1,15}): *(.*[^,])")
-GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
 JSONL_ENDINGS = (".jsonl", ".ndjson")
 ENDINGS = (*JSONL_ENDINGS, ".parquet", *PREFLIB_ENDINGS)
 
 
-def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Rankings:
+def read_rankings(
+    path: str | Path, items: Iterable[Any] | None = None, *, kind: Kind = "top"
+) -> Rankings:
     """Read rankings from JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
 
     Parameters
@@ -57,6 +52,9 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
         All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
         `write_rankings`, name all their items; these are the default then.
+    kind : {"top", "subset"}
+        What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
+        ranking, or one of a subset of the items.
 
     Raises
     ------
@@ -65,11 +63,17 @@ def read_rankings(path: str | Path, items: Iterable[Any] | None = None) -> Ranki
     FileNotFoundError
         If there is no such file.
     """
-    path = Path(path)
-    require_ending(path, ENDINGS)
-    if path.suffix == ".parquet":
-        return read_parquet(path, items)
-    return read_jsonl(path, items) if path.suffix in JSONL_ENDINGS else read_preflib(path, items)
+    path = _as_path(path)
+    require_choice("kind", kind, ("top", "subset"))
+    readers = {".parquet": read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
+    return readers.get(require_ending(path, ENDINGS), read_jsonl)(path, items, kind)
+
+
+def _as_path(path: str | Path) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise RankshotError(f"path must be text or a Path, not {short_repr(path)}") from None
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -95,7 +99,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     >>> again == votes
     True
     """
-    path = Path(path)
+    path = _as_path(path)
     require_rankings(rankings)
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
@@ -112,26 +116,29 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 # ---- JSON lines
 
 
-def read_jsonl(path: Path, items: Iterable[Any] | None) -> Rankings:
+def read_jsonl(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
     """Read rankings, one JSON object per line; blank lines are skipped."""
     with closing(read_lines(path)) as lines:
-        return parse_jsonl(lines, items, path)
+        return parse_jsonl(lines, items, path, kind)
 
 
 def parse_jsonl(
-    lines: Iterator[tuple[int, str]], items: Iterable[Any] | None, path: NamedFile
+    lines: Iterator[tuple[int, str]],
+    items: Iterable[Any] | None,
+    path: NamedFile,
+    kind: Kind = "top",
 ) -> Rankings:
     """Return the rankings of numbered lines; ``path`` is for messages."""
     names = None if items is None else as_names(items)
     portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
-    parts = [_read_portion(portion, names, path) for portion in portions]
+    parts = [_read_portion(portion, names, path, kind) for portion in portions]
     if not parts:
         raise RankshotError(f"{path}: no rankings in it")
     return join_portions(parts, names)
 
 
 def _read_portion(
-    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: NamedFile
+    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: NamedFile, kind: Kind
 ) -> Rankings:
     records: list[dict[str, Any]] = []
     decode = json.JSONDecoder().decode
@@ -153,7 +160,7 @@ def _read_portion(
         sources=[record.get("source") for record in records],
         raters=[record.get("rater") for record in records],
         weights=[record.get("weight", 1) for record in records],
-        kind=[record.get("kind", "top") for record in records],
+        kind=[record.get("kind", kind) for record in records],
         where=where,
     )
     return _with_cut_ties(rankings, records, where)
@@ -203,129 +210,3 @@ def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa
             weight = float(rankings.weights[row])
             record["weight"] = int(weight) if weight.is_integer() else weight
         stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-# ---- PrefLib
-#
-# The current formats, with # headers. A file has the number and the names of its alternatives,
-# then orders with their counts, ``3: 1,{2,4},3``. The endings mean strict (s) or with ties (t),
-# complete (c) or incomplete (i). An incomplete order is read as a top-K ranking.
-
-
-def read_preflib(path: Path, items: Iterable[Any] | None) -> Rankings:
-    """Read a PrefLib file; the names of its alternatives become the items."""
-    names: dict[str, str] = {}
-    announced: str | None = None
-    orders: list[list[Any]] = []
-    counts: list[int] = []
-    numbers: list[int] = []
-    for number, line in read_lines(path):
-        line_name = f"{path}:{number}"
-        if match := NAME.fullmatch(line):
-            if match[1] in names or match[2] in names.values():
-                raise RankshotError(
-                    f"{line_name}: this number or name was given before: {short_repr(line)}"
-                )
-            names[match[1]] = match[2]
-        elif match := COUNT.fullmatch(line):
-            announced = match[1]
-        elif not line.startswith("#"):
-            count, order = _read_order(line, names, line_name)
-            orders.append(order)
-            counts.append(count)
-            numbers.append(number)
-    if not orders:
-        raise RankshotError(f"{path}: no rankings in it")
-    if announced is not None and announced != str(len(names)):
-        raise RankshotError(
-            f"{path}: {announced[:20]} alternatives are announced, but {len(names)} are named"
-        )
-
-    def where(row: int) -> str:
-        return f"{path}:{numbers[row]}"
-
-    rankings = Rankings.from_orders(orders, items=names.values(), weights=counts, where=where)
-    _require_kind(rankings, path, where)
-    return rankings if items is None else rankings.change_items(as_names(items), where)
-
-
-def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list[Any]]:
-    match = ORDER.fullmatch(line)
-    if match is None:
-        raise RankshotError(
-            f"{where}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, "
-            f"not {short_repr(line)}"
-        )
-    order: list[Any] = []
-    text, position = match[2], 0
-    while position < len(text):
-        group = GROUP.match(text, position)
-        if group is None:
-            raise RankshotError(
-                f"{where}: cannot read the order from {short_repr(text[position:])} on"
-            )
-        if group[1] is not None and not group[1].strip():
-            raise RankshotError(f"{where}: an empty tie at place {len(order) + 1}")
-        numbers = [group[2]] if group[2] else [n.strip() for n in group[1].split(",")]
-        for number in numbers:
-            if number not in names:
-                raise RankshotError(f"{where}: no alternative has the number {short_repr(number)}")
-        tie = [names[number] for number in numbers]
-        order.append(tie if len(tie) > 1 else tie[0])
-        position = group.end()
-    return int(match[1]), order
-
-
-def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
-    """Write orders with their counts, the most frequent first."""
-    _require_kind(rankings, path, describe_row)
-    if len(rankings.target_names) > 1:
-        raise RankshotError(
-            f"{path}: PrefLib has no targets; select one of {rankings.target_names}"
-        )
-    for bad, what in (
-        (rankings.weights != np.rint(rankings.weights), "fractional weights"),
-        (rankings.weights >= 1e15, "weights of 10^15 and more"),
-        (rankings.is_subset, "subset rankings"),
-        (rankings.lengths < rankings.n_listed, "ties cut by K"),
-    ):
-        if bad.any():
-            raise RankshotError(f"ranking {np.argmax(bad)}: PrefLib does not hold {what}")
-    for name in rankings.items:
-        if name != name.strip() or "\n" in name or "\r" in name:
-            raise RankshotError(
-                f"{path}: PrefLib cannot hold line breaks in a name, nor space around it, "
-                f"as in {short_repr(name)}"
-            )
-    merged = rankings.unique()
-    merged = merged[np.argsort(-merged.weights, kind="stable")]
-    stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")
-    stream.write(f"# NUMBER ALTERNATIVES: {rankings.n_items}\n")
-    stream.write(f"# NUMBER VOTERS: {int(rankings.weights.sum())}\n")
-    stream.write(f"# NUMBER UNIQUE ORDERS: {len(merged)}\n")
-    for number, name in enumerate(rankings.items, 1):
-        print(f"# ALTERNATIVE NAME {number}: {name}", file=stream)
-    number_of = {name: str(i) for i, name in enumerate(rankings.items, 1)}
-    for weight, order in zip(merged.weights, merged.orders(), strict=True):
-        groups = [
-            "{" + ",".join(number_of[name] for name in group) + "}"
-            if isinstance(group, list)
-            else number_of[group]
-            for group in order
-        ]
-        stream.write(f"{int(weight)}: {','.join(groups)}\n")
-
-
-def _require_kind(rankings: Rankings, path: Path, where: Where) -> None:
-    """Raise if rankings do not fit the ending of a file: strict or tied, complete or not."""
-    tied = rankings.rows_with_ties
-    incomplete = rankings.n_listed < rankings.n_items
-    for is_bad, letter, what, instead in (
-        (tied, path.suffix[1] == "s", "has ties", ".toc or .toi"),
-        (incomplete, path.suffix[3] == "c", "does not list all items", ".soi or .toi"),
-    ):
-        if letter and is_bad.any():
-            row = int(np.argmax(is_bad))
-            raise RankshotError(
-                f"{where(row)}: {what}, which {path.suffix} does not allow; use {instead}"
-            )

@@ -50,7 +50,7 @@ def compare_orders(
         if orders is not None:
             permuted = np.take_along_axis(levels_b[j], orders[i], axis=1)
         else:
-            permuted, counts.tied_in_both[some] = _merge_ties(levels_a[i], levels_b[j])
+            permuted, counts.tied_in_both[some] = merge_ties(levels_a[i], levels_b[j])
         counts.discordant[some] = count_inversions(permuted)
     return counts
 
@@ -60,7 +60,7 @@ def is_strict(rankings: Rankings) -> bool:
     return not rankings.has_ties and bool(np.all(rankings.n_listed >= rankings.n_items - 1))
 
 
-def _merge_ties(a: NDArray[Any], b: NDArray[Any]) -> tuple[Ints, Ints]:
+def merge_ties(a: NDArray[Any], b: NDArray[Any]) -> tuple[Ints, Ints]:
     """Return permutations that break the ties of each by the other, and the pairs tied in both."""
     n, C = a.shape
     key_a, key_b = a * np.int64(C + 1) + b, b * np.int64(C + 1) + a
@@ -95,14 +95,15 @@ def count_inversions(permutations: NDArray[Any]) -> Ints:
     # The smallest integers are the fastest; values added after the last one invert nothing.
     values = np.empty((n, size), np.int16 if size < 2**15 else np.int32)
     values[:, :C], values[:, C:] = permutations, np.arange(C, size)
-    total = np.zeros(n, np.int64)
+    total, rows = np.zeros(n, np.int64), np.arange(n)
     flat = values.reshape(-1)
     while size > width:
         half = size // 2
         small = flat < half
         places = np.flatnonzero(small)
-        begins = (np.arange(n * groups) * size).reshape(n, groups).sum(axis=1)
-        total += places.reshape(n, -1).sum(axis=1) - half * begins
+        # Each group begins at a multiple of its size.
+        begins = size * groups * (rows * groups + (groups - 1) / 2)
+        total += places.reshape(n, -1).sum(axis=1) - (half * begins).astype(np.int64)
         total -= groups * (half * (half - 1) // 2)
         halves = np.empty((n * groups, 2, half), flat.dtype)
         halves[:, 0] = flat[places].reshape(-1, half)

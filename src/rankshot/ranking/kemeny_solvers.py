@@ -6,17 +6,17 @@ that place i before j. The searches start from the order 0, 1, 2, …
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from graphlib import TopologicalSorter
+from functools import lru_cache
+from itertools import combinations
 from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.progress import ProgressLine
+from rankshot.ranking.kemeny_programs import TOLERANCE, Program, Rows, common_step, prove
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]
@@ -26,10 +26,8 @@ STRETCH = 12
 """How many neighbouring items `insertion_search` shuffles at a time."""
 LEAST_GAIN = 1e-12
 """Gains smaller than this fraction of the largest weight are rounding errors."""
-TOLERANCE = 1e-6
-"""The accuracy of the linear solver."""
-ROWS_PER_ITEM = 50
-"""The most new constraints per item in a round: more only slow down the solver."""
+FEW = 10
+"""So many items are ordered by dynamic programming, which is faster than any search."""
 
 
 # ---- Local search
@@ -53,14 +51,25 @@ def adjacent_search(W: Floats) -> Items:
     return order
 
 
-def improve_by_insertion(W: Floats, order: Items) -> Items:
+def improve_by_insertion(W: Floats, order: Items, deadline: float = np.inf) -> Items:
     """Move single items to where they cost least, until no move lowers the score."""
     order = order.copy()
-    _insert_until_stable(W - W.T, order, np.random.default_rng(0))
+    _insert_until_stable(W - W.T, order, np.random.default_rng(0), deadline)
     return order
 
 
 def insertion_search(W: Floats) -> Items:
+    """Search each majority group separately: no best order is lost (see `majority_groups`)."""
+    groups = _split(W)
+    return np.concatenate([group[_search_group(W[np.ix_(group, group)])] for group in groups])
+
+
+def _split(W: Floats) -> list[Items]:
+    """Return groups of items that are ordered separately."""
+    return [np.arange(len(W))] if len(W) <= FEW else majority_groups(W > W.T)
+
+
+def _search_group(W: Floats, deadline: float = np.inf) -> Items:
     """Move single items to where they cost least, and shuffle parts of the order.
 
     After the first local optimum, `STRETCH` neighbours are shuffled and their items are moved
@@ -68,29 +77,41 @@ def insertion_search(W: Floats) -> Items:
     precedences always give the same order.
     """
     C = len(W)
+    if C <= FEW:
+        return order_few(W)
     rng = np.random.default_rng(0)
     excess = W - W.T
     order = np.arange(C)
-    _insert_until_stable(excess, order, rng)
+    _insert_until_stable(excess, order, rng, deadline)
     for _ in range(C // 2):
-        order = _shuffle_stretch(excess, order, rng)
-    _insert_until_stable(excess, order, rng)
+        if monotonic() > deadline:
+            break
+        order = _shuffle_stretch(excess, order, rng, deadline)
+    _insert_until_stable(excess, order, rng, deadline)
     return order
 
 
-def _insert_until_stable(excess: Floats, order: Items, rng: np.random.Generator) -> None:
-    while _insert_items(excess, order, rng.permutation(len(order)).tolist()) > 0:
+def _insert_until_stable(
+    excess: Floats, order: Items, rng: np.random.Generator, deadline: float
+) -> None:
+    while _insert_items(excess, order, rng.permutation(len(order)).tolist(), deadline) > 0:
         pass
 
 
-def _insert_items(excess: Floats, order: Items, items: list[int]) -> float:
+def _insert_items(
+    excess: Floats, order: Items, items: list[int], deadline: float = np.inf
+) -> float:
     """Move each of ``items`` to its best place, one by one and in place; return the gain.
+
+    After the deadline nothing is moved.
 
     The cost of an item behind the first r others is the sum of its excesses over them.
     """
     gained = 0.0
     least_gain = LEAST_GAIN * len(order) * float(excess.max())
     for item in items:
+        if monotonic() > deadline:
+            return 0.0
         cost = excess[item].take(order).cumsum()
         here = int((order == item).argmax())
         best = int(cost.argmin())
@@ -110,7 +131,9 @@ def _insert_items(excess: Floats, order: Items, items: list[int]) -> float:
     return gained
 
 
-def _shuffle_stretch(excess: Floats, order: Items, rng: np.random.Generator) -> Items:
+def _shuffle_stretch(
+    excess: Floats, order: Items, rng: np.random.Generator, deadline: float
+) -> Items:
     trial = order.copy()
     begin = int(rng.integers(0, max(len(order) - STRETCH, 0) + 1))
     stretch = trial[begin : begin + STRETCH]
@@ -118,7 +141,7 @@ def _shuffle_stretch(excess: Floats, order: Items, rng: np.random.Generator) -> 
     rng.shuffle(stretch)
     loss = _stretch_cost(excess, stretch) - before
     items = stretch.tolist()
-    while (gained := _insert_items(excess, trial, items)) > 0:
+    while (gained := _insert_items(excess, trial, items, deadline)) > 0:
         loss -= gained
     return trial if loss <= 0 else order
 
@@ -149,152 +172,137 @@ def settle_ties(W: Floats, order: Items) -> Items:
     return order
 
 
-# ---- Proof, by linear and integer programming (SciPy's HiGHS)
-#
-# A variable x_ij is 1 if i comes before j. An order satisfies x_ij + x_jk - x_ik ∈ {0, 1} for
-# every triple. There are C³/6 of these constraints, and hardly any is active. The linear solver
-# starts without them, adds those that its solution violates, and repeats. The solution is nearly
-# always integral; if it is not, the same constraints go to the integer solver.
+# ---- Few items: dynamic programming over the sets of items already placed
+
+
+def order_few(W: Floats) -> Items:
+    """Return the best order of at most `FEW` items.
+
+    The least cost of a set S in front is that of S without its last item i, plus the weight of
+    the rankings that place i before the others of S. A set is a number, item i its i-th bit.
+
+    Examples
+    --------
+    >>> order_few(np.array([[0.0, 1.0], [2.0, 0.0]]))
+    array([1, 0])
+    """
+    n = len(W)
+    passed = np.zeros((1 << n, n))
+    for j in range(n):
+        passed[1 << j : 2 << j] = passed[: 1 << j] + W[:, j]
+    least = np.zeros(1 << n)
+    last = np.zeros(1 << n, np.intp)
+    for sets, items, others in _sets_by_size(n):
+        cost = least[others] + passed[others, items]
+        best = cost.argmin(axis=1)
+        each = np.arange(sets.size)
+        least[sets], last[sets] = cost[each, best], items[each, best]
+    order = []
+    placed = (1 << n) - 1
+    while placed:
+        order.append(int(last[placed]))
+        placed ^= 1 << order[-1]
+    return np.array(order[::-1], np.intp)
+
+
+@lru_cache(maxsize=FEW + 1)
+def _sets_by_size(n: int) -> list[tuple[Items, Items, Items]]:
+    """Return, for each size, all sets, their items (largest first), and the set without each."""
+    layers = []
+    for size in range(1, n + 1):
+        items = np.array(list(combinations(range(n)[::-1], size)), np.intp)
+        sets = (1 << items).sum(axis=1)
+        layers.append((sets, items, sets[:, None] - (1 << items)))
+    return layers
+
+
+# ---- Proof
 
 
 def solve_exactly(
-    W: Floats, *, time_limit: float | None = None, verbose: bool = False
+    W: Floats, *, deadline: float = np.inf, verbose: bool = False
 ) -> tuple[Items, float]:
     """Return an order, and by how much at most its score exceeds the best: 0 is a proof.
 
-    If a majority prefers every item of one group to every item of another, some best order
-    places the first group before the second (the extended Condorcet principle). Each group is
-    then solved separately.
+    The order is never worse than that of `insertion_search`, unless the deadline, a time of
+    `time.monotonic`, stops this search, too.
     """
-    deadline = np.inf if time_limit is None else monotonic() + time_limit
-    order: list[Items] = []
+    groups = _split(W)
+    parts = [W[np.ix_(group, group)] for group in groups]
+    orders = [_search_group(part, deadline) for part in parts]
     gap = 0.0
     with ProgressLine("kemeny", enabled=verbose) as line:
-        for group in majority_groups(W):
-            best, excess = _solve_group(W[np.ix_(group, group)], deadline, line.update)
-            order.append(group[best])
-            gap += excess
-    return np.concatenate(order), gap
+        for number, part in enumerate(parts):
+            if len(part) > FEW:
+                program = OrderProgram(part)
+                orders[number], excess = prove(program, orders[number], deadline, line.update)
+                gap += excess
+    return np.concatenate([group[best] for group, best in zip(groups, orders, strict=True)]), gap
 
 
-def majority_groups(W: Floats) -> list[Items]:
-    """Split the items into groups, best first; no strict majority prefers a later group."""
-    beats = W > W.T
+def majority_groups(beats: NDArray[np.bool_]) -> list[Items]:
+    """Split the items into groups, best first; no item of a later group beats one of an earlier.
+
+    If a majority prefers every item of one group to every item of another, or is undecided, some
+    best order places the first group before the second (the extended Condorcet principle). So
+    each group is ordered separately. Among groups that may come next, the one with the smallest
+    item number does.
+    """
     count, label = connected_components(csr_array(beats), connection="strong")
     if count == 1:
-        return [np.arange(len(W))]
-    graph: dict[int, set[int]] = {number: set() for number in range(count)}
+        return [np.arange(len(beats))]
+    first = np.unique(label, return_index=True)[1]
+    label = np.argsort(np.argsort(first))[label]
+    after = np.zeros((count, count), bool)
     winners, losers = np.nonzero(beats)
-    for winner, loser in np.unique(np.column_stack([label[winners], label[losers]]), axis=0):
-        if winner != loser:
-            graph[int(loser)].add(int(winner))
-    return [np.flatnonzero(label == number) for number in TopologicalSorter(graph).static_order()]
+    after[label[winners], label[losers]] = True
+    np.fill_diagonal(after, val=False)
+    waiting = after.sum(axis=0)
+    members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+    groups = []
+    for _ in range(count):
+        number = int(waiting.argmin())
+        groups.append(members[number])
+        waiting -= after[number]
+        waiting[number] = count
+    return groups
 
 
-def _solve_group(W: Floats, deadline: float, report: Callable[[str], None]) -> tuple[Items, float]:
-    """Solve one irreducible problem: an order, and how far from the best it may be."""
-    # Scale the weights to the size that the solver's tolerances are meant for.
-    scale = float(W.max()) if W.size and W.max() > 0 else 1.0
-    order = insertion_search(W)
-    score = reversed_weight(W, order)
-    program = _Program(W / scale, step=_common_step(W) / scale)
-    bound = program.floor
-    x = program.majority()
-    integer = False
-    while program.gap(score / scale, bound) > 0:
-        rows_added = program.add_violated(x, deadline)
-        if rows_added is None:
-            break
-        if rows_added == 0:
-            if integer or _is_integral(x):
-                break
-            integer = True
-        solution = program.solve(integer=integer, seconds=deadline - monotonic())
-        if solution is None:
-            break
-        x, least = solution
-        bound = max(bound, least)
-        rounded = improve_by_insertion(W, program.sort_items(x))
-        if (rounded_score := reversed_weight(W, rounded)) < score:
-            order, score = rounded, rounded_score
-        report(f"{len(W)} items, {program.n_rows} rows, bound {bound * scale:.2f} of {score:g}")
-    return order, scale * program.gap(score / scale, bound)
+class OrderProgram(Program[Items]):
+    """Strict orders: x_ij for i < j is 1 if i comes before j, and x_ij + x_jk - x_ik ∈ {0, 1}."""
 
-
-def _is_integral(x: Floats) -> bool:
-    return bool(np.all(np.minimum(x, 1 - x) < TOLERANCE))
-
-
-class _Program:
-    """Minimise Σ_{i<j} cost_ij x_ij + constant over 0 ≤ x ≤ 1 and the rows added so far."""
-
-    def __init__(self, W: Floats, step: float) -> None:
-        self.n_items = len(W)
-        self.i, self.j = np.triu_indices(self.n_items, 1)
-        self.number = np.zeros((self.n_items, self.n_items), int)
+    def __init__(self, W: Floats) -> None:
+        self.W = W
+        self.i, self.j = np.triu_indices(len(W), 1)
+        self.number = np.zeros(W.shape, int)
         self.number[self.i, self.j] = np.arange(self.i.size)
-        self.cost = W[self.j, self.i] - W[self.i, self.j]
-        self.constant = float(W[self.i, self.j].sum())
-        self.floor = self.constant + float(np.minimum(self.cost, 0).sum())
-        self.step = step
-        self.rows = csr_array((0, self.i.size))
-        self.limits = np.zeros(0)
+        before, after = W[self.i, self.j], W[self.j, self.i]
+        super().__init__(
+            after - before,
+            constant=float(before.sum()),
+            floor=float(np.minimum(before, after).sum()),
+            step=common_step(after - before),
+            n_items=len(W),
+        )
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.limits)
+    def score(self, answer: Items) -> float:
+        """Return Kemeny's score."""
+        return reversed_weight(self.W, answer)
 
-    def majority(self) -> Floats:
-        """Return the best x without any row: every pair by its majority."""
-        return (self.cost <= 0).astype(float)
+    def round(self, x: Floats, deadline: float) -> Items:
+        """Sort the items by how many others they precede, exact if x is an order; and improve."""
+        X = np.zeros(self.W.shape)
+        X[self.i, self.j] = x
+        X[self.j, self.i] = 1 - x
+        order = np.argsort(-X.sum(axis=1), kind="stable")
+        return improve_by_insertion(self.W, order, deadline)
 
-    def gap(self, score: float, bound: float) -> float:
-        """Return by how much at most a score exceeds the best, given a bound on all of them.
-
-        Scores differ by whole steps, so a bound is raised to the next possible score.
-        """
-        if self.step == 0:
-            return max(score - bound * (1 + TOLERANCE), 0.0)
-        least = np.ceil((bound - self.floor) / self.step - TOLERANCE)
-        return self.step * max(float(np.rint((score - self.floor) / self.step) - least), 0.0)
-
-    def sort_items(self, x: Floats) -> Items:
-        """Sort the items by how many others they precede; exact if x is an order."""
-        precede = np.zeros((self.n_items, self.n_items))
-        precede[self.i, self.j] = x
-        precede[self.j, self.i] = 1 - x
-        return np.argsort(-precede.sum(axis=1), kind="stable")
-
-    def add_violated(self, x: Floats, deadline: float) -> int | None:
-        """Add the constraints of the triples that x violates, and return how many.
-
-        None means that the time limit was reached before all triples were checked.
-        """
-        most = ROWS_PER_ITEM * self.n_items
-        triples = self._violated_triples(x, deadline)
-        if triples is None:
-            return None
-        i, j, k, excess = triples
-        if i.size > most:
-            worst = np.argsort(-np.abs(excess), kind="stable")[:most]
-            i, j, k, excess = i[worst], j[worst], k[worst], excess[worst]
-        sign = np.sign(excess)
-        columns = np.column_stack([self.number[i, j], self.number[j, k], self.number[i, k]])
-        values = sign[:, None] * np.array([1.0, 1.0, -1.0])
-        starts = np.arange(0, columns.size + 1, 3)
-        new = csr_array((values.ravel(), columns.ravel(), starts), shape=(i.size, x.size))
-        self.rows = vstack([self.rows, new], format="csr")
-        # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
-        self.limits = np.concatenate([self.limits, (sign > 0).astype(float)])
-        return int(i.size)
-
-    def _violated_triples(
-        self, x: Floats, deadline: float
-    ) -> tuple[Items, Items, Items, Floats] | None:
-        X = np.zeros((self.n_items, self.n_items))
+    def violated(self, x: Floats, deadline: float) -> Rows | None:
+        """Return the constraints of the triples that x violates."""
+        X = np.zeros(self.W.shape)
         X[self.i, self.j] = x
         found = []
-        for i in range(self.n_items - 2):
+        for i in range(len(X) - 2):
             if monotonic() > deadline:
                 return None
             row = X[i, i + 1 :]
@@ -302,34 +310,10 @@ class _Program:
             excess = np.triu(np.where(s > 1 + TOLERANCE, s - 1, np.minimum(s + TOLERANCE, 0)), 1)
             j, k = np.nonzero(excess)
             found.append((np.full(j.size, i), j + i + 1, k + i + 1, excess[j, k]))
-        if not found:
-            nothing = np.zeros(0, np.intp)
-            return nothing, nothing, nothing, np.zeros(0)
         i_s, j_s, k_s, excesses = (np.concatenate(part) for part in zip(*found, strict=True))
-        return i_s, j_s, k_s, excesses
-
-    def solve(self, *, integer: bool, seconds: float) -> tuple[Floats, float] | None:
-        """Return the best x and a lower bound, or None if the time limit is reached."""
-        if seconds <= 0:
-            return None
-        result = milp(
-            self.cost,
-            integrality=np.ones(self.i.size) if integer else None,
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(self.rows, -np.inf, self.limits),
-            # By default the solver accepts a solution that is nearly optimal.
-            options={"mip_rel_gap": 0.0} | ({} if np.isinf(seconds) else {"time_limit": seconds}),
+        columns = np.column_stack(
+            [self.number[i_s, j_s], self.number[j_s, k_s], self.number[i_s, k_s]]
         )
-        bound = result.mip_dual_bound if integer else result.fun
-        # A relaxation that reached the time limit gives no bound; a tree search always does.
-        if result.x is None or bound is None or not (integer or result.success):
-            return None
-        return result.x, float(bound) + self.constant
-
-
-def _common_step(W: Floats) -> float:
-    """Return the largest number that divides all differences, or 0 if they are not whole."""
-    differences = W - W.T
-    if np.abs(differences).max(initial=0.0) > 2**53 or np.any(differences % 1):
-        return 0.0
-    return float(np.gcd.reduce(differences.astype(np.int64), axis=None))
+        # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
+        values = np.sign(excesses)[:, None] * np.array([1.0, 1.0, -1.0])
+        return Rows(columns, values, (excesses > 0).astype(float), np.abs(excesses))

@@ -6,11 +6,13 @@ Computations on large data take these layouts one block of rankings at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.blocks import CACHED_CELLS
+from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.equal_rows import number_rows
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -18,6 +20,12 @@ ABSENT = -1
 """The level of an item that a subset ranking does not list."""
 NamedOrder = tuple["str | tuple[str, ...]", ...]
 """Names, best first; a tie is a tuple inside the tuple."""
+
+
+def iterate_blocks(rankings: Rankings, cells_per_row: int) -> Iterator[Rankings]:
+    """Yield the rankings in blocks; without a copy if there is only one."""
+    blocks = list(row_blocks(len(rankings), cells_per_row))
+    return iter([rankings]) if len(blocks) <= 1 else (rankings[rows] for rows in blocks)
 
 
 # ---- Matrices: one row per ranking
@@ -65,17 +73,20 @@ def alike_items(rankings: AnyRankings) -> NDArray[np.intp]:
 
 def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the classes of items that are in the same class of ``a`` and in the same of ``b``."""
-    numbers = np.unique(a * (b.max() + 1) + b, return_inverse=True)[1]
+    numbers = number_rows([a, b], a.size)
     return np.arange(a.size) if numbers.max() + 1 == a.size else numbers
 
 
 def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
     C, begin = rankings.n_items, 0
+    if np.any((rankings.n_listed >= C - 1) & ~rankings.rows_with_ties):
+        return np.arange(C)
     number = np.zeros(C, np.intp)
     # Few rankings tell most items apart: the first block is small.
     size, largest = 8, max(8, CACHED_CELLS // C)
     while begin < len(rankings):
-        table = np.vstack([number.astype(np.int32), levels(rankings[begin : begin + size])])
+        block = rankings if size >= len(rankings) else rankings[begin : begin + size]
+        table = np.vstack([number.astype(np.int32), levels(block)])
         # Columns as bytes: faster than np.unique over an axis.
         columns = np.ascontiguousarray(table.T).view(np.dtype((np.void, 4 * len(table))))
         number = np.unique(columns.ravel(), return_inverse=True)[1]
@@ -83,24 +94,6 @@ def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
             return np.arange(C)
         begin, size = begin + size, min(2 * size, largest)
     return number
-
-
-def mean_places(table: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Turn levels into places 1/2, 3/2, … of each row's items; tied items share their mean.
-
-    Examples
-    --------
-    >>> mean_places(np.array([[0, 1, 1, ABSENT]]))[0, :3]
-    array([0.5, 2. , 2. ])
-    """
-    n, C = table.shape
-    cell = np.arange(n)[:, None] * (C + 2) + table + 1
-    sizes = np.bincount(cell.ravel(), minlength=n * (C + 2)).reshape(n, C + 2)
-    # Level ABSENT has no place.
-    sizes[:, ABSENT + 1] = 0
-    ends = np.cumsum(sizes, axis=1)
-    middles = ends - sizes / 2
-    return np.take_along_axis(middles, table + 1, axis=1)
 
 
 def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
@@ -114,7 +107,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
         return rankings.codes.reshape(n, C)
     rows = rankings.entry_rows
     table = np.full((n, C), C, np.int32)
-    table[rows, np.arange(rows.size) - rankings.starts[rows]] = rankings.codes
+    table[rows, _nth_in_row(rankings)] = rankings.codes
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
     unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
@@ -122,6 +115,30 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
     table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
     return table
+
+
+def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
+    """Return the listed items of every ranking as a row, filled up with C, which is no item.
+
+    The rows are as long as the longest list, and have ``spare`` further cells.
+
+    Examples
+    --------
+    >>> listed_orders(Rankings.from_orders([["c", "a"], ["b"]], items=["a", "b", "c"]))
+    array([[2, 0],
+           [1, 3]], dtype=int32)
+    """
+    width = int(rankings.n_listed.max(initial=0)) + spare
+    if rankings.codes.size == len(rankings) * width:
+        return rankings.codes.reshape(len(rankings), width)
+    table = np.full((len(rankings), width), rankings.n_items, np.int32)
+    table[rankings.entry_rows, _nth_in_row(rankings)] = rankings.codes
+    return table
+
+
+def _nth_in_row(rankings: Rankings) -> NDArray[np.int64]:
+    """Return how many items of the same ranking come before each entry."""
+    return np.arange(rankings.codes.size) - np.repeat(rankings.starts[:-1], rankings.n_listed)
 
 
 # ---- Groups of tied items; an item that is not tied is a group of one
@@ -177,10 +194,13 @@ def group_ties(values: NDArray[np.float64], tolerance: float) -> list[NDArray[np
     """
     by_value = np.argsort(values, kind="stable")
     gaps = np.flatnonzero(np.diff(values[by_value]) > tolerance) + 1
-    return np.split(by_value, gaps)
+    # Slices: np.split takes ten times as long.
+    return [by_value[begin:end] for begin, end in pairwise([0, *gaps.tolist(), values.size])]
 
 
 def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:
     """Return groups of item numbers as an order of names; names inside a tie are sorted."""
-    names = [tuple(sorted(items[i] for i in group)) for group in groups]
-    return tuple(group[0] if len(group) == 1 else group for group in names)
+    return tuple(
+        items[group[0]] if len(group) == 1 else tuple(sorted(items[i] for i in group))
+        for group in groups
+    )

@@ -9,15 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import refuse_masked, require_whole_numbers
 from rankshot.ranking.encoding import LIST_TYPES, Entries, row_starts
 
 
 def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
     """Return a float matrix with one column per item, or raise for the first wrong cell."""
+    refuse_masked(what, values)
     try:
-        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise _odd_cell_error(values, n_items, what) from None
+    if table.ndim == 0:
+        raise _odd_cell_error(values, n_items, what)
+    table = np.atleast_2d(table)
     if table.ndim != 2 or table.shape[1] != n_items:
         raise RankshotError(
             f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
@@ -41,6 +46,19 @@ def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError
             except (TypeError, ValueError, OverflowError):
                 return RankshotError(f"{what}, ranking {row}: {short_repr(cell)} is not a number")
     return RankshotError(f"{what} must be a table of numbers, not {short_repr(values)}")
+
+
+def rank_numbers(values: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers in the order of ``values``, where ``table``, the same as floats, has ties.
+
+    Floats of 2^53 and more do not hold all whole numbers.
+    """
+    if np.abs(table).max(initial=0) < 2**53:
+        return table
+    exact = np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, object)
+    if exact.dtype == np.float64:
+        return table
+    return np.unique(exact, return_inverse=True)[1].reshape(table.shape).astype(np.float64)
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
@@ -69,11 +87,10 @@ def refuse_cells(
 
 def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
     """Return a matrix of whole numbers, or raise with the type that was passed instead."""
-    table = np.asarray(lists)
-    if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
+    table = require_whole_numbers("item numbers", lists)
+    if table.ndim != 2:
         raise RankshotError(
-            f"item numbers must be a matrix of whole numbers, not {table.dtype} of shape "
-            f"{table.shape}"
+            f"item numbers must be a matrix, one row per ranking, not of shape {table.shape}"
         )
     return table
 

@@ -21,6 +21,7 @@ from rankshot.core.text_files import NamedFile
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.encoding import (
     Entries,
+    Kind,
     Where,
     row_starts,
     validate_columns,
@@ -45,12 +46,13 @@ def refuse_misspelt_field(field: str, where: str) -> None:
 # ---- Reading
 
 
-def read_parquet(path: Path, items: Iterable[Any] | None) -> Rankings:
+def read_parquet(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
     """Read all rankings of a Parquet file."""
     names = None if items is None else as_names(items)
     with open_parquet(path, dictionaries=True) as file:
         names = names or read_item_names(file, path)
-        parts = list(iterate_row_groups(file, range(file.num_row_groups), names, path))
+        groups = range(file.num_row_groups)
+        parts = list(iterate_row_groups(file, groups, names, path, kind))
     if not parts:
         raise RankshotError(f"{path}: no rankings in it")
     return join_portions(parts, names)
@@ -74,7 +76,11 @@ def read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
 
 
 def iterate_row_groups(
-    file: Any, groups: Sequence[int], items: tuple[str, ...] | None, path: NamedFile
+    file: Any,
+    groups: Sequence[int],
+    items: tuple[str, ...] | None,
+    path: NamedFile,
+    kind: Kind = "top",
 ) -> Iterator[Rankings]:
     """Yield the rankings of some row groups, over ``items`` or those that occur in the group."""
     columns = _require_columns(file.schema.to_arrow_schema(), path)
@@ -84,7 +90,7 @@ def iterate_row_groups(
         row = sum(sizes[:group])
         table = file.read_row_group(group, columns=columns, use_threads=False)
         for batch in table.to_batches():
-            yield _RowReader(batch, row, path).read(items)
+            yield _RowReader(batch, row, path, kind).read(items)
             row += batch.num_rows
 
 
@@ -109,10 +115,13 @@ def _require_columns(schema: Any, path: NamedFile) -> list[str]:
 
 
 class _RowReader:
-    """Turns the rows of an Arrow table into `Rankings`; ``row`` is the number of the first."""
+    """Turns the rows of an Arrow table into `Rankings`; ``row`` is the number of the first.
 
-    def __init__(self, batch: Any, row: int, path: NamedFile) -> None:
-        self._batch, self._row, self._path = batch, row, path
+    ``kind`` is that of rankings without one.
+    """
+
+    def __init__(self, batch: Any, row: int, path: NamedFile, kind: Kind) -> None:
+        self._batch, self._row, self._path, self._kind = batch, row, path, kind
         self._compute = import_pyarrow("pyarrow.compute")
 
     def _where(self, row: int) -> str:
@@ -157,9 +166,10 @@ class _RowReader:
         """Return the columns beside the lists: subset, weight, target, source, rater."""
         n, names = self._batch.num_rows, self._batch.schema.names
         weights = self._read_weights() if "weight" in names else None
-        columns = list(validate_columns(n, weights=weights, where=self._where))
+        columns = list(validate_columns(n, weights=weights, kind=self._kind, where=self._where))
         if "kind" in names:
-            columns[0] = self._read_labels("kind", ("top", "subset")) == "subset"
+            kinds = self._read_labels("kind", ("top", "subset"))
+            columns[0] = np.where(np.equal(kinds, None), columns[0], kinds == "subset")
         for i, name in enumerate(LABELS, 2):
             if name in names:
                 columns[i] = self._read_labels(name)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
     Entries,
@@ -28,6 +28,7 @@ from rankshot.ranking.encoding import (
 )
 from rankshot.ranking.number_tables import (
     encode_positions,
+    rank_numbers,
     refuse_cells,
     refuse_unknown_numbers,
     require_item_numbers,
@@ -136,6 +137,8 @@ class Rankings:
         where : callable, optional
             ``where(i)`` is how an error message names row ``i``.
         """
+        if not isinstance(orders, Iterable):
+            raise RankshotError(f"orders must be a list of rankings, not {short_repr(orders)}")
         orders = list(orders)
         names = as_names(items) if items is not None else collect_items(orders, where)
         entries = encode_orders(orders, names, where)
@@ -164,17 +167,17 @@ class Rankings:
         """
         names = as_names(items)
         table = require_number_table(positions, len(names), "positions")
-        if kind == "top":
-            # A subset ranking of all items but one has such positions, too.
-            warn_of_counting_from_zero(table)
+        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        # A subset ranking of all items but one has such positions, too.
+        warn_of_counting_from_zero(table[~beside[0]])
         refuse_cells(
             ~np.isfinite(table) | (table < 0),
             table,
             names,
             "positions must be 0 (not listed) or more",
         )
-        entries = validate_entries(encode_positions(table, placed=table != 0), names, describe_row)
-        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        entries = encode_positions(rank_numbers(positions, table), placed=table != 0)
+        entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -202,7 +205,7 @@ class Rankings:
         names = as_names(items)
         table = require_number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
-        entries = encode_positions(-table, placed=np.ones(table.shape, bool))
+        entries = encode_positions(-rank_numbers(scores, table), placed=np.ones(table.shape, bool))
         beside = validate_columns(
             len(table), targets, sources, raters, weights, "top", describe_row
         )
@@ -405,11 +408,10 @@ class Rankings:
             if wanted is None:
                 continue
             labels = getattr(self, f"{what}s")
-            found = labels == wanted
-            if not found.any():
-                known = distinct_values(labels)
-                raise RankshotError(f"no {what} {wanted!r}{suggest_name(wanted, known)}")
-            keep &= found
+            known = distinct_values(labels)
+            if not isinstance(wanted, str) or wanted not in known:
+                raise RankshotError(f"no {what} {short_repr(wanted)}{suggest_name(wanted, known)}")
+            keep &= labels == wanted
         return self[keep]
 
     def by_target(self) -> Mapping[str, Rankings]:
@@ -445,11 +447,15 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        code = {name: i for i, name in enumerate(self.target_names, 1)}
-        target = np.array([code.get(name, 0) for name in self.targets], np.int64)
-        group = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
-        _, first, member = np.unique(group, return_index=True, return_inverse=True)
-        weights = np.bincount(member, self.weights, minlength=first.size).astype(float)
+        target = np.zeros(len(self), np.int64)
+        if names := self.target_names:
+            code = {name: i for i, name in enumerate(names, 1)}
+            target[:] = [code.get(name, 0) for name in self.targets]
+        number = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
+        first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+        # Of several values for one place NumPy keeps the last.
+        first[number[::-1]] = np.arange(len(self))[::-1]
+        weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
         nobody = np.full(len(merged), None, object)
@@ -487,9 +493,12 @@ class Rankings:
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
         """Join several values over the same items into one."""
-        parts = list(parts)
+        parts = list(parts) if isinstance(parts, Iterable) else [parts]
         if not parts:
             raise RankshotError("nothing to concatenate")
+        for part in parts:
+            if not isinstance(part, Rankings):
+                raise RankshotError(f"expected Rankings to concatenate, not {short_repr(part)}")
         if len(parts) == 1:
             return parts[0]
         aligned = [part.with_items(parts[0].items) for part in parts]

@@ -22,17 +22,17 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_number, require_whole_number
+from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,
     require_rankings,
     require_sample_length,
 )
-from rankshot.ranking.consensus import precedence
 from rankshot.ranking.kemeny_solvers import solve_exactly
 from rankshot.ranking.layouts import completed_orders, iterate_choices
 from rankshot.ranking.number_tables import require_number_table
+from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -142,6 +142,8 @@ class BabingtonSmith(BaseEstimator):
             Full or top-K and without ties; their weights count.
         """
         require_number("regularization", self.regularization, above=0, below=np.inf)
+        require_number("tol", self.tol, least=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
         require_one_subject(require_rankings(rankings))
         refuse_partial(rankings, NO_SUBSETS)
         if rankings.has_ties:
@@ -209,7 +211,7 @@ class BabingtonSmith(BaseEstimator):
         return float(self._log_normalizers([k])[0])
 
     def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
-        longest = max(lengths)
+        longest = max(lengths, default=1)
         require_affordable(len(self.items_), longest)
         sums = OrderSums(self.log_odds_, longest)
         row_sums = self.log_odds_.sum(axis=1)
@@ -269,7 +271,7 @@ class BabingtonSmith(BaseEstimator):
         check_is_fitted(self)
         k = require_sample_length(n, k, len(self.items_))
         require_affordable(len(self.items_), k)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         sums = OrderSums(self.log_odds_, k)
         lists = sums.sample_orders(self.log_odds_.sum(axis=1), k, n, rng)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)

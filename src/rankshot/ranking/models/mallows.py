@@ -12,24 +12,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.names import as_names
-from rankshot.core.validation import Seed, require_choice, require_number
+from rankshot.core.validation import Seed, require_choice, require_generator, require_number
 from rankshot.ranking.checks import (
     require_any_rankings,
     require_one_subject,
     require_sample_length,
 )
 from rankshot.ranking.consensus import METHODS, average_order, kemeny
+from rankshot.ranking.models.mallows_distances import (
+    DISTANCES,
+    add_up_distances,
+    draw_permutations,
+    fit_spread,
+    log_prob_full,
+)
 from rankshot.ranking.models.mallows_likelihood import add_up_statistics, best_spread, log_prob
 from rankshot.ranking.parts import AnyRankings, map_rows, reduce_parts, with_items
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
+Distance = Literal["kendall", "footrule", "spearman", "cayley", "hamming"]
+CHOICES = ("kendall", *DISTANCES)
 
 
 class Mallows(BaseEstimator):
-    r"""The Mallows model with Kendall's distance, for full and top-K rankings, ties included.
+    r"""The Mallows model: full and top-K rankings, ties included; full ones with other distances.
 
-    The probability of a top-K ranking (the paper's equation 11, after Fligner and Verducci) is
+    The probability of a full ranking is :math:`e^{-\lambda d(\pi, \pi_0)} / \varphi(\lambda)`. With
+    Kendall's distance, that of a top-K ranking (the paper's equation 11, after Fligner and
+    Verducci) is
 
     .. math:: P(\pi; \pi_0, \lambda) = \frac{1}{\varphi(\lambda)} e^{-\lambda \sum_{j=1}^K V_j}
 
@@ -38,11 +49,23 @@ class Mallows(BaseEstimator):
     that the order of its items is unknown and every order is equally likely; the sum over the
     orders is exact. Subset rankings are refused: their likelihood is not tractable.
 
+    With the other distances only full rankings without ties have a likelihood here. Their
+    normalisers are exact: a product for Cayley's distance, a sum over distances for Hamming's, a
+    sum over paths for the footrule, in time C², and a sum over all sets of items for Spearman's, so
+    for at most 16 items.
+
     Parameters
     ----------
-    consensus : {"insertion", "exact", "adjacent", "borda"}
-        How the centre is found. The maximum-likelihood centre is Kemeny's consensus, so
-        ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`.
+    method : {"insertion", "exact", "adjacent", "borda"}
+        How the centre is found. With Kendall's distance the maximum-likelihood centre is Kemeny's
+        consensus, so ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`.
+        With the other distances, ``"borda"`` is the order of the average places, and all others
+        mean the maximum-likelihood centre: an assignment problem for the footrule and Hamming's
+        distance, the order of the average places for Spearman's, and a search by swaps for
+        Cayley's, which tries all orders of up to 6 items and has no proof for more.
+    distance : {"kendall", "footrule", "spearman", "cayley", "hamming"}
+        See `kendall_distance`, `footrule_distance`, `spearman_distance`, `cayley_distance` and
+        `hamming_distance`.
     verbose : bool
         Show progress.
 
@@ -81,14 +104,18 @@ class Mallows(BaseEstimator):
     def __init__(
         self,
         *,
-        consensus: Literal["insertion", "exact", "adjacent", "borda"] = "insertion",
+        method: Literal["insertion", "exact", "adjacent", "borda"] = "insertion",
+        distance: Distance = "kendall",
         verbose: bool = False,
     ) -> None:
-        self.consensus = consensus
+        self.method = method
+        self.distance = distance
         self.verbose = verbose
 
     @classmethod
-    def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
+    def from_center(
+        cls, center: Sequence[str], spread: float, distance: Distance = "kendall"
+    ) -> Mallows:
         """Return a fitted model with a given centre (all items, best first) and spread.
 
         Examples
@@ -98,7 +125,8 @@ class Mallows(BaseEstimator):
         """
         spread = require_number("spread", spread, least=0)
         names = as_names(center, "center")
-        return cls()._with_center(names, names, spread)
+        require_choice("distance", distance, CHOICES)
+        return cls(distance=distance)._with_center(names, names, spread)
 
     def fit(self, rankings: AnyRankings) -> Mallows:
         """Find the centre, then the spread that makes the rankings most probable.
@@ -106,21 +134,28 @@ class Mallows(BaseEstimator):
         Parameters
         ----------
         rankings : Rankings or PartitionedRankings
-            Full or top-K; their weights count.
+            Full or top-K; their weights count. Full with other distances than Kendall's.
         """
+        require_choice("distance", self.distance, CHOICES)
+        require_choice("method", self.method, (*METHODS, "borda"))
         require_one_subject(rankings)
         center = self._find_center(rankings)
         self._with_center(rankings.items, center, 0.0)
+        if self.distance != "kendall":
+            full = reduce_parts(rankings, add_up_distances, center, self.distance)
+            self.spread_, self.log_likelihood_ = fit_spread(full, self.distance, len(center))
+            return self
         sums = reduce_parts(rankings, add_up_statistics, center)
         self.spread_ = best_spread(sums)
         self.log_likelihood_ = sums.log_likelihood(self.spread_)
         return self
 
     def _find_center(self, rankings: AnyRankings) -> tuple[str, ...]:
-        if self.consensus == "borda":
+        if self.method == "borda":
             return average_order(rankings)
-        require_choice("consensus", self.consensus, (*METHODS, "borda"))
-        found = kemeny(rankings, self.consensus, verbose=self.verbose)
+        if self.distance != "kendall":
+            return DISTANCES[self.distance].find_center(rankings)
+        found = kemeny(rankings, self.method, verbose=self.verbose)
         return tuple(str(item) for item in found.order)
 
     def _with_center(
@@ -135,13 +170,16 @@ class Mallows(BaseEstimator):
         """Return the log-probability of each ranking; a lazy array for rankings in parts."""
         check_is_fitted(self)
         rankings = with_items(require_any_rankings(rankings), self.items_)
+        if self.distance != "kendall":
+            return map_rows(rankings, log_prob_full, self.center_, self.spread_, self.distance)
         return map_rows(rankings, log_prob, self.center_, self.spread_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).
 
-        The draws are exact (repeated insertion): the numbers V_j are independent, and each has a
-        geometric distribution that is truncated at the number of items left.
+        The draws are exact. With Kendall's distance (repeated insertion) the numbers V_j are
+        independent, and each has a geometric distribution that is truncated at the number of items
+        left. With the other distances a full ranking is drawn and cut to k.
 
         Examples
         --------
@@ -154,11 +192,16 @@ class Mallows(BaseEstimator):
         check_is_fitted(self)
         C = len(self.items_)
         k = require_sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         code = {name: i for i, name in enumerate(self.items_)}
         center = np.array([code[name] for name in self.center_], np.int32)
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):
+            if self.distance != "kendall":
+                size = rows.stop - rows.start
+                places = draw_permutations(self.distance, self.spread_, C, size, rng)
+                lists[rows] = center[np.argsort(places, axis=1)[:, :k]]
+                continue
             passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
             lists[rows] = center[_place(passed, C)].T
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)

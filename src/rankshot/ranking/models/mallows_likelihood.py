@@ -22,16 +22,24 @@ from scipy.special import gammaln
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import require_number
+from rankshot.core.validation import (
+    require_choice,
+    require_number,
+    require_whole_number,
+    require_whole_numbers,
+)
 from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.models.mallows_distances import DISTANCES, normalize
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 
 
-def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = None) -> Floats:
-    r"""Return log φ(λ) = Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}).
+def mallows_log_normalizer(
+    spread: float, n_items: int, k: ArrayLike | None = None, *, distance: str = "kendall"
+) -> Floats:
+    r"""Return log φ(λ), which is Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}) for Kendall's.
 
     Parameters
     ----------
@@ -40,16 +48,25 @@ def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = No
     n_items : int
         C.
     k : int or array of int, optional
-        Lengths of the lists; C by default.
+        Lengths of the lists; C by default, and for other distances than Kendall's.
+    distance : {"kendall", "footrule", "spearman", "cayley", "hamming"}
+        That of the model; see `Mallows`.
 
     Examples
     --------
     >>> import numpy as np
     >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
     array([ 4., 12., 24.])
+    >>> float(mallows_log_normalizer(0.1, 50, distance="footrule").round(4))
+    91.3432
     """
     spread = require_number("spread", spread, least=0)
-    lengths = np.asarray(n_items if k is None else k)
+    n_items = require_whole_number("n_items", n_items, least=0)
+    if require_choice("distance", distance, ("kendall", *DISTANCES)) != "kendall":
+        if k is not None:
+            raise RankshotError(f"k is for distance='kendall', not {distance!r}")
+        return np.asarray(normalize(distance, spread, n_items).log)
+    lengths = require_whole_numbers("k", n_items if k is None else k)
     if np.any((lengths < 0) | (lengths > n_items)):
         raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
     by_stage = log_phi(spread, np.arange(n_items, 0, -1))

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_choice, require_number
+from rankshot.core.validation import (
+    Seed,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
 from rankshot.ranking.checks import (
     require_any_rankings,
     require_one_subject,
     require_sample_length,
 )
-from rankshot.ranking.consensus import precedence
-from rankshot.ranking.layouts import (
-    ABSENT,
-    alike_items,
-    group_ties,
-    last_levels,
-    levels,
-    name_groups,
-)
+from rankshot.ranking.layouts import alike_items, group_ties, name_groups
+from rankshot.ranking.models.covariances import invert_information
+from rankshot.ranking.models.estimability import require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import build_likelihood
 from rankshot.ranking.models.plackett_luce_solvers import (
     Solver,
@@ -45,8 +43,8 @@ from rankshot.ranking.models.plackett_luce_stages import log_prob
 from rankshot.ranking.parts import (
     AnyRankings,
     keep_counted,
+    map_parts,
     map_rows,
-    reduce_parts,
     with_items,
 )
 from rankshot.ranking.rankings import Rankings
@@ -55,6 +53,12 @@ Floats = NDArray[np.float64]
 SOLVERS: dict[str, Solver] = {"newton": solve_newton, "lbfgs": solve_lbfgs, "mm": solve_mm}
 TIED = 1e-6
 """Items whose log-worths differ by less are tied in the mode: solvers are not exact."""
+FEW = 64
+"""So many rankings are fitted as fast as equal ones are merged."""
+SMALLEST_UNIT = 1e-290
+"""The unit of weights is at least this times the regulariser: their ratio must not overflow."""
+SMALLEST_PENALTY = 1e-290
+"""The smallest regulariser in units of the total weight: its inverse must not overflow, too."""
 
 
 class PlackettLuce(BaseEstimator):
@@ -168,14 +172,23 @@ class PlackettLuce(BaseEstimator):
         """
         require_choice("solver", self.solver, SOLVERS)
         require_number("regularization", self.regularization, least=0, below=np.inf)
-        total_weight = require_one_subject(rankings).weight
+        require_number("tol", self.tol, least=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
+        weight = require_one_subject(rankings).weight
+        # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
+        unit = max(weight, SMALLEST_UNIT * self.regularization)
+        counted = keep_counted(map_parts(rankings, _divide_weights, unit))
+        if isinstance(counted, Rankings) and len(counted) > FEW:
+            counted = counted.unique()
         if self.regularization == 0:
-            require_estimable(rankings)
-        class_of = alike_items(keep_counted(rankings))
-        likelihood = build_likelihood(rankings, class_of)
+            require_estimable(counted)
+        class_of = alike_items(counted)
+        likelihood = build_likelihood(counted, class_of)
         # Rankings of small weight have a small log-likelihood.
-        tol = self.tol * min(1.0, total_weight)
-        penalty = np.asarray(self.regularization * likelihood.counts, np.float64)
+        tol = self.tol * min(1.0, weight) / unit
+        penalty = self.regularization / unit * likelihood.counts.astype(np.float64)
+        if self.regularization > 0:
+            penalty = np.maximum(penalty, SMALLEST_PENALTY)
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             theta, self.n_iter_, converged = SOLVERS[self.solver](
                 likelihood, penalty, tol, self.max_iter, line
@@ -187,13 +200,14 @@ class PlackettLuce(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.log_likelihood_ = likelihood.value_and_expected(theta)[0]
+        self.log_likelihood_ = unit * likelihood.value_and_expected(theta)[0]
         return self._with_log_worths(rankings.items, theta[class_of])
 
     def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> PlackettLuce:
         self.items_ = items
         self.log_worths_ = theta - theta.mean()
-        self.worths_ = np.exp(theta - logsumexp(theta))
+        worths = np.exp(theta - theta.max())
+        self.worths_ = worths / worths.sum()
         self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
 
@@ -205,22 +219,30 @@ class PlackettLuce(BaseEstimator):
         check_is_fitted(self)
         return map_rows(require_any_rankings(rankings), log_prob, self.items_, self.log_worths_)
 
-    def standard_errors(self, rankings: AnyRankings) -> Floats:
-        """Return the standard errors of ``log_worths_``, from the information in ``rankings``.
+    def covariance(self, rankings: AnyRankings) -> Floats:
+        """Return the covariance of ``log_worths_``, from the information in ``rankings``.
 
-        Log-worths are determined up to a common shift; these are the errors of log-worths that
-        add up to zero. With a regulariser the penalty is taken as a prior.
+        Log-worths are determined up to a common shift; this is the covariance of log-worths that
+        add up to zero. The variance of the difference of items i and j, which depends on no shift,
+        is ``V[i, i] + V[j, j] - 2 * V[i, j]``. With a regulariser the penalty is taken as a prior.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+        >>> rs.PlackettLuce(regularization=0).fit(votes).covariance(votes).round(4)
+        array([[ 0.0333, -0.0333],
+               [-0.0333,  0.0333]])
         """
         check_is_fitted(self)
-        C = len(self.items_)
-        rankings = with_items(require_any_rankings(rankings), self.items_)
-        if self.regularization == 0:
-            require_estimable(rankings)
+        require_one_subject(rankings)
+        rankings = with_items(rankings, self.items_)
         information = build_likelihood(rankings).information(self.log_worths_)
-        information += self.regularization * np.eye(C)
-        centred = np.eye(C) - 1 / C
-        covariance = centred @ np.linalg.inv(information + 1 / C) @ centred
-        return np.sqrt(np.diag(covariance))
+        return invert_information(information, self.items_, self.regularization)
+
+    def standard_errors(self, rankings: AnyRankings) -> Floats:
+        """Return the standard errors of ``log_worths_``: square roots from `covariance`."""
+        return np.sqrt(np.diag(self.covariance(rankings)))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).
@@ -239,13 +261,17 @@ class PlackettLuce(BaseEstimator):
         check_is_fitted(self)
         C = len(self.items_)
         k = require_sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):
             log_times = np.log(rng.standard_exponential((rows.stop - rows.start, C)))
             log_times -= self.log_worths_
             lists[rows] = first_items(log_times, k)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
+
+
+def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
+    return replace(rankings, weights=rankings.weights / unit)
 
 
 def first_items(times: Floats, k: int) -> NDArray[np.intp]:
@@ -255,102 +281,3 @@ def first_items(times: Floats, k: int) -> NDArray[np.intp]:
     columns = np.argpartition(times, k, axis=1)[:, :k]
     order = np.argsort(np.take_along_axis(times, columns, axis=1), axis=1)
     return np.take_along_axis(columns, order, axis=1)
-
-
-# ---- Do the rankings compare enough items for the estimate to exist?
-
-
-def require_estimable(rankings: AnyRankings) -> None:
-    """Raise unless the Plackett-Luce maximum-likelihood estimate exists.
-
-    It exists if and only if the graph of "was placed before" is strongly connected: the items
-    cannot be split into two parts such that no item of one is ever placed before an item of the
-    other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
-    Such ties are left out, so that an estimate that depends on them is refused, too.
-    """
-    compared = reduce_parts(keep_counted(rankings), _count_neighbours)
-    before = compared.before > 0
-    count, label = connected_components(csr_array(before), connection="strong")
-    if count > 1:
-        cut = compared.n_cut > 0
-        raise RankshotError(_message(before, int(count), label, rankings.items, cut=cut))
-
-
-class _Neighbours(NamedTuple):
-    """Which item came before which: the numbers count, and are positive where one did.
-
-    ``n_cut`` is the number of rankings with a tie that K cuts.
-    """
-
-    before: NDArray[Any]
-    n_cut: int
-
-
-def _count_neighbours(given: Rankings) -> _Neighbours:
-    rankings = _without_cut_ties(given)
-    before = precedence(rankings) if rankings.has_ties else _next_in_line(rankings)
-    return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
-
-
-def _next_in_line(rankings: Rankings) -> NDArray[np.int64]:
-    """Return how often an item came right before which other.
-
-    This graph has the same connected parts as that of "before", and is cheaper. After the last
-    item of a top-K list come all items that it leaves out. Item j is left out by some list that
-    ends with i unless all lists that end with i name it.
-    """
-    C, entries, rows = rankings.n_items, rankings.codes.astype(np.int64), rankings.entry_rows
-    follows = rows[1:] == rows[:-1]
-    pairs = (entries[:-1] * C + entries[1:])[follows]
-    before = np.bincount(pairs, minlength=C * C).reshape(C, C)
-    top = rankings[~rankings.is_subset]
-    last = top.codes[top.starts[1:] - 1].astype(np.int64)
-    ends_with = np.bincount(last, minlength=C)
-    named = np.bincount(last[top.entry_rows] * C + top.codes, minlength=C * C).reshape(C, C)
-    return np.asarray(before + ends_with[:, None] - named)
-
-
-def _without_cut_ties(rankings: Rankings) -> Rankings:
-    """End rankings before a tie that K cuts: its items need not have come before the rest."""
-    if not rankings.has_ties:
-        return rankings
-    table = levels(rankings)
-    last = last_levels(rankings)[:, None]
-    sure = ((table < last) & (table != ABSENT)).sum(axis=1)
-    whole = sure + (table == last).sum(axis=1) <= rankings.lengths
-    lengths = np.where(whole, rankings.lengths, sure)
-    kept = lengths > 0
-    return rankings[kept].top(lengths[kept])
-
-
-def _message(
-    before: NDArray[np.bool_],
-    count: int,
-    label: NDArray[np.int32],
-    items: tuple[str, ...],
-    *,
-    cut: bool,
-) -> str:
-    part = np.zeros((len(items), count))
-    part[np.arange(len(items)), label] = 1
-    between = (part.T @ before @ part) > 0
-    np.fill_diagonal(between, val=False)
-    sizes = np.bincount(label)
-    # Name the items outside the largest group, not those in it.
-    in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
-    parts: list[str] = []
-    loses, wins = np.asarray(between.any(axis=0)), np.asarray(between.any(axis=1))
-    for ends, text in (
-        (wins & ~loses, "nothing else was placed before"),
-        (loses & ~wins, "nothing else was placed after"),
-        (~wins & ~loses, "nothing else was compared with"),
-    ):
-        names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
-        if names:
-            parts.append(f"{text} {quote_names(names)}")
-    verdict = "need not exist, ties that K cuts aside" if cut else "does not exist"
-    return (
-        f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
-        f"{count} groups whose worths cannot be compared ({'; '.join(parts)}). "
-        "Use regularization > 0, or add rankings that connect them"
-    )

@@ -6,19 +6,28 @@ that less than ``tol`` is left to gain. A class c of alike items has the penalty
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.optimize import minimize
 from scipy.special import wrightomega
 
 from rankshot.core.progress import ProgressLine
+from rankshot.ranking.models.plackett_luce_curvature import SMALL, Curvature
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood, PartsLikelihood
 
 Floats = NDArray[np.float64]
 AnyLikelihood = Likelihood | PartsLikelihood
+EPSILON = float(np.finfo(float).eps)
+SHORT_STEP = 1e-4
+"""Newton's method ends with a step that changes no log-worth by more."""
+LAST_FEW = 4
+EXACT = 1e-4
+"""Conjugate gradients end when so many directions have added less than this part of the gain."""
 
 
 class Solver(Protocol):
@@ -48,20 +57,42 @@ def solve_newton(
         gradient = likelihood.wins - expected - penalty * theta
         # The curvature is computed again once the gains fall less than a hundredfold per step.
         if gain > fresh_enough:
-            factor = _curvature(likelihood.information(theta), penalty)
+            solve = _curvature_solver(likelihood, theta, penalty)
             gain = np.inf
         fresh_enough = gain / 100
-        step = cho_solve(factor, gradient)
+        step = solve(gradient)
         gain = float(gradient @ step) / 2
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {gain:.1e}")
+        # Where worths differ by many orders of magnitude, a long step can gain very little.
+        reached = gain <= tol and float(np.abs(step).max()) <= SHORT_STEP
+        reached |= gain <= _round_gain(likelihood, expected, step)
         theta, value, expected = _climb(likelihood, penalty, theta, value, step)
-        if gain <= tol:
+        if reached:
             return theta, iteration, True
     return theta, max_iter, False
 
 
-def _curvature(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
-    """Factor the penalised information; make it positive definite where it is not.
+def _curvature_solver(
+    likelihood: AnyLikelihood, theta: Floats, penalty: Floats
+) -> Callable[[Floats], Floats]:
+    """Return a function that divides a gradient by the penalised curvature: a Newton step."""
+    curvature = likelihood.curvature(theta)
+    if likelihood.n_classes <= SMALL:
+        factor = _factor(curvature.toarray(), penalty)
+        return lambda gradient: np.asarray(dpotrs(factor, gradient)[0])
+    return partial(_conjugate_gradients, curvature, penalty)
+
+
+def _round_gain(likelihood: AnyLikelihood, expected: Floats, step: Floats) -> float:
+    """Return what a step gains by rounding alone.
+
+    The gradient is a difference of large sums, and never more exact than these.
+    """
+    return 4 * EPSILON * float((likelihood.wins + expected) @ np.abs(step))
+
+
+def _factor(information: Floats, penalty: Floats) -> Floats:
+    """Return the Cholesky factor of the penalised information, made positive definite if need be.
 
     With ties that K cuts the log-likelihood need not be concave. The steps are then shorter.
     """
@@ -72,17 +103,50 @@ def _curvature(information: Floats, penalty: Floats) -> tuple[Floats, bool]:
         curvature += max(np.trace(curvature), np.finfo(float).tiny) / C**2
     lift = 0.0
     while True:
-        try:
-            return cho_factor(curvature + lift * np.eye(C))  # type: ignore[no-any-return]
-        except LinAlgError:
-            lift = max(10 * lift, 1e-6 * float(np.abs(np.diag(curvature)).max()))
+        factor, failed = dpotrf(curvature + lift * np.eye(C))
+        if not failed:
+            return np.asarray(factor)
+        lift = max(10 * lift, 1e-6 * float(np.abs(np.diag(curvature)).max()))
+
+
+def _conjugate_gradients(curvature: Curvature, penalty: Floats, gradient: Floats) -> Floats:
+    """Solve with products of the matrix and vectors: no factor of a large matrix is needed.
+
+    Every direction adds to what the step gains. The solution is exact enough once the last few
+    directions have added nearly nothing. It is a step upward wherever the search ends.
+    """
+    diagonal = curvature.diagonal() + penalty
+    scale = 1 / np.maximum(diagonal, EPSILON * diagonal.max())
+    step, residual = np.zeros_like(gradient), gradient
+    direction = scale * residual
+    length = float(residual @ direction)
+    gains: list[float] = []
+    while length > 0 and len(gains) < 10 * len(gradient):
+        bent = curvature @ direction + penalty * direction
+        bend = float(direction @ bent)
+        if bend <= 0:
+            # With ties that K cuts the log-likelihood need not be concave.
+            return step if gains else direction
+        rate = length / bend
+        step = step + rate * direction
+        residual = residual - rate * bent
+        gains.append(rate * length)
+        if sum(gains[-LAST_FEW:]) <= EXACT * sum(gains) and len(gains) > LAST_FEW:
+            break
+        conditioned = scale * residual
+        longer = float(residual @ conditioned)
+        direction = conditioned + longer / length * direction
+        length = longer
+    return step
 
 
 def _climb(
     likelihood: AnyLikelihood, penalty: Floats, theta: Floats, value: float, step: Floats
 ) -> tuple[Floats, float, Floats]:
     """Take the step, halved until the value does not decrease (except by rounding)."""
-    least = value - 1e-13 * abs(value)
+    # The value is a difference of sums of this size.
+    size = abs(value) + float(likelihood.wins.sum()) * (1 + float(theta.max() - theta.min()))
+    least = value - 4 * EPSILON * size
     scale = 1.0
     while True:
         trial = theta + scale * step
@@ -111,12 +175,12 @@ def solve_mm(
         to_come = gain * ratio / (1 - ratio) if ratio < 1 else np.inf
         last_gain = gain
         line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {to_come:.1e}")
-        rounding = 8 * np.finfo(float).eps * abs(value)
+        rounding = 8 * EPSILON * abs(value)
         if iteration >= next_check and (gain <= rounding or to_come <= tol):
             # Very small steps can still be far from the optimum: check the gradient.
             gradient = likelihood.wins - expected - penalty * theta
-            factor = _curvature(likelihood.information(theta), penalty)
-            if float(gradient @ cho_solve(factor, gradient)) / 2 <= max(tol, rounding):
+            step = _curvature_solver(likelihood, theta, penalty)(gradient)
+            if float(gradient @ step) / 2 <= max(tol, rounding):
                 return theta, iteration, True
             next_check = 2 * iteration
     return theta, max_iter, False
@@ -183,13 +247,10 @@ def solve_lbfgs(
         },
     )
     theta = scale * result.x
+    gradient = -negative(result.x)[1] / scale
+    gain = float(gradient @ _curvature_solver(likelihood, theta, penalty)(gradient)) / 2
     # A line search that stops because of rounding has converged as far as possible.
-    _, gradient = negative(result.x)
-    return (
-        _centre(theta, penalty),
-        iteration,
-        bool(gradient @ gradient <= max(tol, 1e-12 * abs(first))),
-    )
+    return _centre(theta, penalty), iteration, gain <= max(tol, 1e-13 * abs(first))
 
 
 def _evaluate_with_penalty(

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.ranking.layouts import completed_orders, group_by_place
+from rankshot.ranking.layouts import completed_orders, group_by_place, listed_orders
 from rankshot.ranking.models.tie_integral import TiedChoice, place_nodes
 from rankshot.ranking.models.tied_classes import TiedClasses
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
+LISTED_PART = 1 / 3
+"""Rankings that list this part of the classes, or more, are laid out with all of them."""
 
 
 class TiedStages(NamedTuple):
@@ -44,13 +46,15 @@ class Stages(NamedTuple):
 
     Attributes
     ----------
-    order : ndarray of shape (C, n)
-        Class numbers; C, which is no class, after the end of a subset ranking. Rankings lie in
-        columns so that running sums over a ranking are sums of long rows.
+    order : ndarray of shape (D, n)
+        Class numbers; C, which is no class, after the end of a ranking. Rankings lie in columns so
+        that running sums over a ranking are sums of long rows.
     counts : ndarray of shape (C,)
         How many items each class has.
-    chosen : ndarray of bool of shape (C, n)
+    chosen : ndarray of bool of shape (D, n)
         Where a single item is chosen from it and all that follow.
+    has_rest : ndarray of bool of shape (n,)
+        Where the classes that are not in ``order`` come after those that are.
     ties : list of TiedStages
         The other choices, by size of the tie and number taken. A tie with nothing after it has
         probability 1 and is left out.
@@ -61,23 +65,38 @@ class Stages(NamedTuple):
     order: NDArray[np.intp]
     counts: NDArray[np.int64]
     chosen: NDArray[np.bool_]
+    has_rest: NDArray[np.bool_]
     ties: list[TiedStages]
     log_ways: NDArray[np.float64]
 
 
-def build_stages(block: Rankings, counts: NDArray[np.int64] | None = None) -> Stages:
+def build_stages(
+    block: Rankings, counts: NDArray[np.int64] | None = None, *, complete: bool = True
+) -> Stages:
     """Lay out a block of rankings as a sequence of choices.
 
-    ``counts``, if given, says how many items each item of the block stands for; the ``lengths``
-    of the block count these.
+    Parameters
+    ----------
+    counts : ndarray of shape (C,), optional
+        How many items each item of the block stands for; the ``lengths`` of the block count these.
+    complete : bool
+        Whether the items that a top-K ranking leaves out have cells, too. Without them a ranking
+        takes as many cells as it lists items.
     """
     C = block.n_items
     counts = np.ones(C, np.int64) if counts is None else counts
-    order = np.ascontiguousarray(completed_orders(block).T, dtype=np.intp)
+    has_rest = ~block.is_subset & (block.n_listed < C)
+    if complete:
+        has_rest[:] = False
+        table = completed_orders(block)
+    else:
+        # A tie at the end of a list is followed by one more row, for the rest.
+        table = listed_orders(block, spare=int(block.has_ties and has_rest.any()))
+    order = np.ascontiguousarray(table.T, dtype=np.intp)
     # Only tied items that are listed, and items that no ranking lists, can be alike.
     if not block.has_ties and np.all(counts[block.codes] == 1):
-        chosen = np.arange(C)[:, None] < block.lengths
-        return Stages(order, counts, chosen, [], np.zeros(len(block)))
+        chosen = np.arange(len(order))[:, None] < block.lengths
+        return Stages(order, counts, chosen, has_rest, [], np.zeros(len(block)))
     begin, width, column = group_by_place(block)
     first = block.starts[column] + begin
     n_before = np.append(0, np.cumsum(counts[block.codes]))
@@ -108,7 +127,7 @@ def build_stages(block: Rankings, counts: NDArray[np.int64] | None = None) -> St
     # g items of which m are taken, in order: g! / (g - m)! ways.
     ways = gammaln(size + 1) - gammaln(size - taken + 1)
     log_ways = np.bincount(column, ways, minlength=len(block)).astype(float)
-    return Stages(order, counts, chosen, ties, log_ways)
+    return Stages(order, counts, chosen, has_rest, ties, log_ways)
 
 
 class LargeRatios:
@@ -155,14 +174,15 @@ class StageLogs:
     Parameters
     ----------
     stages : Stages
+        Without any rest.
     theta : ndarray of shape (C,)
         The log-worth of an item of each class.
 
     Attributes
     ----------
-    log_worths : ndarray of shape (C, n)
+    log_worths : ndarray of shape (D, n)
         The log-worths of the classes in order; -inf after the end of a subset ranking.
-    log_remaining : ndarray of shape (C + 1, n)
+    log_remaining : ndarray of shape (D + 1, n)
         The log of the total worth of each item and all that follow it.
 
     """
@@ -206,6 +226,32 @@ def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Float
     """Return the log-probability of each ranking; ``theta`` has the log-worths of ``items``."""
     rankings = rankings.with_items(items)
     result = np.empty(len(rankings))
-    for rows in row_blocks(len(rankings), len(items)):
-        result[rows] = StageLogs(build_stages(rankings[rows]), theta).log_prob
+    # A subset ranking needs only the items that it lists.
+    listed = np.where(rankings.is_subset, rankings.n_listed, len(items))
+    for rows, complete in split_by_width(listed, len(items)):
+        block = rankings[rows]
+        result[rows] = StageLogs(build_stages(block, complete=complete), theta).log_prob
     return result
+
+
+def split_by_width(
+    widths: NDArray[np.int64], n_classes: int, cells: int = BLOCK_CELLS
+) -> Iterator[tuple[NDArray[np.intp] | slice, bool]]:
+    """Split rankings into blocks of similar widths, and say which are laid out completely.
+
+    These are the rankings that list a large part of the classes: a complete layout needs no
+    corrections for the rest, and little more room.
+    """
+    complete = LISTED_PART * n_classes <= widths
+    if complete.all():
+        yield from ((rows, True) for rows in row_blocks(widths.size, n_classes, cells))
+        return
+    full = np.flatnonzero(complete)
+    yield from ((full[rows], True) for rows in row_blocks(full.size, n_classes, cells))
+    short = np.flatnonzero(~complete)
+    short = short[np.argsort(-widths[short], kind="stable")]
+    begin = 0
+    while begin < short.size:
+        end = begin + max(1, cells // int(widths[short[begin]]))
+        yield short[begin:end], False
+        begin = end

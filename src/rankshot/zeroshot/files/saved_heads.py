@@ -116,7 +116,10 @@ def _decode_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return parameters with the objects that JSON cannot hold: a prior, a gate."""
     decoded = dict(parameters)
     if (prior := decoded.get("prior")) is not None:
-        decoded["prior"] = MODELS[prior["model"]](**prior["parameters"])
+        # Files of version 0.1 have the former name of a parameter of Mallows.
+        renamed = {"consensus": "method"} if prior["model"] == "Mallows" else {}
+        values = {renamed.get(name, name): value for name, value in prior["parameters"].items()}
+        decoded["prior"] = MODELS[prior["model"]](**values)
     if (gate := decoded.get("gate")) is not None:
         decoded["gate"] = Gate(**gate)
     return decoded

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
 from rankshot.core.blocks import row_blocks
+from rankshot.core.equal_rows import number_rows
 from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.plackett_luce import PlackettLuce
@@ -142,7 +143,8 @@ class SumOverRankings:
         # Probable rankings are sampled many times, and items that all priors take as alike need
         # not be told apart.
         classes = self._priors.class_of[lists.reshape(-1, k)]
-        first, which = number_equal_rows(classes)
+        which = number_rows(classes.T, len(classes))
+        first = np.unique(which, return_index=True)[1]
         log_posteriors = self._priors.log_target_given(classes[first])
         input_of = np.repeat(np.arange(n), n_samples)
         cells, counts = np.unique(input_of * first.size + which, return_counts=True)
@@ -185,14 +187,6 @@ def describe_cost(head: Any, kind: Kind) -> tuple[float, str]:
     if possible <= MAX_RANKINGS:
         return seconds, f"all {possible:,} rankings are added up for each input"
     return seconds, f"{head.n_samples:,} of {possible:,} rankings are sampled for each input"
-
-
-def number_equal_rows(table: Ints) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first of each set of equal rows, and the number of the set of each row."""
-    number = np.zeros(len(table), np.int64)
-    for column in table.T:
-        number = np.unique(number * (int(table.max()) + 1) + column, return_inverse=True)[1]
-    return np.unique(number, return_index=True)[1], number
 
 
 def multiply_logs(a: Floats, b: Floats) -> Floats:

@@ -1,0 +1,213 @@
+"""``rankshot leaderboard``: items sorted by worth, and how sure their order is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankshot.cli.console import check_writable, say
+from rankshot.core.errors import RankshotError, quote_names
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rankshot.ranking import Leaderboard, Rankings
+
+PLOT_ENDINGS = (".png", ".svg", ".pdf")
+OUTPUT_ENDINGS = (".csv", ".json")
+ROWS_SHOWN = 100
+
+
+class Method(StrEnum):
+    """The choices of --method."""
+
+    SIMULATION = "simulation"
+    BOOTSTRAP = "bootstrap"
+
+
+def leaderboard(
+    votes: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A table of votes between two items (.csv, .parquet), with the columns model_a, "
+            "model_b and winner, or winner and loser; or rankings (.jsonl, .parquet, .soc, .soi, "
+            ".toc, .toi).",
+        ),
+    ],
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="simulation: the votes are independent. bootstrap: the votes of one rater (column "
+            "rater) may be alike; raters are drawn again and again."
+        ),
+    ] = Method.SIMULATION,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    draws: Annotated[int, typer.Option(help="How many draws, or fits for the bootstrap.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
+    target: Annotated[
+        str | None, typer.Option(help="Take only the rankings that describe this target.")
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option(help="The column of the first item of a pair; model_a by default.")
+    ] = None,
+    second: Annotated[
+        str | None, typer.Option(help="The column of the second item; model_b by default.")
+    ] = None,
+    winner: Annotated[
+        str | None, typer.Option(help="The column of the winner; winner by default.")
+    ] = None,
+    loser: Annotated[
+        str | None, typer.Option(help="The column of the loser; loser by default.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="A picture to write (.png, .svg, .pdf).")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The leaderboard to write (.csv, .json)."),
+    ] = None,
+) -> None:
+    """Sort items by worth, with intervals.
+
+    The worths are those of the Plackett-Luce model; for pairs it is the Bradley-Terry model. The
+    table shows log-worths and ranks with intervals: is the first item really better than the
+    second?
+
+    Example: rankshot leaderboard votes.csv --plot worths.png
+
+    Example: rankshot leaderboard ballots.soc --method bootstrap -o board.csv
+    """
+    from rich.console import Console
+
+    from rankshot.core.text_files import require_ending
+    from rankshot.core.validation import require_number, require_whole_number
+    from rankshot.ranking import leaderboard as make_leaderboard
+
+    require_number("--level", level, above=0, below=1)
+    require_whole_number("--draws", draws, least=2)
+    require_whole_number("--seed", seed, least=0)
+    for path, endings in ((plot, PLOT_ENDINGS), (output, OUTPUT_ENDINGS)):
+        if path is not None:
+            require_ending(path, endings)
+            check_writable(path, votes)
+    if plot is not None:
+        _prepare_matplotlib()
+    columns = {"first": first, "second": second, "winner": winner, "loser": loser}
+    given = {name: column for name, column in columns.items() if column is not None}
+    rankings = _choose_target(_read_votes(votes, given), target, votes)
+    try:
+        board = make_leaderboard(
+            rankings, level=level, method=method.value, n_draws=draws, random_state=seed
+        )
+    except RankshotError as error:
+        raise RankshotError(f"{votes}: {error}") from None
+    console = Console()
+    say(board.summary, console)
+    console.print(_board_table(board))
+    if len(board) > ROWS_SHOWN:
+        say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all", console)
+    say(
+        "A log-worth is relative to the mean of all items. The difference of two is the log-odds "
+        f"that the one is preferred to the other. Each interval holds the true value with "
+        f"probability {level:g}; the last column is that of the rank.",
+        console,
+    )
+    if output is not None:
+        _write_board(board, output)
+        say(f"leaderboard written to {output}", console)
+    if plot is not None:
+        _write_plot(board, plot)
+        say(f"picture written to {plot}", console)
+
+
+def _prepare_matplotlib() -> None:
+    """Import Matplotlib before anything is computed, without a window."""
+    from rankshot.core.validation import require_module
+
+    require_module("matplotlib", "plots", "plot").use("Agg")
+
+
+def _read_votes(path: Path, columns: dict[str, str]) -> Rankings:
+    from rankshot.ranking import read_pairs, read_rankings
+
+    if path.suffix == ".csv" or (path.suffix == ".parquet" and not _holds_rankings(path)):
+        return read_pairs(path, **columns)
+    if columns:
+        raise RankshotError(f"{path}: --{next(iter(columns))} is for tables of pairs, not rankings")
+    return read_rankings(path)
+
+
+def _holds_rankings(path: Path) -> bool:
+    from rankshot.core.tables import open_parquet
+
+    with open_parquet(path) as file:
+        return "ranking" in file.schema_arrow.names
+
+
+def _choose_target(rankings: Rankings, target: str | None, path: Path) -> Rankings:
+    try:
+        rankings = rankings if target is None else rankings.select(target=target)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+    names = rankings.target_names
+    if len(names) > 1:
+        raise RankshotError(
+            f"{path}: has rankings of several targets ({quote_names(names)}); choose one with "
+            "--target"
+        )
+    return rankings
+
+
+def _board_table(board: Leaderboard) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for name, style in (
+        ("rank", {"justify": "right"}),
+        ("item", {"style": "bold", "overflow": "fold"}),
+        ("log-worth", {"justify": "right"}),
+        (f"{100 * board.level:g} % interval", {"justify": "right"}),
+        ("ranks", {"justify": "right"}),
+    ):
+        table.add_column(name, **style)  # type: ignore[arg-type]
+    for row in board.iterate_rows(ROWS_SHOWN):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _write_board(board: Leaderboard, path: Path) -> None:
+    import json
+
+    from rankshot.core.tables import open_csv_writer
+    from rankshot.core.text_files import replace_file
+
+    columns = board.to_columns()
+    rows = list(zip(*columns.values(), strict=True))
+    with replace_file(path) as stream:
+        if path.suffix == ".csv":
+            writer = open_csv_writer(stream)
+            writer.writerow(columns)
+            writer.writerows(rows)
+            return
+        value: dict[str, Any] = {
+            "level": board.level,
+            "method": board.method,
+            "weight": board.weight,
+            "items": [dict(zip(columns, row, strict=True)) for row in rows],
+        }
+        json.dump(value, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+
+
+def _write_plot(board: Leaderboard, path: Path) -> None:
+    from rankshot.core.text_files import replace_file
+    from rankshot.ranking.plots import plot_worths
+
+    axes = plot_worths(board)
+    with replace_file(path) as stream:
+        axes.figure.savefig(stream.buffer, format=path.suffix[1:], dpi=150)

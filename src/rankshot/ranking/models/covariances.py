@@ -1,0 +1,199 @@
+"""The covariance of log-worths, from the information about them, and quasi-variances."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from rankshot.core.errors import RankshotError, quote_names
+
+Floats = NDArray[np.float64]
+SMALLEST_PIVOT = 1e-10
+"""An item whose share of information of its own is smaller has errors of few correct digits."""
+
+
+def invert_information(information: Floats, items: tuple[str, ...], penalty: float = 0) -> Floats:
+    """Return the covariance of log-worths that add up to zero.
+
+    Only differences of log-worths are known, so the information has no inverse. One item is taken
+    as the reference: the errors of the differences from it give all others. Each row is scaled,
+    so that information of any size can be inverted.
+
+    Parameters
+    ----------
+    information : ndarray of shape (C, C)
+        Minus the second derivatives of the log-likelihood in the log-worths.
+    items : tuple of str
+        Their names, for messages.
+    penalty : float
+        η of the penalty η/2 Σ θ², which counts as a prior.
+
+    Raises
+    ------
+    RankshotError
+        Names the items that no ranking compares with the others.
+
+    Examples
+    --------
+    >>> invert_information(np.array([[4.0, -4.0], [-4.0, 4.0]]), ("a", "b"))
+    array([[ 0.0625, -0.0625],
+           [-0.0625,  0.0625]])
+    """
+    C = len(items)
+    # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
+    information = information + penalty * (np.eye(C) - 1 / C)
+    _require_connected(information, items)
+    reference = int(np.argmax(np.diag(information)))
+    others = np.delete(np.arange(C), reference)
+    own = np.diag(information)[others]
+    if np.any(own < 0):
+        raise _no_maximum(items[others[own.argmin()]])
+    scale = 1 / np.sqrt(own)
+    scaled = scale[:, None] * information[np.ix_(others, others)] * scale
+    covariance = np.zeros((C, C))
+    if C > 1:
+        factor = _factor(scaled, [items[i] for i in others])
+        inverse = cho_solve(factor, np.eye(C - 1))
+        covariance[np.ix_(others, others)] = scale[:, None] * inverse * scale
+    covariance -= covariance.mean(axis=0)
+    covariance -= covariance.mean(axis=1, keepdims=True)
+    return (covariance + covariance.T) / 2
+
+
+def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
+    count, label = connected_components(csr_array(information != 0), directed=False)
+    if count > 1:
+        sizes = np.bincount(label)
+        apart = [items[i] for i in np.flatnonzero(label != np.argmax(sizes))]
+        raise RankshotError(
+            f"standard errors are infinite: the items fall into {count} groups that the rankings "
+            f"do not compare with each other ({quote_names(apart)} apart from the others). "
+            "Use regularization > 0, or add rankings that connect them"
+        )
+
+
+def _factor(scaled: Floats, items: list[str]) -> tuple[Floats, bool]:
+    """Factor a matrix of diagonal 1; its pivots are the shares that no other item explains."""
+    try:
+        factor: tuple[Floats, bool] = cho_factor(scaled)
+        pivots = np.diag(factor[0]) ** 2
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(scaled)
+        worst = int(np.abs(vectors[:, 0]).argmax())
+        if values[0] < -SMALLEST_PIVOT:
+            raise _no_maximum(items[worst]) from None
+        pivots = np.where(np.arange(len(scaled)) == worst, 0.0, 1.0)
+    if pivots.min() < SMALLEST_PIVOT:
+        raise RankshotError(
+            f"the standard error of {items[int(pivots.argmin())]!r} cannot be computed: it depends "
+            "on rankings that weigh less than 1e-10 of others. Make their weights more alike, or "
+            "use regularization > 0"
+        )
+    return factor
+
+
+def _no_maximum(item: str) -> RankshotError:
+    """Return the error for information that is negative, as only ties that K cuts can have."""
+    return RankshotError(
+        "standard errors do not exist at these log-worths: they are no maximum of the likelihood "
+        f"(of {item!r}, for example). Fit the model to the same rankings"
+    )
+
+
+def variances_of_differences(covariance: Floats) -> Floats:
+    """Return the variance of the difference of each two log-worths.
+
+    Examples
+    --------
+    >>> variances_of_differences(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    array([[0., 3.],
+           [3., 0.]])
+    """
+    variances = np.diag(covariance)
+    return np.asarray(variances[:, None] + variances - 2 * covariance)
+
+
+class QuasiVariances(NamedTuple):
+    """One number per item that stands for all covariances.
+
+    Attributes
+    ----------
+    variances : ndarray of shape (C,)
+        The variance of the difference of items i and j is about ``variances[i] + variances[j]``.
+    errors : ndarray of shape (C, C)
+        How much too large the standard error of each difference is if it is computed from them,
+        as a fraction: 0.01 is one per cent.
+    """
+
+    variances: Floats
+    errors: Floats
+
+
+def find_quasi_variances(covariance: Floats) -> QuasiVariances:
+    r"""Return the quasi-variances of Firth and de Menezes.
+
+    They minimise, over the pairs of items, the squares of
+
+    .. math:: \log(q_i + q_j) - \log \operatorname{Var}(\theta_i - \theta_j)
+
+    by the method of Gauss and Newton. A quasi-variance can be negative; a sum of two is not.
+
+    References
+    ----------
+    Firth and de Menezes (2004), Quasi-variances. Biometrika 91.
+
+    Examples
+    --------
+    >>> find_quasi_variances(np.diag([1.0, 2.0, 3.0])).variances.round(6)
+    array([1., 2., 3.])
+    """
+    C = len(covariance)
+    wanted = variances_of_differences(covariance)
+    # The scale keeps sums of squares of variances of any size within the range of numbers.
+    unit = max(wanted.max(initial=0.0), np.finfo(float).tiny)
+    # Items that have the same error do not count as a pair: their difference has none.
+    pairs = wanted > 1e-14 * unit
+    wanted = np.where(pairs, wanted / unit, 1.0)
+    q = np.where(pairs, wanted, 0.0).sum(axis=1) / (2 * max(C - 1, 1))
+    q = _minimise_log_ratios(q, wanted, pairs)
+    ratios = np.where(pairs, (q[:, None] + q) / wanted, 1.0)
+    return QuasiVariances(q * unit, np.sqrt(ratios) - 1)
+
+
+def _minimise_log_ratios(q: Floats, wanted: Floats, pairs: NDArray[np.bool_]) -> Floats:
+    loss, residuals, sums = _log_ratios(q, wanted, pairs)
+    for _ in range(200):
+        weights = np.where(pairs, 1 / sums, 0.0)
+        squares = weights**2
+        # Two items, for example, determine only the sum of theirs: the lift decides for equal ones.
+        normal = squares + np.diag((1 + 1e-12) * squares.sum(axis=1) + np.finfo(float).tiny)
+        step = np.linalg.solve(normal, -(weights * residuals).sum(axis=1))
+        scale = 1.0
+        while scale > 1e-8:
+            new = _log_ratios(q + scale * step, wanted, pairs)
+            if new[0] <= loss:
+                break
+            scale /= 2
+        else:
+            break
+        q = q + scale * step
+        loss, residuals, sums = new
+        if np.abs(step).max() <= 1e-12 * np.abs(q).max():
+            break
+    return q
+
+
+def _log_ratios(
+    q: Floats, wanted: Floats, pairs: NDArray[np.bool_]
+) -> tuple[float, Floats, Floats]:
+    """Return the sum of squares, the log-ratios, and the sums; no sum may be negative."""
+    sums = np.where(pairs, q[:, None] + q, 1.0)
+    if sums.min() <= 0:
+        return np.inf, sums, sums
+    residuals = np.log(sums / wanted)
+    return float((residuals**2).sum()), residuals, sums

@@ -1,0 +1,127 @@
+"""Whether rankings compare enough items for the Plackett-Luce estimate to exist."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.ranking.layouts import ABSENT, last_levels, levels
+from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
+from rankshot.ranking.precedence import precedence
+from rankshot.ranking.rankings import Rankings
+
+
+def require_estimable(rankings: AnyRankings) -> None:
+    """Raise unless the Plackett-Luce maximum-likelihood estimate exists.
+
+    It exists if and only if the graph of "was placed before" is strongly connected: the items
+    cannot be split into two parts such that no item of one is ever placed before an item of the
+    other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
+    Such ties are left out, so that an estimate that depends on them is refused, too.
+    """
+    compared = reduce_parts(keep_counted(rankings), _count_neighbours)
+    count, label = connected_components(compared.before, connection="strong")
+    if count > 1:
+        cut = compared.n_cut > 0
+        raise RankshotError(_message(compared.before, int(count), label, rankings.items, cut=cut))
+
+
+class _Neighbours(NamedTuple):
+    """Which item came before which: the numbers count, and are positive where one did.
+
+    ``n_cut`` is the number of rankings with a tie that K cuts.
+    """
+
+    before: csr_array
+    n_cut: int
+
+
+def _count_neighbours(given: Rankings) -> _Neighbours:
+    rankings = _without_cut_ties(given)
+    n_cut = int((given.lengths < given.n_listed).sum())
+    tied = rankings.rows_with_ties
+    if not tied.any():
+        return _Neighbours(_next_in_line(rankings), n_cut)
+    # A subset ranking that ties all of its items compares none of them.
+    compares = ~rankings.is_subset | (rankings.places[rankings.starts[1:] - 1] > 0)
+    before = _next_in_line(rankings[~tied]) + csr_array(precedence(rankings[tied & compares]))
+    return _Neighbours(before, n_cut)
+
+
+def _next_in_line(rankings: Rankings) -> csr_array:
+    """Return which item came right before which other.
+
+    This graph has the same connected parts as that of "before", and is cheaper. After the last
+    item of a top-K list come all items that it leaves out. Item j is left out by some list that
+    ends with i unless all lists that end with i name it.
+    """
+    C, entries, rows = rankings.n_items, rankings.codes, rankings.entry_rows
+    follows = rows[1:] == rows[:-1]
+    before = _connect(entries[:-1][follows], entries[1:][follows], C)
+    leaves_out = ~rankings.is_subset & (rankings.n_listed < C)
+    if not leaves_out.any():
+        return before
+    top = rankings[leaves_out]
+    last, nth, ends_with = np.unique(
+        top.codes[top.starts[1:] - 1], return_inverse=True, return_counts=True
+    )
+    cells = nth[top.entry_rows] * C + top.codes
+    named = np.bincount(cells, minlength=last.size * C).reshape(last.size, C)
+    nth, item = np.nonzero(ends_with[:, None] > named)
+    return before + _connect(last[nth], item, C)
+
+
+def _connect(first: NDArray[Any], second: NDArray[Any], C: int) -> csr_array:
+    """Return a graph of items with an edge, of weight 1, from each of ``first`` to ``second``."""
+    edges = np.unique(first.astype(np.int64) * C + second)
+    starts = np.searchsorted(edges, np.arange(C + 1) * C)
+    return csr_array((np.ones(edges.size), edges % C, starts), shape=(C, C))
+
+
+def _without_cut_ties(rankings: Rankings) -> Rankings:
+    """End rankings before a tie that K cuts: its items need not have come before the rest."""
+    if not rankings.has_ties:
+        return rankings
+    table = levels(rankings)
+    last = last_levels(rankings)[:, None]
+    sure = ((table < last) & (table != ABSENT)).sum(axis=1)
+    whole = sure + (table == last).sum(axis=1) <= rankings.lengths
+    lengths = np.where(whole, rankings.lengths, sure)
+    kept = lengths > 0
+    return rankings[kept].top(lengths[kept])
+
+
+def _message(
+    before: csr_array,
+    count: int,
+    label: NDArray[np.int32],
+    items: tuple[str, ...],
+    *,
+    cut: bool,
+) -> str:
+    winner, loser = (label[ends] for ends in before.nonzero())
+    apart = winner != loser
+    loses, wins = (np.bincount(x[apart], minlength=count) > 0 for x in (loser, winner))
+    sizes = np.bincount(label)
+    # Name the items outside the largest group, not those in it.
+    in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
+    parts: list[str] = []
+    for ends, text in (
+        (wins & ~loses, "nothing else was placed before"),
+        (loses & ~wins, "nothing else was placed after"),
+        (~wins & ~loses, "nothing else was compared with"),
+    ):
+        names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
+        if names:
+            parts.append(f"{text} {quote_names(names)}")
+    verdict = "need not exist, ties that K cuts aside" if cut else "does not exist"
+    return (
+        f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
+        f"{count} groups whose worths cannot be compared ({'; '.join(parts)}). "
+        "Use regularization > 0, or add rankings that connect them"
+    )

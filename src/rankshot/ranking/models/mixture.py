@@ -1,0 +1,430 @@
+"""Mixtures: raters who do not agree, as several groups with a model of rankings each."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.progress import ProgressLine
+from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
+from rankshot.ranking.checks import (
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+)
+from rankshot.ranking.layouts import alike_items
+from rankshot.ranking.models.mixture_em import (
+    EM,
+    Run,
+    Unit,
+    find_units,
+    log_probs_of,
+    log_shares,
+    merge_equal,
+)
+from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+UNITS = ("rater", "ranking")
+SHORT_RUN = 5
+"""Iterations after which the better half of the starts is kept."""
+
+
+class RankingMixture(BaseEstimator):
+    r"""A mixture of Plackett-Luce, Mallows or other models: groups of raters, fitted by EM.
+
+    Each rater belongs to one of G groups, and ranks as the model of that group says. The
+    probability of all rankings of a rater together is
+
+    .. math:: P(\pi_1, …, \pi_m) = \sum_{g=1}^G w_g \prod_{i=1}^m P(\pi_i; \text{group } g)
+
+    Parameters
+    ----------
+    model : PlackettLuce, Mallows or another model with ``fit`` and ``log_prob``, optional
+        The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
+    n_groups : int
+        G. See `choose_n_groups`.
+    by : {"rater", "ranking"}
+        What belongs to a group: a rater with all rankings, or each ranking. A ranking without a
+        rater is always on its own.
+    n_starts : int
+        The number of random starts. Each runs for a few iterations, the better half of them for
+        more, and so on; the best one runs to the end.
+    tol : float
+        Stop when two iterations together gain less log-likelihood than this.
+    max_iter : int
+        The largest number of iterations; a warning tells if they were not enough.
+    random_state : int or numpy.random.Generator, optional
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+    models_ : list
+        The fitted model of each group, the largest group first.
+    weights_ : ndarray of shape (G,)
+        The share of each group; they add up to one.
+    log_likelihood_ : float
+        The log-likelihood of the rankings that were fitted, without any penalty.
+    history_ : ndarray
+        What EM increases, after each iteration of the best start; it never falls. It is the
+        log-likelihood less the penalties of the models, and less what the rankings that all groups
+        share cost (see the notes).
+    n_raters_ : float
+        The number of raters, or of rankings, that belong to groups.
+    n_parameters_ : int
+        G - 1 shares, and the parameters of each model. Plackett-Luce has one parameter less than
+        there are items; items at the same level in every ranking count once. Mallows' spread is
+        one parameter, and its centre is counted like the worths of Plackett-Luce.
+    bic_ : float
+        -2 ``log_likelihood_`` + ``n_parameters_`` log ``n_raters_``: smaller is better.
+    n_iter_ : int
+        The number of iterations of the best start.
+
+    Notes
+    -----
+    A ranking of weight w counts as w rankings: of the same rater, or of w raters if it has none.
+
+    In every group, all rankings together count with an additional weight of 0.01. So a group of
+    equal rankings has a finite spread, worths of each group exist if those of all rankings do,
+    and an empty group is no special case. With one group nothing is added: the fit is that of
+    the model alone.
+
+    If a fit is not better than the group's last one, as the search for a Mallows centre may
+    happen to be, the last one is kept.
+
+    References
+    ----------
+    Murphy and Martin (2003), Mixtures of distance-based models for ranking data. Computational
+    Statistics & Data Analysis 41.
+
+    Salakhutdinov and Roweis (2003), Adaptive overrelaxed bound optimization methods. ICML.
+
+    Gormley and Murphy (2006), Analysis of Irish third-level college applications data. JRSS A 169.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["tea", "juice", "beer"], ["tea", "beer", "juice"], ["beer", "juice", "tea"]],
+    ...     items=["beer", "juice", "tea"], weights=[40, 20, 30])
+    >>> mixture = rs.RankingMixture(rs.Mallows(), random_state=0).fit(votes)
+    >>> mixture.weights_.round(2)
+    array([0.67, 0.33])
+    >>> [model.center_ for model in mixture.models_]
+    [('tea', 'juice', 'beer'), ('beer', 'juice', 'tea')]
+    >>> mixture.predict(votes)
+    array([0, 0, 1])
+    """
+
+    def __init__(
+        self,
+        model: Any | None = None,
+        n_groups: int = 2,
+        *,
+        by: Unit = "rater",
+        n_starts: int = 10,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Seed = None,
+        verbose: bool = False,
+    ) -> None:
+        self.model = model
+        self.n_groups = n_groups
+        self.by = by
+        self.n_starts = n_starts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, rankings: Rankings) -> RankingMixture:
+        """Find the groups, and estimate the model of each.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            What the model takes; their weights count.
+        """
+        require_one_subject(require_rankings(rankings))
+        self._check_parameters()
+        sample = merge_equal(rankings, self.by)
+        if len(sample.counts) < self.n_groups:
+            raise RankshotError(
+                f"n_groups={self.n_groups} needs at least as many different {self.by}s, "
+                f"but there are {len(sample.counts)}"
+            )
+        em = EM(sample, _choose_model(self.model), self.n_groups)
+        with ProgressLine("groups", enabled=self.verbose) as line:
+            run = self._run(em, line)
+        if not run.has_converged(self.tol):
+            warnings.warn(
+                f"EM did not converge in {len(run.history)} iterations: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        state = run.state
+        by_size = np.argsort(-state.shares, kind="stable")
+        self.items_ = rankings.items
+        self.models_ = [state.models[g] for g in by_size]
+        self.weights_ = state.shares[by_size]
+        self.history_ = np.array(run.history)
+        self.n_iter_ = len(run.history)
+        self.log_likelihood_ = state.log_likelihood
+        self.n_raters_ = float(sample.counts.sum())
+        self.n_parameters_ = (
+            self.n_groups
+            - 1
+            + sum(_count_parameters(model, sample.rankings) for model in self.models_)
+        )
+        self.bic_ = -2 * self.log_likelihood_ + self.n_parameters_ * float(np.log(self.n_raters_))
+        return self
+
+    def _check_parameters(self) -> None:
+        require_whole_number("n_groups", self.n_groups)
+        require_whole_number("n_starts", self.n_starts)
+        require_whole_number("max_iter", self.max_iter)
+        require_number("tol", self.tol, above=0, below=np.inf)
+        require_choice("by", self.by, UNITS)
+
+    def _run(self, em: EM, line: ProgressLine) -> Run:
+        """Run all starts, the better half of them twice as long, and so on; then one to the end."""
+        rng = np.random.default_rng(self.random_state)
+        # Random memberships find groups that no single rater stands for.
+        starts = [
+            em.start_at_random if i % 3 == 2 else em.start_from_raters for i in range(self.n_starts)
+        ]
+        runs = [Run(start(rng)) for start in starts[: self.n_starts if self.n_groups > 1 else 1]]
+        n_iter = SHORT_RUN
+        while len(runs) > 1:
+            for run in runs:
+                run.go_on(em, min(n_iter, self.max_iter), self.tol)
+                line.update(f"{format_count(len(runs), 'start')}, {n_iter} iterations")
+            runs = sorted(runs, key=lambda run: -run.state.objective)[: len(runs) // 2]
+            n_iter *= 2
+        best = runs[0]
+        while len(best.history) < self.max_iter and not best.has_converged(self.tol):
+            best.go_on(em, len(best.history) + 1, self.tol)
+            line.update(f"iteration {len(best.history)}, log-likelihood {best.history[-1]:.4f}")
+        return best
+
+    def log_prob(self, rankings: Rankings) -> Floats:
+        """Return the log-probability of each ranking, if nothing is known of its rater."""
+        return np.asarray(logsumexp(self._log_joint(rankings), axis=1))
+
+    def _log_joint(self, rankings: Rankings) -> Floats:
+        """Return log w_g P(ranking; group g), one row per ranking."""
+        check_is_fitted(self)
+        rankings = require_rankings(rankings).with_items(self.items_)
+        return log_probs_of(self.models_, rankings) + log_shares(self.weights_)
+
+    def predict_proba(self, rankings: Rankings) -> Floats:
+        """Return the probability of each group, one row per ranking.
+
+        All rankings of a rater count, and have the same row, unless ``by="ranking"``.
+        """
+        check_is_fitted(self)
+        rankings = require_rankings(rankings).with_items(self.items_)
+        joint, unit = self._log_joint_of_units(rankings)
+        return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True))[unit])
+
+    def predict(self, rankings: Rankings) -> NDArray[np.intp]:
+        """Return the number of the most probable group, one per ranking; 0 is the largest."""
+        return np.asarray(self.predict_proba(rankings).argmax(axis=1))
+
+    def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
+        """Return log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
+        unit, exponents, _ = find_units(rankings, self.by)
+        log_probs = exponents[:, None] * log_probs_of(self.models_, rankings)
+        joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
+        np.add.at(joint, unit, log_probs)
+        return joint, unit
+
+    def _score_units(self, rankings: Rankings) -> Floats:
+        """Return the log-likelihood of each unit of other rankings."""
+        return np.asarray(logsumexp(self._log_joint_of_units(rankings)[0], axis=1))
+
+    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
+        """Draw ``n`` independent top-``k`` rankings (full ones by default), each of a new rater."""
+        check_is_fitted(self)
+        k = require_sample_length(n, k, len(self.items_))
+        rng = np.random.default_rng(random_state)
+        group = rng.choice(self.n_groups, n, p=self.weights_)
+        sizes = np.bincount(group, minlength=self.n_groups).tolist()
+        parts = [
+            model.sample(size, k, rng)
+            for model, size in zip(self.models_, sizes, strict=True)
+            if size
+        ]
+        place = np.empty(n, np.intp)
+        place[np.argsort(group, kind="stable")] = np.arange(n)
+        return Rankings.concatenate(parts)[place]
+
+
+def _count_parameters(model: Any, rankings: Rankings) -> int:
+    n_free = int(alike_items(rankings).max())
+    return n_free + (1 if hasattr(model, "spread_") else len(getattr(model, "tie_parameters_", ())))
+
+
+def _choose_model(model: Any | None) -> Any:
+    if model is None:
+        return PlackettLuce()
+    if not (hasattr(model, "fit") and hasattr(model, "log_prob") and hasattr(model, "get_params")):
+        raise RankshotError(
+            f"model must be a model of rankings such as PlackettLuce() or Mallows(), "
+            f"not {short_repr(model)}"
+        )
+    return model
+
+
+# ---- The number of groups
+
+
+@dataclass(frozen=True, eq=False)
+class GroupChoice:
+    """How well mixtures of 1, 2, … groups describe rankings, and the best of them.
+
+    Attributes
+    ----------
+    n_groups : int
+        The number of groups of the best one.
+    best : RankingMixture
+        The best one, fitted to all rankings.
+    criterion : {"bic", "held-out"}
+    log_likelihood, bic : ndarray
+        Of each number of groups, from 1.
+    n_parameters : ndarray
+    held_out : ndarray or None
+        The log-likelihood of raters that were left out of the fit, of each number of groups; only
+        for that criterion.
+    """
+
+    n_groups: int
+    best: RankingMixture
+    criterion: str
+    log_likelihood: Floats
+    n_parameters: NDArray[np.int64]
+    bic: Floats
+    held_out: Floats | None
+
+    def __repr__(self) -> str:
+        """Return a table, one line per number of groups."""
+        lines = [f"{format_count(self.n_groups, 'group')} by {self.criterion}"]
+        head = "  groups  log-likelihood  parameters         BIC"
+        lines.append(head + ("" if self.held_out is None else "    held-out"))
+        for row, value in enumerate(self.log_likelihood):
+            text = (
+                f"  {row + 1:6}  {value:14.2f}  {self.n_parameters[row]:10}  {self.bic[row]:10.2f}"
+            )
+            lines.append(text + ("" if self.held_out is None else f"  {self.held_out[row]:10.2f}"))
+        return "\n".join(lines)
+
+
+def choose_n_groups(
+    rankings: Rankings,
+    model: Any | None = None,
+    most: int = 5,
+    *,
+    criterion: Literal["bic", "held-out"] = "bic",
+    by: Unit = "rater",
+    n_folds: int = 5,
+    n_starts: int = 10,
+    random_state: Seed = None,
+    verbose: bool = False,
+) -> GroupChoice:
+    """Choose the number of groups of raters.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    model : PlackettLuce, Mallows or another model with ``fit`` and ``log_prob``, optional
+        The model of a group; `PlackettLuce` by default.
+    most : int
+        Mixtures of 1 to ``most`` groups are compared.
+    criterion : {"bic", "held-out"}
+        The smallest BIC; or the log-likelihood of raters that were left out of the fit: the
+        smallest number of groups for which it is within one standard error of the largest.
+    by, n_starts, random_state, verbose
+        Those of `RankingMixture`.
+    n_folds : int
+        For ``"held-out"``, raters are split at random into this number of parts, and each part is
+        left out once.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b", "c", "d"], ["a", "b", "d", "c"], ["b", "a", "c", "d"],
+    ...      ["d", "c", "b", "a"], ["d", "b", "c", "a"]], weights=[20, 9, 11, 15, 5])
+    >>> rs.choose_n_groups(votes, rs.Mallows(), most=3, random_state=0)
+    2 groups by bic
+      groups  log-likelihood  parameters         BIC
+           1         -182.06           4      380.49
+           2         -112.02           9      260.88
+           3         -105.85          14      269.02
+    """
+    require_choice("criterion", criterion, ("bic", "held-out"))
+    require_whole_number("most", most)
+    require_whole_number("n_folds", n_folds, least=2)
+    rng = np.random.default_rng(random_state)
+    folds = _split(keep_counted_part(require_rankings(rankings)), by, n_folds, rng)
+    counts = np.concatenate([find_units(test, by)[2] for _, test in folds])
+    mixtures, left_out = [], []
+    for n_groups in range(1, most + 1):
+        mixture = RankingMixture(
+            model, n_groups, by=by, n_starts=n_starts, random_state=rng, verbose=verbose
+        )
+        mixtures.append(clone(mixture).fit(rankings))
+        if criterion == "held-out":
+            values = [clone(mixture).fit(train)._score_units(test) for train, test in folds]
+            left_out.append(np.concatenate(values))
+    bic = np.array([mixture.bic_ for mixture in mixtures])
+    best = _best_held_out(np.array(left_out), counts) if left_out else int(np.argmin(bic))
+    return GroupChoice(
+        best + 1,
+        mixtures[best],
+        criterion,
+        np.array([mixture.log_likelihood_ for mixture in mixtures]),
+        np.array([mixture.n_parameters_ for mixture in mixtures]),
+        bic,
+        np.array(left_out) @ counts if left_out else None,
+    )
+
+
+def _best_held_out(values: Floats, counts: Floats) -> int:
+    """Return the first row whose sum is within one standard error of the largest sum."""
+    worse = values[np.argmax(values @ counts)] - values
+    mean = worse @ counts / counts.sum()
+    errors = np.sqrt((worse - mean[:, None]) ** 2 @ counts)
+    return int(np.argmax(worse @ counts <= errors))
+
+
+def _split(
+    rankings: Rankings, by: Unit, n_folds: int, rng: np.random.Generator
+) -> list[tuple[Rankings, Rankings]]:
+    """Return pairs of rankings to fit and rankings left out, by raters.
+
+    A ranking of weight w without a rater is w rankings, of which each is left out once.
+    """
+    unit, exponents, counts = find_units(rankings, by)
+    whole = np.floor(counts)
+    share = rng.multinomial(whole.astype(np.int64), np.full(n_folds, 1 / n_folds)).astype(float)
+    share[np.arange(counts.size), rng.integers(n_folds, size=counts.size)] += counts - whole
+    folds = []
+    for fold in range(n_folds):
+        test = replace(rankings, weights=exponents * share[unit, fold])
+        train = replace(rankings, weights=exponents * (counts - share[:, fold])[unit])
+        folds.append((keep_counted_part(train), keep_counted_part(test)))
+    return [(train, test) for train, test in folds if len(test)]

@@ -1,0 +1,307 @@
+"""The curvature of the Plackett-Luce log-likelihood: which pairs of classes hold each other.
+
+A common factor of all worths has no effect, so the rows of the matrix of second derivatives add
+up to zero, and its entries off the diagonal tell all of it. Entry (a, b) is B_ab = Σ p_a p_b over
+the choices from which both remain, with the worths v and the total S at each choice:
+
+    B_ab = v_a v_b Σ 1/S² .
+
+Let r be the running sum of 1/S² along a ranking. In a subset ranking, two listed classes share the
+r of the earlier one. In a top-K ranking, the classes that are not listed share the whole sum R with
+each other, and r with a listed one. So with E = ΣR over all rankings, and d_a = Σ(R - r_a) over
+those that list a,
+
+    B_ab = v_a v_b (E - d_a - d_b + Σ (R - r of the later one)),
+
+where the last sum is over the rankings that list both: a sparse matrix, if rankings are short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from rankshot.ranking.models.plackett_luce_blocks import (
+    Block,
+    add_up,
+    carry_down,
+    difference,
+    need_logs,
+)
+from rankshot.ranking.models.plackett_luce_stages import (
+    LargeRatios,
+    StageLogs,
+    TiedStages,
+    choose_tied,
+)
+from rankshot.ranking.models.tied_classes import TiedClasses
+
+Floats = NDArray[np.float64]
+Entries = tuple[NDArray[np.intp], NDArray[np.intp], Floats]
+"""Pairs of classes, and a number for each."""
+SMALL = 256
+"""Matrices of up to so many classes are dense."""
+SPARSE_PART = 4
+"""Larger ones are sparse if rankings list less than one in so many pairs of classes."""
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Minus the second derivatives of a log-likelihood at some log-worths.
+
+    Off the diagonal the matrix is minus B = E v vᵀ + v yᵀ + y vᵀ + P; its rows add up to zero.
+
+    Attributes
+    ----------
+    worths : ndarray of shape (C,)
+        v, by class.
+    everywhere : float
+        E.
+    left_out : ndarray of shape (C,)
+        y.
+    pairs : ndarray or sparse array of shape (C, C)
+        P.
+    """
+
+    worths: Floats
+    everywhere: float
+    left_out: Floats
+    pairs: Floats | csr_array
+
+    def __add__(self, other: Curvature) -> Curvature:
+        """Return the curvature of both log-likelihoods, at the same log-worths."""
+        return Curvature(
+            self.worths,
+            self.everywhere + other.everywhere,
+            self.left_out + other.left_out,
+            self.pairs + other.pairs,
+        )
+
+    def toarray(self) -> Floats:
+        """Return the matrix."""
+        pairs = self.pairs if isinstance(self.pairs, np.ndarray) else self.pairs.toarray()
+        crossed = np.outer(self.worths, self._beside)
+        both = pairs + crossed + crossed.T
+        np.fill_diagonal(both, 0.0)
+        return np.asarray(np.diag(both.sum(axis=1)) - both)
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal of the matrix."""
+        own = self.pairs.diagonal() + 2 * self.worths * self._beside
+        return np.asarray(self._row_sums - own)
+
+    def __matmul__(self, vector: Floats) -> Floats:
+        """Return the product of the matrix and a vector."""
+        return np.asarray(self._row_sums * vector - self._multiply(vector))
+
+    @cached_property
+    def _beside(self) -> Floats:
+        """The u in B = P + v uᵀ + u vᵀ."""
+        return self.left_out + self.everywhere / 2 * self.worths
+
+    @cached_property
+    def _row_sums(self) -> Floats:
+        return self._multiply(np.ones_like(self.worths))
+
+    def _multiply(self, vector: Floats) -> Floats:
+        """Return B times a vector."""
+        product = self.pairs @ vector
+        product += self.worths * (self._beside @ vector)
+        product += self._beside * (self.worths @ vector)
+        return np.asarray(product)
+
+
+def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats) -> Curvature:
+    """Return the curvature of the log-likelihood of some blocks."""
+    C = len(theta)
+    everywhere, left_out, table = 0.0, np.zeros(C), _PairTable(C)
+    for block in blocks:
+        if block.complete:
+            table.add_matrix(_sum_complete(block, theta))
+            continue
+        shared, apart, entries = _sum_listed(block, theta)
+        everywhere += shared
+        left_out += apart
+        for some in entries:
+            table.add(some)
+    return Curvature(counts * np.exp(theta), everywhere, left_out, table.total())
+
+
+class _PairTable:
+    """Sums of numbers of pairs of classes: a matrix that is dense if it is small or not sparse.
+
+    Numbers are collected until there are as many as the matrix has cells, then added up.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+        self._waiting: list[Entries] = []
+        self._n_waiting = 0
+        self._dense: Floats | None = None
+
+    def add(self, entries: Entries) -> None:
+        """Add to the numbers of some pairs (a, b) and (b, a); class C is left out in the end."""
+        self._waiting.append(entries)
+        self._n_waiting += entries[2].size
+        if self._n_waiting > max(SMALL, self.n_classes) ** 2 // SPARSE_PART:
+            self._add_up()
+
+    def add_matrix(self, matrix: Floats) -> None:
+        """Add a matrix."""
+        self._dense = matrix if self._dense is None else self._dense + matrix
+
+    def _add_up(self) -> None:
+        n = self.n_classes + 1
+        a, b, values = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
+        table = np.bincount(a * n + b, values, minlength=n * n).reshape(n, n)[:-1, :-1]
+        self.add_matrix(table + table.T)
+        self._waiting, self._n_waiting = [], 0
+
+    def total(self) -> Floats | csr_array:
+        """Return the sums."""
+        C = self.n_classes
+        if self._dense is None and C > SMALL:
+            if not self._waiting:
+                return csr_array((C, C))
+            a, b, values = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
+            there = (a < C) & (b < C)
+            half = coo_array((values[there], (a[there], b[there])), shape=(C, C)).tocsr()
+            return csr_array(half + half.T)
+        if self._waiting:
+            self._add_up()
+        return np.zeros((C, C)) if self._dense is None else self._dense
+
+
+# ---- Rankings of which only the listed classes are laid out
+
+
+def _sum_listed(block: Block, theta: Floats) -> tuple[float, Floats, list[Entries]]:
+    """Return E, y, and the numbers of pairs that a ranking lists."""
+    C, order, has_rest = block.n_classes, block.order, block.stages.has_rest
+    worths, remaining = block.sum_remaining(theta)
+    rate = np.zeros(order.shape)
+    rate[: block.depth] = block.choices / block.totals(remaining) ** 2
+    entries: list[Entries] = []
+    left_out = np.zeros(C + 1)
+    for tie in block.stages.ties:
+        weight, rest = block.weights[tie.column], remaining[tie.end, tie.column]
+        choice = choose_tied(tie, theta, np.log(rest))
+        g = tie.members.shape[1]
+        # Two later classes, two tied ones, and one of each.
+        by_rest = choice.hessian[:, g, g] + choice.gradient.sum(axis=1)
+        np.add.at(rate, (tie.end, tie.column), weight * by_rest / rest**2)
+        # Each pair of tied classes is met twice.
+        entries.append(
+            _cross(tie.members, tie.members, weight[:, None] / 2, choice.hessian[:, :g, :g])
+        )
+        mixed = (weight / rest)[:, None] * choice.hessian[:, :g, g]
+        top = has_rest[tie.column]
+        np.add.at(left_out, tie.members, mixed * top[:, None])
+        later = np.arange(len(order)) >= tie.end[:, None]
+        # y gives a share to all classes; it is taken back from those that are not later.
+        shares = worths[:, tie.column].T * (later - 1.0 * top[:, None])
+        entries.append(_cross(tie.members, order[:, tie.column].T, mixed, shares[:, None]))
+    add_up(rate)
+    whole = rate[-1] * has_rest
+    for i in range(len(order) - 1):
+        shared = np.where(has_rest, whole - rate[i + 1 :], rate[i])
+        shared *= worths[i]
+        shared *= worths[i + 1 :]
+        first = np.broadcast_to(order[i], shared.shape)
+        entries.append((first.ravel(), order[i + 1 :].ravel(), shared.ravel()))
+    missed = worths * (whole - rate) * has_rest
+    left_out -= np.bincount(order.ravel(), missed.ravel(), minlength=C + 1)
+    return float(whole.sum()), left_out[:C], entries
+
+
+def _cross(a: NDArray[np.intp], b: NDArray[np.intp], weights: Floats, values: Floats) -> Entries:
+    """Return the numbers of all pairs of a class of ``a`` and one of ``b`` in the same row."""
+    values = weights[:, :, None] * values
+    first = np.broadcast_to(a[:, :, None], values.shape)
+    second = np.broadcast_to(b[:, None, :], values.shape)
+    return first.ravel(), second.ravel(), values.ravel()
+
+
+# ---- Rankings of which all classes are laid out
+
+
+def _sum_complete(block: Block, theta: Floats) -> Floats:
+    """Return B of a block."""
+    sum_pairs = _sum_pair_products_by_logs if need_logs(theta) else _sum_pair_products
+    both = sum_pairs(block, theta)
+    if block.stages.ties:
+        logs = StageLogs(block.stages, theta)
+        for tie, choice in logs.iterate_ties():
+            both += _tie_hessian(block, theta, logs.log_remaining, tie, choice)
+    return both
+
+
+def _sum_pair_products(block: Block, theta: Floats) -> Floats:
+    """Return Σ p_a p_b over the single choices."""
+    C = block.n_classes
+    _, remaining = block.sum_remaining(theta)
+    rate = block.choices / block.totals(remaining) ** 2
+    add_up(rate)
+    running = np.zeros((C + 1, len(block.weights)))
+    column = np.arange(len(block.weights))
+    running[block.order[: block.depth], column] = rate
+    running[block.order[block.depth :], column] = rate[-1]
+    overlap = np.empty((C, C))
+    for a in range(C):
+        overlap[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
+        overlap[a:, a] = overlap[a, a:]
+    v = block.stages.counts * np.exp(theta)
+    return np.asarray(v[:, None] * v * overlap)
+
+
+def _sum_pair_products_by_logs(block: Block, theta: Floats) -> Floats:
+    """Return the same for worths whose squares would underflow."""
+    C, n = block.n_classes, len(block.weights)
+    remaining = StageLogs(block.stages, theta).log_remaining
+    choices = block.stages.chosen * block.weights
+    carry_down(choices, np.exp(2 * difference(remaining[1:-1], remaining[:-2])))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_rate = np.where(choices > 0, np.log(choices) - 2 * remaining[:-1], -np.inf)
+    running = np.full((C + 1, n), -np.inf)
+    running[block.order, np.arange(n)] = log_rate
+    both = np.empty((C, C))
+    totals = theta + np.log(block.stages.counts)
+    for a in range(C):
+        log_overlap = np.minimum(running[a], running[:C])
+        both[a] = np.exp(log_overlap + (totals[a] + totals)[:, None]).sum(axis=1)
+    return both
+
+
+def _tie_hessian(
+    block: Block,
+    theta: Floats,
+    remaining: Floats,
+    tie: TiedStages,
+    choice: TiedClasses | LargeRatios,
+) -> Floats:
+    """Return the second derivatives of a tie in all log-worths."""
+    C, g = block.n_classes, tie.members.shape[1]
+    weight = block.weights[tie.column]
+    rest = remaining[tie.end, tie.column]
+    stage = np.arange(len(rest))[:, None]
+    later = np.arange(C)[:, None] >= tie.end
+    shares = np.zeros((C + 1, len(rest)))
+    shares[block.order[:, tie.column], stage.T] = later
+    # Only later items have a share; the ratio of the others may overflow.
+    totals = theta + np.log(block.stages.counts)
+    ratio = np.where(shares[:C] > 0, totals[:, None] - rest, -np.inf)
+    shares = np.exp(ratio)
+    slope = -choice.gradient.sum(axis=1)
+    hessian: Floats = (shares * (weight * (choice.hessian[:, g, g] - slope))) @ shares.T
+    hessian[np.diag_indices(C)] += shares @ (weight * slope)
+    mixed = np.zeros((len(rest), C))
+    mixed[stage, tie.members] = weight[:, None] * choice.hessian[:, :g, g]
+    cross = shares @ mixed
+    hessian += cross + cross.T
+    own = weight[:, None, None] * choice.hessian[:, :g, :g]
+    np.add.at(hessian, (tie.members[:, :, None], tie.members[:, None, :]), own)
+    return hessian

@@ -1,0 +1,315 @@
+"""Covariances of log-worths and quasi-variances, against R and exact arithmetic."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.ranking.models.covariances import (
+    find_quasi_variances,
+    invert_information,
+    variances_of_differences,
+)
+
+CITATIONS = {
+    "Biometrika": [714, 730, 498, 221],
+    "Comm Statist": [33, 425, 68, 17],
+    "JASA": [320, 813, 1072, 142],
+    "JRSS-B": [284, 276, 325, 188],
+}
+BASEBALL = {
+    "Baltimore": [0, 1, 7, 4, 2, 3, 1],
+    "Boston": [12, 0, 7, 2, 6, 7, 6],
+    "Cleveland": [6, 6, 0, 4, 4, 6, 5],
+    "Detroit": [9, 11, 9, 0, 6, 5, 7],
+    "Milwaukee": [11, 7, 9, 7, 0, 7, 9],
+    "New York": [10, 6, 7, 8, 6, 0, 6],
+    "Toronto": [12, 7, 8, 6, 4, 7, 0],
+}
+"""Data sets of R's BradleyTerry2: how often the row won against each column.
+
+R's numbers below were computed with ``control = glm.control(epsilon = 1e-15, maxit = 200)``.
+"""
+
+
+def from_wins(table):
+    """Return weighted pairs from a table of wins."""
+    names = list(table)
+    cells = [
+        ([winner, loser], wins)
+        for winner, row in table.items()
+        for loser, wins in zip(names, row, strict=True)
+        if winner != loser and wins
+    ]
+    orders, weights = zip(*cells, strict=True)
+    return rs.Rankings.from_orders(orders, items=names, kind="subset", weights=weights)
+
+
+def fit_wins(table):
+    pairs = from_wins(table)
+    model = rs.PlackettLuce(regularization=0, tol=1e-13).fit(pairs)
+    return model, model.covariance(pairs)
+
+
+def from_first(covariance):
+    """Return the covariance of the differences from the first item, as R reports it."""
+    C = len(covariance)
+    contrast = np.eye(C) - np.eye(C)[:, [0]].T
+    return (contrast @ covariance @ contrast.T)[1:, 1:]
+
+
+# ---- Covariances
+
+
+def test_the_covariance_of_citations_is_that_of_bradley_terry_2():
+    """``vcov(BTm(cbind(win1, win2), player1, player2, data = countsToBinomial(citations)))``."""
+    model, covariance = fit_wins(CITATIONS)
+    assert (model.log_worths_ - model.log_worths_[0])[1:] == pytest.approx(
+        [-2.9490724968, -0.4795697698, 0.2689540558], abs=1e-8
+    )
+    assert from_first(covariance) == pytest.approx(
+        np.array(
+            [
+                [0.01051554583511, 0.00227454711971, 0.00146041939949],
+                [0.00227454711971, 0.00367099411192, 0.00168355767865],
+                [0.00146041939949, 0.00168355767865, 0.00501688395765],
+            ]
+        ),
+        rel=1e-9,
+    )
+
+
+def test_the_standard_errors_of_baseball_are_those_of_bradley_terry_2():
+    """``summary(BTm(cbind(home.wins, away.wins), home.team, away.team, data = baseball))``."""
+    _, covariance = fit_wins(BASEBALL)
+    assert np.sqrt(np.diag(from_first(covariance))) == pytest.approx(
+        [
+            0.333878206989,
+            0.331876672711,
+            0.339568506378,
+            0.343255981594,
+            0.335860922525,
+            0.336669401422,
+        ],
+        rel=1e-8,
+    )
+
+
+def test_the_toy_example_of_plackett_luce_in_r():
+    """The section "Disconnected networks" of its vignette: summary(mod) of R2."""
+    pairs = rs.Rankings.from_orders([["A", "B"], ["C", "A"], ["B", "A"], ["B", "C"]], kind="subset")
+    model = rs.PlackettLuce(regularization=0).fit(pairs)
+    errors = np.sqrt(np.diag(from_first(model.covariance(pairs))))
+    assert (model.log_worths_ - model.log_worths_[0]).round(4).tolist() == [0, 0.8392, 0.4196]
+    assert errors.round(4).tolist() == [1.3596, 1.5973]
+
+
+@pytest.mark.parametrize("regularization", [0, 0.5])
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_it_inverts_the_numerical_second_derivatives(random_rankings, rng, regularization, kind):
+    rankings = random_rankings(n_items=5, n=20, weights=rng.random(20), kind=kind, shortest=2)
+    model = rs.PlackettLuce(regularization=regularization, tol=1e-13).fit(rankings)
+
+    def objective(theta):
+        at = rs.PlackettLuce.from_worths(dict(zip(rankings.items, np.exp(theta), strict=True)))
+        penalty = regularization / 2 * theta @ theta
+        return rankings.weights @ at.log_prob(rankings) - penalty
+
+    # The coordinates are those of an orthogonal basis of log-worths that add up to zero.
+    basis = np.linalg.svd(np.eye(5) - 1 / 5)[0][:, :4]
+    h = 1e-3
+    steps = h * basis.T
+
+    def bend(step):
+        ahead, here, behind = (objective(model.log_worths_ + sign * step) for sign in (1, 0, -1))
+        return (ahead - 2 * here + behind) / h**2
+
+    hessian = np.array([[(bend(a + b) - bend(a - b)) / 4 for b in steps] for a in steps])
+    expected = basis @ np.linalg.inv(-hessian) @ basis.T
+    assert model.covariance(rankings) == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-12, 1e13, 1e20, 1e300])
+def test_weights_of_any_size_scale_the_covariance(weight, random_rankings):
+    """Beside information of 1e16, the 1/C that was added to it had no digit left."""
+    rankings = random_rankings(n_items=4, n=10, ties=False)
+    worths = {"a": 3.0, "b": 1.0, "c": 2.0, "d": 0.1}
+    model = rs.PlackettLuce.from_worths(worths)
+    heavy = rs.Rankings.from_orders(
+        rankings.orders(), items=rankings.items, weights=np.full(10, weight)
+    )
+    scaled = model.covariance(heavy) * weight
+    assert scaled == pytest.approx(model.covariance(rankings), rel=1e-10)
+    assert model.standard_errors(heavy) ** 2 == pytest.approx(np.diag(scaled) / weight, rel=1e-12)
+
+
+def test_weights_of_different_size_against_exact_arithmetic():
+    """A chain a - b - c - d with weights from 1 to 1e12."""
+    chain = rs.Rankings.from_orders(
+        [["a", "b"], ["c", "b"], ["c", "d"]], kind="subset", weights=[1e12, 3e6, 1]
+    )
+    worths = {"a": 3, "b": 1, "c": 2, "d": 1}
+    with mpmath.workdps(60):
+        links = [
+            weight * mpmath.mpf(worths[x] * worths[y]) / (worths[x] + worths[y]) ** 2
+            for x, y, weight in (("a", "b", 10**12), ("b", "c", 3 * 10**6), ("c", "d", 1))
+        ]
+        information = mpmath.zeros(4)
+        for i, link in enumerate(links):
+            information[i, i] += link
+            information[i + 1, i + 1] += link
+            information[i, i + 1] -= link
+            information[i + 1, i] -= link
+        centre = mpmath.eye(4) - mpmath.ones(4) / 4
+        inverse = centre * (information + mpmath.ones(4)) ** -1 * centre
+        expected = np.array(inverse.tolist(), float)
+    found = rs.PlackettLuce.from_worths(worths).covariance(chain)
+    assert found == pytest.approx(expected, rel=1e-6)
+    differences = variances_of_differences(found)
+    assert differences[0, 1] == pytest.approx(float(1 / links[0]), abs=1e-6)
+    assert differences[2, 3] == pytest.approx(float(1 / links[2]), rel=1e-10)
+
+
+def test_what_rounding_would_spoil_is_refused():
+    pairs = rs.Rankings.from_orders(
+        [["a", "b"], ["b", "c"], ["c", "d"]], kind="subset", weights=[1e14, 1, 1e14]
+    )
+    model = rs.PlackettLuce.from_worths({"a": 1, "b": 1, "c": 1, "d": 1})
+    with pytest.raises(rs.RankshotError, match=r"of '[cd]' cannot be computed.*weights more alike"):
+        model.standard_errors(pairs)
+
+
+def test_given_worths_need_comparisons_in_one_direction_only():
+    """One ranking a > b > c has the information of two choices; it has no estimate."""
+    model = rs.PlackettLuce.from_worths({"a": 1, "b": 1, "c": 1})
+    covariance = model.covariance(rs.Rankings.from_orders([["a", "b", "c"]]))
+    thirds = np.eye(3) / 3 - 1 / 9
+    halves = np.array([[0, 0, 0], [0, 1, -1], [0, -1, 1]]) / 4
+    assert covariance == pytest.approx(np.linalg.pinv(thirds + halves), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("orders", "names"),
+    [
+        ([["a", "b"], ["c", "d"]], "2 groups .*'c', 'd' apart"),
+        ([["a", "b"], ["b", "c"]], "2 groups .*'d' apart"),
+        ([[["a", "b"]], ["c", "d"]], "3 groups .*'a', 'b' apart"),
+    ],
+)
+def test_items_that_are_not_compared_have_infinite_errors(orders, names):
+    model = rs.PlackettLuce.from_worths({"a": 1, "b": 2, "c": 3, "d": 1})
+    pairs = rs.Rankings.from_orders(orders, items=list("abcd"), kind="subset")
+    with pytest.raises(rs.RankshotError, match=f"infinite.*{names}"):
+        model.standard_errors(pairs)
+    # A prior is enough.
+    assert np.isfinite(rs.PlackettLuce().fit(pairs).standard_errors(pairs)).all()
+
+
+@pytest.mark.parametrize("weights", [None, [0.0]])
+def test_standard_errors_of_nothing_are_refused(weights):
+    votes = rs.Rankings.from_orders([["a", "b"]], weights=weights)
+    fitted = rs.PlackettLuce().fit(rs.Rankings.from_orders([["a", "b"]]))
+    for model in (fitted, rs.PlackettLuce.from_worths({"a": 1, "b": 1})):
+        with pytest.raises(rs.RankshotError, match="there are no rankings"):
+            model.standard_errors(votes if weights else votes[:0])
+
+
+def test_one_item_has_no_error():
+    assert invert_information(np.zeros((1, 1)), ("a",)).tolist() == [[0.0]]
+
+
+def test_what_is_no_maximum_is_refused():
+    with pytest.raises(rs.RankshotError, match="no maximum"):
+        invert_information(np.array([[2.0, -2, 0], [-2, 1, 1], [0, 1, -1]]), tuple("abc"))
+
+
+# ---- Quasi-variances
+
+COSINES = np.cos(np.outer(np.arange(1, 7), np.arange(1, 7)))
+COSINES = COSINES @ COSINES.T + np.diag(np.arange(1, 7)) / 4
+NEARLY_EQUAL = np.eye(4)
+NEARLY_EQUAL[[0, 1, 0, 2], [1, 0, 2, 0]] = 0.95, 0.95, 0.2, 0.2
+
+
+@pytest.mark.parametrize(
+    ("covariance", "variances"),
+    [
+        (
+            COSINES,
+            [
+                2.52998179085,
+                3.25760513141,
+                6.18698629521,
+                3.18116579428,
+                3.79437262308,
+                5.23741988198,
+            ],
+        ),
+        (np.array([[1, 0.9, 0], [0.9, 1, 0.6], [0, 0.6, 2]]), [0.7, -0.5, 2.3]),
+        (
+            NEARLY_EQUAL,
+            [-0.0360708376115, 0.1375972448432, 1.5363469642004, 1.7100150466551],
+        ),
+    ],
+    ids=["cosines", "three items", "nearly equal"],
+)
+def test_quasi_variances_are_those_of_qvcalc(covariance, variances):
+    """qvcalc 1.0.2: ``qvcalc(covariance, factorname = "x", estimates = ...)$qvframe``.
+
+    qvcalc stops when six digits are right; the gradient shows that ours are nearer the minimum.
+    """
+    found = find_quasi_variances(covariance).variances
+    assert found == pytest.approx(variances, rel=1e-5)
+    first, second = np.triu_indices(len(covariance), 1)
+    sums = found[first] + found[second]
+    slopes = np.log(sums / variances_of_differences(covariance)[first, second]) / sums
+    gradient = np.bincount(first, slopes, len(found)) + np.bincount(second, slopes, len(found))
+    assert gradient == pytest.approx(0, abs=1e-9)
+
+
+def test_relative_errors_are_those_of_qvcalc():
+    errors = find_quasi_variances(COSINES).errors[np.triu_indices(6, 1)]
+    assert errors[:5] == pytest.approx(
+        [-0.094369874548, 0.003094922934, -0.063143176848, 0.245765504983, -0.049633137400],
+        abs=2e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "variances"),
+    [
+        (CITATIONS, [0.00177417668259, 0.00850747203549, 0.00183576933416, 0.00342411547859]),
+        (
+            BASEBALL,
+            [
+                0.0655477771427,
+                0.0464659730792,
+                0.0490069321637,
+                0.0481792633803,
+                0.0500043801623,
+                0.0467958522462,
+                0.0470374388367,
+            ],
+        ),
+    ],
+    ids=["citations", "baseball"],
+)
+def test_quasi_variances_of_models_are_those_of_qvcalc(table, variances):
+    """qvcalc 1.0.2: ``qvcalc(BTabilities(model))$qvframe$quasiVar``."""
+    _, covariance = fit_wins(table)
+    assert find_quasi_variances(covariance).variances == pytest.approx(variances, rel=1e-6)
+
+
+def test_quasi_variances_of_independent_estimates_are_their_variances(rng):
+    variances = rng.uniform(0.5, 4, size=30)
+    centre = np.eye(30) - 1 / 30
+    for unit in (1.0, 1e-200, 1e200):
+        found = find_quasi_variances(centre @ np.diag(unit * variances) @ centre)
+        assert found.variances == pytest.approx(unit * variances, rel=1e-7)
+        assert np.abs(found.errors).max() < 1e-7
+
+
+def test_two_items_share_the_variance_of_their_difference():
+    found = find_quasi_variances(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    assert found.variances.tolist() == [2.0, 2.0]
+    assert find_quasi_variances(np.zeros((1, 1))).variances.tolist() == [0.0]

@@ -1,0 +1,124 @@
+"""`kemeny(time_limit=)` with a clock of the test's own: no test here depends on real time."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.ranking import kemeny_programs, kemeny_solvers
+from rankshot.ranking.kemeny_solvers import OrderProgram, improve_by_insertion
+from rankshot.ranking.precedence import precedence
+
+
+class Clock:
+    """A clock that goes on by ``step`` seconds whenever it is read."""
+
+    def __init__(self, step):
+        self.step, self.now = step, 1000.0
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    def install(step):
+        clock = Clock(step)
+        for module in ("consensus", "kemeny_solvers", "kemeny_programs", "tied_kemeny"):
+            monkeypatch.setattr(f"rankshot.ranking.{module}.monotonic", clock)
+        return clock
+
+    return install
+
+
+@pytest.fixture
+def cyclic(rng):
+    """Random rankings: nearly all majorities are in cycles."""
+    return rs.Rankings.from_item_numbers(
+        np.array([rng.permutation(40) for _ in range(15)]), items=range(40)
+    )
+
+
+@pytest.fixture
+def grouped():
+    """Several groups with cycles among 60 items."""
+    return rs.Mallows.from_center(range(60), 0.05).sample(9, random_state=3)
+
+
+def test_nothing_moves_after_the_deadline(cyclic):
+    W = precedence(cyclic)
+    order = np.arange(40)
+    assert improve_by_insertion(W, order, deadline=-np.inf).tolist() == order.tolist()
+    assert improve_by_insertion(W, order).tolist() != order.tolist()
+
+
+@pytest.mark.parametrize("ties", [None, 0.5])
+def test_every_step_looks_at_the_clock(cyclic, clock, ties):
+    """Each look takes a second: a limit of 100 s is 100 looks, and a few until all is stopped."""
+    time = clock(1.0)
+    begin = time.now
+    found = rs.kemeny(cyclic, "exact", time_limit=100, ties=ties)
+    assert 100 < time.now - begin < 120
+    assert not found.optimal
+    free = rs.kemeny(cyclic, "exact", ties=ties)
+    assert found.bound <= free.score < found.score
+
+
+@pytest.mark.parametrize("ties", [None, 0.5])
+@pytest.mark.parametrize("votes", ["cyclic", "grouped"])
+def test_the_answer_is_never_worse_than_a_search_that_fits(votes, ties, request, monkeypatch):
+    """The limit is reached as soon as the proof begins."""
+    rankings = request.getfixturevalue(votes)
+    search = rs.kemeny(rankings, "insertion", ties=ties)
+    best = rs.kemeny(rankings, "exact", ties=ties)
+    program = "tied_kemeny.LevelProgram" if ties else "kemeny_solvers.OrderProgram"
+    monkeypatch.setattr(f"rankshot.ranking.{program}.violated", lambda *_: None)
+    hasty = rs.kemeny(rankings, "exact", ties=ties, time_limit=1000)
+    assert hasty.order == search.order
+    assert hasty.score == search.score
+    assert hasty.bound <= best.score <= hasty.score
+    assert hasty.optimal == (hasty.bound == hasty.score)
+
+
+def test_the_solver_gets_the_time_that_is_left(cyclic, clock, monkeypatch):
+    given = []
+    milp = kemeny_programs.milp
+    time = clock(1e-4)
+
+    def spy(cost, *, options, **others):
+        given.append((time.now + options["time_limit"], cost.size))
+        return milp(cost, options=options | {"time_limit": 1e6}, **others)
+
+    monkeypatch.setattr(kemeny_programs, "milp", spy)
+    begin = time.now
+    found = rs.kemeny(cyclic, "exact", time_limit=1000)
+    assert found.optimal
+    assert given
+    for end, columns in given:
+        # What SciPy needs around the solver is kept back.
+        left_over = begin + 1000 - end
+        assert left_over == pytest.approx(kemeny_programs.SECONDS_PER_COLUMN * columns, abs=1e-3)
+        assert left_over >= 0
+
+
+def test_the_solver_is_not_started_without_time(cyclic, monkeypatch):
+    W = precedence(cyclic)
+    program = OrderProgram(W)
+    program.add(program.violated(program.start(), np.inf))
+    monkeypatch.setattr(kemeny_programs, "milp", None)
+    assert program.solve(integer=False, deadline=kemeny_programs.monotonic()) is None
+    assert kemeny_solvers.OrderProgram(W).violated(program.start(), -np.inf) is None
+
+
+def test_a_relaxation_without_an_answer_gives_no_bound(cyclic, monkeypatch):
+    """A linear program that is stopped has no valid bound: the best so far is returned."""
+    milp = kemeny_programs.milp
+
+    def stopped(*args, options, **others):
+        return milp(*args, options=options | {"time_limit": 0.0}, **others)
+
+    best = rs.kemeny(cyclic, "exact")
+    monkeypatch.setattr(kemeny_programs, "milp", stopped)
+    found = rs.kemeny(cyclic, "exact", time_limit=1000)
+    assert not found.optimal
+    assert found.bound <= best.score <= found.score

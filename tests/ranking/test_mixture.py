@@ -1,0 +1,319 @@
+"""Mixtures against enumeration, other optimisers, and simulated groups that are known."""
+
+from itertools import combinations_with_replacement, permutations
+
+import numpy as np
+import pytest
+from brute import kendall
+from hypothesis import given, settings, strategies as st
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from strategies import tied_groups
+
+import rankshot as rs
+
+ABCD = ["a", "b", "c", "d"]
+
+
+def all_orders(items):
+    return rs.Rankings.from_orders(list(permutations(items)), items=items)
+
+
+@pytest.fixture(scope="module")
+def votes():
+    """All orders of four items, with counts from two groups."""
+    one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1})
+    two = rs.PlackettLuce.from_worths({"a": 1, "b": 3, "c": 4, "d": 9})
+    drawn = rs.Rankings.concatenate(
+        [one.sample(250, random_state=1), two.sample(150, random_state=2)]
+    )
+    return drawn.unique()
+
+
+@pytest.fixture(scope="module")
+def raters():
+    """Sixty raters of two groups, with three rankings each: top-2 or of all five items."""
+    items = [*ABCD, "e"]
+    centers = [rs.Mallows.from_center(items, 0.8), rs.Mallows.from_center(items[::-1], 0.8)]
+    group = np.repeat([0, 1], [36, 24])
+    parts, names = [], []
+    for rater, g in enumerate(group):
+        for i, k in enumerate((5, 2, 5)):
+            parts.append(centers[g].sample(1, k, random_state=3 * rater + i))
+            names.append(f"r{rater:02}")
+    lists = rs.Rankings.concatenate(parts)
+    return rs.Rankings.from_orders(lists.orders(), items=items, raters=names), np.repeat(group, 3)
+
+
+# ---- The likelihood
+
+
+@pytest.mark.parametrize("model", [rs.PlackettLuce(), rs.Mallows()])
+def test_probabilities_of_all_rankings_add_up_to_one(votes, model):
+    mixture = rs.RankingMixture(model, 2, n_starts=2, random_state=0).fit(votes)
+    everything = all_orders(ABCD)
+    assert np.exp(mixture.log_prob(everything)).sum() == pytest.approx(1, abs=1e-12)
+    assert np.exp(mixture.log_prob(everything.top(2).unique())).sum() == pytest.approx(1, abs=1e-12)
+    parts = [m.log_prob(everything) for m in mixture.models_]
+    by_hand = np.log(sum(w * np.exp(p) for w, p in zip(mixture.weights_, parts, strict=True)))
+    assert mixture.log_prob(everything) == pytest.approx(by_hand)
+    assert votes.weights @ mixture.log_prob(votes) == pytest.approx(mixture.log_likelihood_)
+
+
+def test_all_rankings_of_a_rater_count_together(raters):
+    rankings, _ = raters
+    mixture = rs.RankingMixture(n_starts=2, random_state=0).fit(rankings)
+    total, memberships = 0.0, mixture.predict_proba(rankings)
+    for rater in rankings.rater_names:
+        theirs = rankings.select(rater=rater)
+        products = [np.exp(m.log_prob(theirs).sum()) for m in mixture.models_]
+        joint = mixture.weights_ * products
+        total += np.log(joint.sum())
+        for row in np.flatnonzero(rankings.raters == rater):
+            assert memberships[row] == pytest.approx(joint / joint.sum())
+    assert total == pytest.approx(mixture.log_likelihood_)
+    assert mixture.n_raters_ == 60
+
+
+def test_a_weight_is_that_many_rankings():
+    orders = [["a", "b", "c"], ["c", "b", "a"], ["b", "a", "c"], ["c", "a", "b"]]
+    weights = [3, 2, 1, 1]
+    options = {"items": ABCD[:3]}
+    weighted = rs.Rankings.from_orders(orders, weights=weights, **options)
+    repeated = rs.Rankings.from_orders(
+        [o for o, w in zip(orders, weights, strict=True) for _ in range(w)], **options
+    )
+    mixture = rs.RankingMixture(n_starts=2, random_state=0)
+    one, many = clone(mixture).fit(weighted), clone(mixture).fit(repeated)
+    assert one.n_raters_ == many.n_raters_ == 7
+    assert one.log_likelihood_ == pytest.approx(many.log_likelihood_)
+    # Of a rater, all copies are in the same group.
+    ours = rs.Rankings.from_orders(orders[:2] * 2, raters=["x", "y", "x", "x"], **options)
+    mine = rs.Rankings.from_orders(
+        [*orders[:2], orders[1]], raters=["x", "y", "x"], weights=[2, 1, 1], **options
+    )
+    assert one.predict_proba(mine)[0] == pytest.approx(one.predict_proba(ours)[0])
+
+
+# ---- The fit
+
+
+def test_mallows_groups_are_the_best_of_all_pairs_of_centres(votes):
+    """For each pair of centres, the shares and spreads are found by another optimiser."""
+    orders = list(permutations(ABCD))
+    lookup = {tuple(o): w for o, w in zip(votes.orders(), votes.weights, strict=True)}
+    counts = np.array([lookup.get(o, 0.0) for o in orders])
+    distance = np.array([[kendall(a, b) for b in orders] for a in orders])
+
+    def negative(parameters, i, j):
+        share = np.clip(1 / (1 + np.exp(-parameters[0])), 1e-9, 1 - 1e-9)
+        logs = []
+        for weight, spread, center in ((share, parameters[1], i), (1 - share, parameters[2], j)):
+            energy = -spread * distance[center]
+            logs.append(np.log(weight) + energy - logsumexp(energy))
+        return -counts @ logsumexp(logs, axis=0)
+
+    # A quick look at each pair, and a close one at the best.
+    pairs = list(combinations_with_replacement(range(24), 2))
+    quick = np.array([min(negative([s, 0.7, 0.7], i, j) for s in (0.0, 0.5)) for i, j in pairs])
+    bounds = [(-5, 5), (0, 10), (0, 10)]
+    best = min(
+        minimize(negative, [0, 0.7, 0.7], pairs[p], bounds=bounds).fun
+        for p in np.argsort(quick)[:12]
+    )
+    mixture = rs.RankingMixture(rs.Mallows(consensus="exact"), random_state=0, tol=1e-6).fit(votes)
+    assert mixture.log_likelihood_ == pytest.approx(-best, abs=1e-3)
+
+
+def test_plackett_luce_groups_are_a_maximum_of_another_optimiser(votes):
+    model = rs.PlackettLuce(regularization=0)
+    mixture = rs.RankingMixture(model, random_state=0, tol=1e-6).fit(votes)
+
+    def negative(parameters):
+        groups = np.reshape(parameters[1:], (2, 4))
+        share = 1 / (1 + np.exp(-parameters[0]))
+        logs = [
+            rs.PlackettLuce.from_worths(dict(zip(ABCD, np.exp(g), strict=True))).log_prob(votes)
+            for g in groups
+        ]
+        return -votes.weights @ np.logaddexp(np.log(share) + logs[0], np.log1p(-share) + logs[1])
+
+    start = np.concatenate([[0.5], *(m.log_worths_ for m in mixture.models_)])
+    start[1:] += np.random.default_rng(0).normal(scale=0.3, size=8)
+    found = minimize(negative, start)
+    assert mixture.log_likelihood_ == pytest.approx(-found.fun, abs=1e-3)
+
+
+@pytest.mark.parametrize("model", [rs.PlackettLuce(), rs.Mallows(), None])
+def test_one_group_is_the_model_alone(random_rankings, model):
+    rankings = random_rankings(n_items=4, n=20, weights=np.arange(1, 21) / 4)
+    mixture = rs.RankingMixture(model, 1).fit(rankings)
+    alone = clone(model or rs.PlackettLuce()).fit(rankings)
+    assert mixture.log_likelihood_ == pytest.approx(alone.log_likelihood_, abs=1e-9)
+    assert mixture.log_prob(rankings) == pytest.approx(alone.log_prob(rankings), abs=1e-6)
+    assert mixture.models_[0].mode_ == alone.mode_
+    assert mixture.weights_.tolist() == [1.0]
+    assert (mixture.predict_proba(rankings) == 1).all()
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(tied_groups(ABCD), min_size=3, max_size=12),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["plackett-luce", "plackett-luce of subsets", "mallows"]),
+)
+def test_em_never_falls(orders, seed, kind):
+    rng = np.random.default_rng(seed)
+    n = len(orders)
+    subset = rng.random(n) < 0.5 if "subsets" in kind else np.zeros(n, bool)
+    rankings = rs.Rankings.from_orders(
+        orders,
+        items=ABCD,
+        weights=rng.choice([0.01, 0.5, 1, 3, 100], n),
+        raters=rng.choice(["x", "y", None], n).tolist(),
+        kind=["subset" if s else "top" for s in subset],
+    )
+    rankings = rankings.top(rng.integers(1, 5, n))
+    model = rs.Mallows(consensus="borda") if kind == "mallows" else rs.PlackettLuce()
+    n_groups = int(rng.integers(1, min(3, n) + 1))
+    mixture = rs.RankingMixture(model, n_groups, n_starts=2, random_state=seed, tol=0.1)
+    n_units = len(set(rankings.rater_names)) + len(rankings[rankings.raters == None].unique())  # noqa: E711
+    if n_units < n_groups:
+        with pytest.raises(rs.RankshotError, match=f"n_groups={n_groups} needs"):
+            mixture.fit(rankings)
+        return
+    mixture.fit(rankings)
+    steps = np.diff(mixture.history_)
+    assert (steps >= -1e-10 * np.abs(mixture.history_[:-1]) - 1e-10).all()
+    assert np.isfinite(mixture.log_likelihood_)
+    assert mixture.weights_.sum() == pytest.approx(1)
+    assert (np.diff(mixture.weights_) <= 1e-12).all()
+    assert mixture.predict_proba(rankings).sum(axis=1) == pytest.approx(np.ones(n))
+
+
+def test_equal_rankings_have_finite_parameters():
+    votes = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[30, 20])
+    for model in (rs.Mallows(), rs.PlackettLuce(regularization=0)):
+        mixture = rs.RankingMixture(model, random_state=0).fit(votes)
+        assert mixture.weights_ == pytest.approx([0.6, 0.4], abs=1e-3)
+        other = rs.Rankings.from_orders([["b", "a", "d", "c"]], items=ABCD)
+        assert np.isfinite(mixture.log_prob(other)).all()
+        # Nearly as probable as with spreads that are infinite.
+        exact = 30 * np.log(0.6) + 20 * np.log(0.4)
+        assert exact - 0.1 < mixture.log_likelihood_ <= exact
+
+
+# ---- Known groups
+
+
+@pytest.mark.parametrize("model", [rs.PlackettLuce(), rs.Mallows()])
+def test_raters_are_put_into_their_groups(raters, model):
+    rankings, truth = raters
+    mixture = rs.RankingMixture(model, n_starts=4, random_state=0).fit(rankings)
+    assert (mixture.predict(rankings) == truth).mean() >= 0.97
+    assert mixture.weights_ == pytest.approx([0.6, 0.4], abs=0.03)
+    assert [m.mode_[0] for m in mixture.models_] == ["a", "e"]
+    # One ranking says less than three of the same rater.
+    alone = clone(mixture).set_params(by="ranking").fit(rankings)
+    assert (alone.predict(rankings) == truth).mean() < (mixture.predict(rankings) == truth).mean()
+
+
+def test_bic_finds_the_number_of_groups(raters, votes):
+    options = {"n_starts": 2, "random_state": 0}
+    found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
+    assert found.n_groups == len(found.best.models_) == 2
+    assert found.held_out is None
+    assert rs.choose_n_groups(votes, None, 3, **options).n_groups == 2
+    one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1}).sample(200, random_state=5)
+    assert rs.choose_n_groups(one, None, 2, **options).n_groups == 1
+
+
+def test_held_out_raters_find_the_number_of_groups(raters):
+    options = {"criterion": "held-out", "n_starts": 2, "n_folds": 3, "random_state": 0}
+    found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
+    assert found.n_groups == 2
+    # The difference to three groups is within its error; that to one is not.
+    assert found.held_out[0] < found.held_out[1] - 50
+    one = raters[0][raters[1] == 0]
+    assert rs.choose_n_groups(one, rs.Mallows(), 2, **options).n_groups == 1
+
+
+def test_held_out_raters_are_in_one_part_only(raters):
+    from rankshot.ranking.models.mixture import _split
+
+    rankings = raters[0]
+    folds = _split(rankings, "rater", 4, np.random.default_rng(0))
+    for train, test in folds:
+        assert not set(train.rater_names) & set(test.rater_names)
+        assert len(train) + len(test) == len(rankings)
+    assert sum(len(test) for _, test in folds) == len(rankings)
+    counted = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[101, 7.5])
+    folds = _split(counted, "rater", 3, np.random.default_rng(0))
+    assert sum(test.weights.sum() for _, test in folds) == pytest.approx(108.5)
+    assert all(train.weights.sum() + test.weights.sum() == 108.5 for train, test in folds)
+    assert min(test.weights[0] for _, test in folds) > 20
+
+
+def test_bic_counts_shares_and_parameters(votes, raters):
+    mixture = rs.RankingMixture(n_groups=3, n_starts=1, random_state=0).fit(votes)
+    assert mixture.n_parameters_ == 2 + 3 * 3
+    assert mixture.bic_ == pytest.approx(-2 * mixture.log_likelihood_ + 11 * np.log(400))
+    mallows = rs.RankingMixture(rs.Mallows(), n_starts=1, random_state=0).fit(raters[0])
+    assert mallows.n_parameters_ == 1 + 2 * 5
+    # Items that no ranking lists have one worth.
+    many = raters[0].change_items((*raters[0].items, "v", "w", "x"))
+    assert rs.RankingMixture(n_starts=1, random_state=0).fit(many).n_parameters_ == 1 + 2 * 5
+
+
+def test_samples_have_the_probabilities_of_the_mixture(votes):
+    mixture = rs.RankingMixture(n_starts=1, random_state=0).fit(votes)
+    everything = all_orders(ABCD).top(2).unique()
+    n = 20_000
+    drawn = mixture.sample(n, 2, random_state=1)
+    place = {tuple(order): i for i, order in enumerate(everything.orders())}
+    seen = np.bincount([place[tuple(o)] for o in drawn.orders()], minlength=len(everything))
+    expected = n * np.exp(mixture.log_prob(everything))
+    # The 0.999 quantile of chi-square with 11 degrees of freedom.
+    assert ((seen - expected) ** 2 / expected).sum() < 31.3
+    # Draws are in no order.
+    assert (
+        abs((mixture.predict(drawn[: n // 2]) == 0).mean() - (mixture.predict(drawn) == 0).mean())
+        < 0.02
+    )
+
+
+# ---- Manners
+
+
+def test_the_same_seed_gives_the_same_groups(votes, capsys):
+    mixture = rs.RankingMixture(rs.Mallows(), n_starts=2, random_state=7, verbose=True)
+    first, second = clone(mixture).fit(votes), clone(mixture).fit(votes)
+    assert first.log_likelihood_ == second.log_likelihood_
+    assert first.get_params()["model__consensus"] == "insertion"
+    assert "groups: iteration" in capsys.readouterr().err
+    shuffled = votes.with_items(ABCD[::-1])
+    assert first.log_prob(shuffled) == pytest.approx(first.log_prob(votes))
+    assert first.predict_proba(shuffled) == pytest.approx(first.predict_proba(votes))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_groups": 0}, "n_groups must be a whole number from 1 on, not 0"),
+        ({"n_groups": 25}, "n_groups=25 needs at least as many different raters, but there are"),
+        ({"n_starts": 1.5}, "n_starts must be a whole number"),
+        ({"tol": 0}, "tol must be positive"),
+        ({"by": "raters"}, "by must be one of 'rater', 'ranking', not 'raters'"),
+        ({"model": "mallows"}, "model must be a model of rankings such as PlackettLuce"),
+    ],
+)
+def test_wrong_parameters_are_refused(votes, options, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.RankingMixture(**options).fit(votes)
+
+
+def test_too_few_iterations_warn(votes):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 4 iterations"):
+        rs.RankingMixture(max_iter=4, n_starts=1, random_state=0, tol=1e-9).fit(votes)

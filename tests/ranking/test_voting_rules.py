@@ -1,0 +1,253 @@
+"""Copeland, Schulze, median rank, Condorcet winner, Smith set: against their definitions."""
+
+from itertools import chain, combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from test_parts import cut
+
+import rankshot as rs
+from rankshot.ranking.precedence import precedence
+
+ITEMS = list("abcde")
+
+
+@pytest.fixture(params=["full", "top", "ties", "subset"])
+def votes(request, random_rankings, rng):
+    """Five values of each kind, with whole weights: majorities may be even."""
+    kind = request.param
+    options = {"n_items": 5, "ties": kind == "ties", "shortest": 5 if kind == "full" else 1}
+    return [
+        random_rankings(
+            **options,
+            n=int(rng.integers(2, 7)),
+            kind="subset" if kind == "subset" else "top",
+        )
+        for _ in range(12)
+    ]
+
+
+def listed(rankings):
+    return {rankings.items[i] for i in rankings.codes}
+
+
+def margins(rankings):
+    """Who beats whom, by name; items that no ranking lists lose against the others."""
+    W, items, known = precedence(rankings), rankings.items, listed(rankings)
+    return {
+        (a, b): W[i, j] > W[j, i] or (a in known and b not in known)
+        for i, a in enumerate(items)
+        for j, b in enumerate(items)
+    }
+
+
+def flat(order):
+    return [(group,) if isinstance(group, str) else group for group in order]
+
+
+def level_of(order):
+    return {name: number for number, group in enumerate(flat(order)) for name in group}
+
+
+def grouped(values):
+    """Names by value, smallest first, as an order with ties."""
+    groups = []
+    for value in sorted(set(values.values())):
+        names = tuple(sorted(name for name, own in values.items() if own == value))
+        groups.append(names[0] if len(names) == 1 else names)
+    return tuple(groups)
+
+
+def test_copeland_counts_wins_minus_losses(votes):
+    for rankings in votes:
+        beats = margins(rankings)
+        value = {a: sum(beats[b, a] - int(beats[a, b]) for b in ITEMS) for a in ITEMS}
+        assert rs.copeland(rankings).order == grouped(value)
+
+
+def strongest_path(strength, a, b):
+    """The best of all paths without repetition, each as strong as its weakest step."""
+    rest = [x for x in ITEMS if x not in {a, b}]
+    paths = chain.from_iterable(permutations(rest, k) for k in range(len(rest) + 1))
+    return max(
+        min(strength[x, y] for x, y in zip((a, *path), (*path, b), strict=True)) for path in paths
+    )
+
+
+def test_schulze_by_enumerating_all_paths(votes):
+    for rankings in votes:
+        W, known = precedence(rankings), listed(rankings)
+        strength = {
+            (a, b): W[i, j] if W[i, j] > W[j, i] else 0.0
+            for i, a in enumerate(ITEMS)
+            for j, b in enumerate(ITEMS)
+        }
+        path = {(a, b): strongest_path(strength, a, b) for a, b in permutations(ITEMS, 2)}
+        better = {
+            b: sum(
+                path[a, b] > path[b, a] or (a in known and b not in known) for a in ITEMS if a != b
+            )
+            for b in ITEMS
+        }
+        found = rs.schulze(rankings).order
+        assert found == grouped(better)
+        level = level_of(found)
+        assert all(level[a] < level[b] for a, b in path if path[a, b] > path[b, a])
+
+
+def test_smith_set_is_the_smallest_that_beats_the_rest(votes):
+    subsets = [set(s) for k in range(1, 6) for s in combinations(ITEMS, k)]
+    for rankings in votes:
+        beats = margins(rankings)
+        dominating = [s for s in subsets if all(beats[a, b] for a in s for b in set(ITEMS) - s)]
+        found = rs.smith_set(rankings)
+        assert found == tuple(sorted(min(dominating, key=len)))
+        winner = rs.condorcet_winner(rankings)
+        expected = [a for a in ITEMS if all(beats[a, b] for b in ITEMS if b != a)]
+        assert [winner] == (expected or [None])
+        assert set(flat(rs.copeland(rankings).order)[0]) <= set(found)
+        assert set(flat(rs.schulze(rankings).order)[0]) <= set(found)
+        if winner is not None:
+            assert found == (winner,)
+            assert rs.copeland(rankings).order[0] == rs.schulze(rankings).order[0] == winner
+
+
+def test_median_rank_is_the_median_of_repeated_places(votes, rng):
+    for rankings in votes:
+        weights = rng.integers(0, 4, len(rankings))
+        weights[0] = 1
+        kind = "subset" if rankings.is_subset.all() else "top"
+        weighted = rs.Rankings.from_orders(
+            rankings.orders(), items=ITEMS, weights=weights, kind=kind
+        )
+        places = {name: [] for name in ITEMS}
+        seen = set()
+        for order, weight in zip(rankings.orders(), weights.tolist(), strict=True):
+            if weight == 0:
+                continue
+            groups = [[g] if isinstance(g, str) else g for g in order]
+            named = {name for group in groups for name in group}
+            seen |= named
+            if kind == "top" and named != set(ITEMS):
+                groups.append(sorted(set(ITEMS) - named))
+            total, begin = sum(map(len, groups)), 0
+            for group in groups:
+                for name in group:
+                    places[name] += weight * [(begin + len(group) / 2) / total]
+                begin += len(group)
+        median = {
+            name: round(float(np.median(own)), 9) if name in seen else 1.0
+            for name, own in places.items()
+        }
+        assert rs.median_rank(weighted).order == grouped(median)
+
+
+def test_median_rank_does_not_depend_on_blocks(random_rankings, monkeypatch):
+    rankings = random_rankings(n=30)
+    whole = rs.median_rank(rankings)
+    monkeypatch.setattr(
+        "rankshot.ranking.layouts.row_blocks",
+        lambda n, cells: (slice(i, min(i + 4, n)) for i in range(0, n, 4)),
+    )
+    assert rs.median_rank(rankings) == whole
+
+
+# ---- Published elections
+
+
+def test_schulze_on_the_example_of_his_paper():
+    """45 voters, 5 candidates (Schulze 2011, example 1): E > A > C > B > D."""
+    counts = {
+        "ACBED": 5,
+        "ADECB": 5,
+        "BEDAC": 8,
+        "CABED": 3,
+        "CAEBD": 7,
+        "CBADE": 2,
+        "DCEBA": 7,
+        "EBADC": 8,
+    }
+    votes = rs.Rankings.from_orders(map(list, counts), weights=list(counts.values()))
+    assert rs.schulze(votes).order == ("E", "A", "C", "B", "D")
+    assert rs.condorcet_winner(votes) is None
+    assert rs.smith_set(votes) == ("A", "B", "C", "D", "E")
+
+
+def test_the_capital_of_tennessee():
+    """The usual example: Memphis has most votes, and Nashville beats all others."""
+    memphis, nashville, chattanooga, knoxville = "Memphis", "Nashville", "Chattanooga", "Knoxville"
+    votes = rs.Rankings.from_orders(
+        [
+            [memphis, nashville, chattanooga, knoxville],
+            [nashville, chattanooga, knoxville, memphis],
+            [chattanooga, knoxville, nashville, memphis],
+            [knoxville, chattanooga, nashville, memphis],
+        ],
+        weights=[42, 26, 15, 17],
+    )
+    expected = (nashville, chattanooga, knoxville, memphis)
+    assert rs.condorcet_winner(votes) == nashville
+    assert rs.smith_set(votes) == (nashville,)
+    for rule in (rs.copeland, rs.schulze):
+        assert rule(votes).order == expected
+    assert rs.kemeny(votes, "exact").order == expected
+    assert rs.kemeny(votes, "exact").score == 100 * 6 - 393
+
+
+# ---- Properties
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.permutations(range(5)), min_size=1, max_size=6), st.permutations(ITEMS))
+def test_renaming_items_renames_the_answers(orders, names):
+    one = rs.Rankings.from_orders([[ITEMS[i] for i in order] for order in orders], items=ITEMS)
+    two = rs.Rankings.from_orders([[names[i] for i in order] for order in orders], items=ITEMS)
+    new = dict(zip(ITEMS, names, strict=True))
+    for rule in (rs.borda, rs.copeland, rs.schulze, rs.median_rank):
+        first, second = rule(one), rule(two)
+        renamed = [{new[name] for name in group} for group in flat(first.order)]
+        assert renamed == [set(group) for group in flat(second.order)]
+        assert first.score == second.score
+        assert first.bound == second.bound
+    assert {new[name] for name in rs.smith_set(one)} == set(rs.smith_set(two))
+    assert new.get(rs.condorcet_winner(one)) == rs.condorcet_winner(two)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_rules_of_rankings_in_parts(random_rankings, rng, kind):
+    rankings = random_rankings(n=30, kind=kind)
+    parts, _ = cut(rankings, rng)
+    for rule in (rs.borda, rs.copeland, rs.schulze, rs.median_rank):
+        assert rule(parts) == rule(rankings)
+    assert rs.smith_set(parts) == rs.smith_set(rankings)
+    assert rs.condorcet_winner(parts) == rs.condorcet_winner(rankings)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_unlisted_items_come_last_in_every_rule(kind):
+    """q and p are in no ranking that counts; z loses every comparison, and is still before them."""
+    votes = rs.Rankings.from_orders(
+        [["b", "a", "z"], ["a", "z"], ["b", "z"], ["q"]],
+        items=["q", "z", "p", "b", "a"],
+        kind=kind,
+        weights=[1, 1, 1, 0],
+    )
+    for rule in (rs.borda, rs.copeland, rs.schulze, rs.median_rank):
+        order = rule(votes).order
+        assert order[-1] == ("p", "q")
+        assert set(chain.from_iterable(flat(order[:-1]))) == {"a", "b", "z"}
+    for method in ("adjacent", "insertion", "exact"):
+        assert rs.kemeny(votes, method).order == ("b", "a", "z", "p", "q")
+    assert rs.kemeny(votes, "exact", ties=0.5).order[-1] == ("p", "q")
+    assert set(rs.smith_set(votes)) <= {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "rule", [rs.copeland, rs.schulze, rs.median_rank, rs.condorcet_winner, rs.smith_set]
+)
+def test_nothing_to_merge_is_refused(rule):
+    with pytest.raises(rs.RankshotError, match="no rankings to fit or merge"):
+        rule(rs.Rankings.from_orders([["a", "b"]])[:0])
+    with pytest.raises(rs.RankshotError, match="expected Rankings"):
+        rule([["a", "b"]])
