@@ -155,7 +155,7 @@ class PlackettLuceRegression(BaseEstimator):
             """Return the penalised log-likelihood, and the gradient without the lasso penalty."""
             value, expected = likelihood.value_and_expected(X @ beta)
             value -= ridge / 2 * float(beta @ beta) + lasso * float(np.abs(beta).sum())
-            return value, X.T @ (likelihood.wins - expected) - ridge * beta
+            return value, np.asarray(X.T @ (likelihood.wins - expected) - ridge * beta)
 
         beta = np.zeros(X.shape[1])
         value, gradient = evaluate(beta)
@@ -171,7 +171,7 @@ class PlackettLuceRegression(BaseEstimator):
                 trial = evaluate(beta + scale * step)
                 if trial[0] >= value - 1e-13 * abs(value):
                     break
-            beta = beta + scale * step
+            beta = np.asarray(beta + scale * step)
             value, gradient = trial
             if gain <= tol:
                 return beta
