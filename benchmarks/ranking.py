@@ -21,6 +21,7 @@ from prefsampling.ordinal import (
     plackett_luce as prefsampling_plackett_luce,
 )
 from scipy.stats import kendalltau, rankdata
+from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
 
@@ -307,6 +308,50 @@ def preflib_files(rng: np.random.Generator) -> list[Result]:
     return results
 
 
+def pairs_with_ties(rng: np.random.Generator) -> list[Result]:
+    """100,000 votes between two of 100 items, a fifth of them ties."""
+    n, C = 100_000, 100
+    names = np.array([f"model-{i}" for i in range(C)])
+    theta = rng.normal(size=C)
+    first = rng.integers(0, C, n)
+    second = (first + rng.integers(1, C, n)) % C
+    weights = np.stack([theta[first], theta[second], (theta[first] + theta[second]) / 2 - 0.5])
+    outcome = np.argmax(weights + rng.gumbel(size=(3, n)), axis=0)
+    winner, loser = np.where(outcome == 1, [second, first], [first, second])
+    ties = outcome == 2
+    ours, rankings = measure_time(
+        lambda: rs.Rankings.from_pairs(names[winner], names[loser], ties=ties), repeat=3
+    )
+    theirs, (items, _) = measure_time(
+        lambda: np.unique([names[winner], names[loser]], return_inverse=True), repeat=3
+    )
+    assert rankings.items == tuple(items)
+    work = "100,000 pairs of names to rankings"
+    results = [Result(work, "np.unique of the names", ours, theirs, 1)]
+    ours, model = measure_time(lambda: rs.DavidsonLuce(regularization=0).fit(rankings), repeat=3)
+    decided = list(zip(winner[~ties].tolist(), loser[~ties].tolist(), strict=True))
+    theirs, params = measure_time(lambda: choix.ilsr_pairwise(C, decided), repeat=3)
+    log_worths = model.log_worths_[[model.items_.index(name) for name in names]]
+    assert np.abs(log_worths - theta + theta.mean()).max() < 0.25
+    assert np.abs(log_worths - params + params.mean()).max() < 0.25
+    assert abs(np.log(model.tie_parameters_[2]) + 0.5) < 0.05
+    work = "Davidson-Luce MLE, 100,000 pairs with ties of 100"
+    results.append(Result(work, "choix.ilsr_pairwise without the ties", ours, theirs, 1))
+
+    X = rng.normal(size=(C, 10))
+    pairs = rs.Rankings.from_pairs(winner, loser, items=range(C))
+    ours, fitted = measure_time(
+        lambda: rs.PlackettLuceRegression(alpha=1e-3, l1_ratio=0).fit(pairs, X), repeat=3
+    )
+    signs = rng.choice([-1, 1], n)
+    peer = LogisticRegression(C=1 / (1e-3 * n), fit_intercept=False, tol=1e-8)
+    differences = signs[:, None] * (X[winner] - X[loser])
+    theirs, _ = measure_time(lambda: peer.fit(differences, signs), repeat=3)
+    assert np.abs(fitted.coef_ - peer.coef_[0]).max() < 1e-5
+    work = "Plackett-Luce with 10 features, 100,000 pairs of 100"
+    return [*results, Result(work, "scikit-learn, logistic regression", ours, theirs, 1)]
+
+
 def require_same_mean(ours: rs.Rankings, theirs: np.ndarray, center: list[int]) -> None:
     """Require the same mean distance from a centre of two samples, within five errors."""
     peer = rs.Rankings.from_item_numbers(np.asarray(theirs), items=ours.items)
@@ -370,9 +415,7 @@ def main() -> None:
     show(kemeny_insertion())
     show(kemeny_tied(rng))
     show(borda_long(rng))
-    for result in few_votes():
-        show(result)
-    for result in samples(rng):
+    for result in (*few_votes(), *pairs_with_ties(rng), *samples(rng)):
         show(result)
     for result in preflib_files(rng):
         show(result)

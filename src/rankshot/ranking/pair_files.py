@@ -83,17 +83,17 @@ def read_pairs(
         table = _read_csv(path)
     else:
         table = _read_parquet(path, {first, second, winner, loser, tie, weight, rater})
-    extra = {
-        "weights": _weights(table, weight) if table.has(weight, default="weight") else None,
-        "raters": _labels(table, rater) if table.has(rater, default="rater") else None,
-    }
+    weights = _weights(table, weight) if table.has(weight, default="weight") else None
+    raters = _labels(table, rater) if table.has(rater, default="rater") else None
     if table.has(loser, default="loser"):
         pairs = table.column(winner), table.column(loser)
         ties = _yes_or_no(table, tie) if table.has(tie, default="tie") else None
     else:
         winners, losers, ties = _decide(table, first, second, winner, tie_words)
         pairs = winners, losers
-    return Rankings.from_pairs(*pairs, items=items, ties=ties, where=table.where, **extra)
+    return Rankings.from_pairs(
+        *pairs, items=items, ties=ties, weights=weights, raters=raters, where=table.where
+    )
 
 
 class _Table(NamedTuple):

@@ -40,7 +40,7 @@ def encode_pairs(
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
         raise RankshotError(f"{where(row)}: item {names[pairs[0, row]]!r} against itself")
-    return names, _stack_pairs(*pairs, _tie_column(ties, n, where))
+    return names, _stack_pairs(pairs[0], pairs[1], _tie_column(ties, n, where))
 
 
 def _as_list(values: Iterable[Any], what: str) -> list[Any]:

@@ -214,7 +214,7 @@ class DavidsonLuce(BaseEstimator):
                 trial = evaluate(values + scale * step)
                 if trial[0] >= least:
                     break
-            values = values + scale * step
+            values = np.asarray(values + scale * step)
             value, gradient = trial
             if gain <= tol:
                 return values
@@ -227,7 +227,7 @@ class DavidsonLuce(BaseEstimator):
 
     def _penalty(self, likelihood: Likelihood) -> Floats:
         is_worth = np.arange(likelihood.observed.size) < likelihood.n_items
-        return self.regularization * is_worth
+        return np.where(is_worth, self.regularization, 0.0)
 
     def _curvature(self, likelihood: Likelihood, values: Floats) -> Floats:
         """Return the penalised information, and a curvature for a common shift of log-worths.
@@ -303,7 +303,7 @@ class DavidsonLuce(BaseEstimator):
         likelihood = Likelihood(merged, self._sizes)
         parameters = self._parameters
         values = np.append(parameters.theta, parameters.gamma[1:])
-        return np.linalg.inv(self._curvature(likelihood, values))
+        return np.asarray(np.linalg.inv(self._curvature(likelihood, values)), np.float64)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent rankings of all items, or of at least ``k``.
