@@ -28,7 +28,7 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-SPEARMAN_ITEMS = 16
+SPEARMAN_ITEMS = 18
 """The sum over all sets of places, of which there are 2^C, is exact up to this many items."""
 ENUMERATED_ITEMS = 6
 """Up to this many items, all centres are tried for Cayley's distance."""
