@@ -48,7 +48,7 @@ def compare_orders(
     for some in row_blocks(rows_a.size, 8 * a.n_items):
         i, j = rows_a[some], rows_b[some]
         if orders is not None:
-            permuted = np.take_along_axis(levels_b[j], orders[i], axis=1)
+            permuted: NDArray[Any] = np.take_along_axis(levels_b[j], orders[i], axis=1)
         else:
             permuted, counts.tied_in_both[some] = _merge_ties(levels_a[i], levels_b[j])
         counts.discordant[some] = count_inversions(permuted)

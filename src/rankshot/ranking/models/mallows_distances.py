@@ -20,9 +20,14 @@ from scipy.special import gammaln, logsumexp
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.consensus import average_order
-from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts, with_items
+from rankshot.ranking.parts import (
+    AnyRankings,
+    RankingParts,
+    keep_counted_part,
+    reduce_parts,
+    with_items,
+)
 from rankshot.ranking.rank_distances import cayley_distance, label_cycles, require_places
 from rankshot.ranking.rankings import Rankings
 
@@ -154,9 +159,13 @@ def _hamming_center(rankings: AnyRankings) -> tuple[str, ...]:
 
 def _cayley_center(rankings: AnyRankings) -> tuple[str, ...]:
     """Try all centres of few items; else search from several starts, without proof."""
+    if isinstance(rankings, RankingParts):
+        raise RankshotError(
+            "the centre for Cayley's distance is searched in memory, not in parts: if the rankings "
+            "fit, give rankings.compute(), else method='borda' or another distance"
+        )
     order = _hamming_center(rankings)
-    votes = require_rankings(rankings).with_items(order)
-    votes = keep_counted(votes).unique()  # type: ignore[union-attr]
+    votes = keep_counted_part(rankings.with_items(order)).unique()
     places = require_places(votes, "the likelihood of Mallows(distance='cayley')")
     C = len(order)
     if C <= ENUMERATED_ITEMS:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import permutations, product
 from math import comb, factorial, perm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,9 +118,10 @@ class SubsetOrders:
             [rows[i] for i in np.flatnonzero(sizes == 1)] or [np.empty(0, int)]
         )
 
-    def _list_orders(self, rankings: Rankings) -> tuple[list[Ints], list[Ints]]:
+    def _list_orders(self, rankings: Rankings) -> tuple[list[Ints], list[NDArray[Any]]]:
         """Return the rows and the orders of item numbers, in parts of one length."""
-        rows, orders = [], []
+        rows: list[Ints] = []
+        orders: list[NDArray[Any]] = []
         loose = np.zeros(len(rankings), bool)
         loose[rows_with_tied_choices(rankings)] = True
         loose |= rankings.lengths < rankings.n_listed - 1
@@ -196,7 +198,7 @@ class _Pairs:
     """
 
     def __init__(self, described: Ints) -> None:
-        self._sizes = described[:, 0] + 2.0
+        self._sizes: Floats = described[:, 0].astype(float) + 2
         self._agrees = described[:, 1] == 1
 
     def probabilities(self, spread: float) -> Floats:
