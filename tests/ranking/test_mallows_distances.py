@@ -161,7 +161,14 @@ def test_published_values():
     ("call", "message"),
     [
         (lambda r: rs.Mallows(distance="ulam").fit(r), "distance must be one of"),
-        (lambda r: rs.Mallows(distance="footrule").fit(r.top(1)), "does not order all items"),
+        (
+            lambda r: rs.Mallows(distance="footrule").fit(r.top(1)),
+            r"ranking 0 does not order all items: Mallows\(distance='footrule'\) has a likelihood",
+        ),
+        (
+            lambda r: rs.Mallows(distance="spearman").fit(rs.Rankings.from_orders([[["a", "b"]]])),
+            "ranking 0 has ties",
+        ),
         (lambda r: rs.Mallows.from_center(["a"], 1, "ulam"), "distance must be one of"),
         (
             lambda r: rs.mallows_log_normalizer(1, 19, distance="spearman"),

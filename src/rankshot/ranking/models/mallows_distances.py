@@ -74,10 +74,15 @@ def add_up_distances(rankings: Rankings, center: tuple[str, ...], name: str) -> 
 
 def measure_distances(rankings: Rankings, center: tuple[str, ...], name: str) -> Ints:
     """Return the distance of each full ranking to the centre."""
-    places = require_places(
-        rankings.with_items(center), f"the likelihood of Mallows(distance={name!r})"
+    return DISTANCES[name].measure(_require_full(rankings.with_items(center), name))
+
+
+def _require_full(rankings: Rankings, name: str) -> Ints:
+    return require_places(
+        rankings,
+        f"Mallows(distance={name!r}) has a likelihood for full rankings without ties alone. Use "
+        "distance='kendall', or PlackettLuce",
     )
-    return DISTANCES[name].measure(places)
 
 
 def normalize(name: str, spread: float, n_items: int) -> Normalizer:
@@ -127,7 +132,7 @@ def draw_permutations(
 def _count_places(rankings: Rankings, name: str) -> Floats:
     """Return the weight of the rankings that give each item each place."""
     C = rankings.n_items
-    places = require_places(rankings, f"the likelihood of Mallows(distance={name!r})")
+    places = _require_full(rankings, name)
     cells = np.arange(C) * C + places
     weights = np.repeat(rankings.weights, C)
     return np.bincount(cells.ravel(), weights, minlength=C * C).reshape(C, C).astype(float)
@@ -166,7 +171,7 @@ def _cayley_center(rankings: AnyRankings) -> tuple[str, ...]:
         )
     order = _hamming_center(rankings)
     votes = keep_counted_part(rankings.with_items(order)).unique()
-    places = require_places(votes, "the likelihood of Mallows(distance='cayley')")
+    places = _require_full(votes, "cayley")
     C = len(order)
     if C <= ENUMERATED_ITEMS:
         starts = np.array(list(permutations(range(C))), np.int32)
