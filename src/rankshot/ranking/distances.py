@@ -105,7 +105,7 @@ def _sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
     C = a.n_items
     n_compared = len(a) * (len(a) - 1) / 2 if symmetric else len(a) * len(b)
     n_signs = len(a) if symmetric else len(a) + len(b)
-    strict = is_strict(a) and is_strict(b)
+    strict = is_strict(a) and (symmetric or is_strict(b))
     sorting = n_compared * C * max(np.log2(C), 1) * SORTING_COST[not strict]
     tables = C * C / 2 * (n_signs + len(a) * len(b) / DENSE_ADVANTAGE)
     return bool(sorting < tables) and not _sparse_is_cheaper(a, b)
