@@ -141,6 +141,30 @@ def test_rankings_that_agree_and_rankings_that_cancel(name):
     assert flat.spread_ == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "alpha", "n_items", "log"),
+    [("cayley", 3, 10, 13.0481794289176), ("hamming", 3, 10, 12.4542713806513)],
+)
+def test_normalizers_of_bayesmallows(name, alpha, n_items, log):
+    """R BayesMallows, test-compute_exact_partition_function.R: its alpha is C times the spread."""
+    found = rs.mallows_log_normalizer(alpha / n_items, n_items, distance=name)
+    assert found == pytest.approx(log, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("name", "alpha", "n_items", "mean"),
+    [
+        ("cayley", 12, 6, 1.375779),
+        ("hamming", 10.5, 7, 2.69246),
+        ("footrule", 157.5, 45, 0.080459),
+        ("spearman", 40, 10, 0.006033),
+    ],
+)
+def test_mean_distances_of_bayesmallows(name, alpha, n_items, mean):
+    """The same package, test-expected_dist.R."""
+    assert normalize(name, alpha / n_items, n_items).mean == pytest.approx(mean, abs=5e-7)
+
+
 def test_published_values():
     """The number of permutations of n items at each distance: OEIS A062869 (footrule), A175929
     (Spearman), A094638 (Cayley), A008290 (Hamming), for n = 4."""
