@@ -282,7 +282,9 @@ def _draw_hamming(spread: float, n_items: int, n: int, rng: np.random.Generator)
 # the border between i and i + 1, so that the distance is the sum of 2k over all steps. From k, the
 # next item and the next place may both stay open (k + 1, in one way); one of them may be matched
 # with an open one (k, in 2k ways) or they with each other (k, in one way); or both may be matched
-# with open ones (k - 1, in k² ways). So the sum over all permutations takes C²/2 steps.
+# with open ones (k - 1, in k² ways). So the sum over all permutations takes C²/2 steps. These are
+# the weighted Motzkin paths of Guay-Paquet and Petersen (2014), The generating function for total
+# displacement.
 
 
 def _measure_footrule(places: Ints) -> Ints:
