@@ -15,7 +15,7 @@ from rankshot.core.tables import (
     open_parquet,
     read_csv_rows,
 )
-from rankshot.core.text_files import require_ending
+from rankshot.core.text_files import as_path, require_ending
 from rankshot.ranking.encoding import Where
 from rankshot.ranking.rankings import Rankings
 
@@ -77,23 +77,23 @@ def read_pairs(
       bee > ant (subset)
       bee = cat (subset)
     """
-    path = Path(path)
+    path = as_path(path)
     ending = require_ending(path, TABLE_ENDINGS)
     if ending == ".csv":
         table = _read_csv(path)
     else:
         table = _read_parquet(path, {first, second, winner, loser, tie, weight, rater})
-    extra = {
-        "weights": _weights(table, weight) if table.has(weight, default="weight") else None,
-        "raters": _labels(table, rater) if table.has(rater, default="rater") else None,
-    }
+    weights = _weights(table, weight) if table.has(weight, default="weight") else None
+    raters = _labels(table, rater) if table.has(rater, default="rater") else None
     if table.has(loser, default="loser"):
         pairs = table.column(winner), table.column(loser)
         ties = _yes_or_no(table, tie) if table.has(tie, default="tie") else None
     else:
         winners, losers, ties = _decide(table, first, second, winner, tie_words)
         pairs = winners, losers
-    return Rankings.from_pairs(*pairs, items=items, ties=ties, where=table.where, **extra)
+    return Rankings.from_pairs(
+        *pairs, items=items, ties=ties, weights=weights, raters=raters, where=table.where
+    )
 
 
 class _Table(NamedTuple):

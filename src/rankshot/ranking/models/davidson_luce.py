@@ -19,7 +19,7 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_number, require_whole_number
+from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
 from rankshot.ranking.encoding import Entries, row_starts, validate_columns
 from rankshot.ranking.layouts import group_ties, name_groups
@@ -214,7 +214,7 @@ class DavidsonLuce(BaseEstimator):
                 trial = evaluate(values + scale * step)
                 if trial[0] >= least:
                     break
-            values = values + scale * step
+            values = np.asarray(values + scale * step)
             value, gradient = trial
             if gain <= tol:
                 return values
@@ -227,7 +227,7 @@ class DavidsonLuce(BaseEstimator):
 
     def _penalty(self, likelihood: Likelihood) -> Floats:
         is_worth = np.arange(likelihood.observed.size) < likelihood.n_items
-        return self.regularization * is_worth
+        return np.where(is_worth, self.regularization, 0.0)
 
     def _curvature(self, likelihood: Likelihood, values: Floats) -> Floats:
         """Return the penalised information, and a curvature for a common shift of log-worths.
@@ -303,7 +303,7 @@ class DavidsonLuce(BaseEstimator):
         likelihood = Likelihood(merged, self._sizes)
         parameters = self._parameters
         values = np.append(parameters.theta, parameters.gamma[1:])
-        return np.linalg.inv(self._curvature(likelihood, values))
+        return np.asarray(np.linalg.inv(self._curvature(likelihood, values)), np.float64)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent rankings of all items, or of at least ``k``.
@@ -323,7 +323,7 @@ class DavidsonLuce(BaseEstimator):
         check_is_fitted(self)
         C = len(self.items_)
         k = require_sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         polynomials = Polynomials(self._sizes)
         places = np.concatenate(
             [

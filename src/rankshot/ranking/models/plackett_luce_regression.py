@@ -127,7 +127,8 @@ class PlackettLuceRegression(BaseEstimator):
         require_rankings(rankings)
         weight = require_one_subject(rankings).weight
         table = _read_features(features, rankings.items)
-        rankings = keep_counted_part(rankings)
+        # Equal rankings, such as votes on the same pair, are evaluated once.
+        rankings = keep_counted_part(rankings).unique()
         X = table.values - table.values.mean(axis=0)
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
@@ -154,7 +155,7 @@ class PlackettLuceRegression(BaseEstimator):
             """Return the penalised log-likelihood, and the gradient without the lasso penalty."""
             value, expected = likelihood.value_and_expected(X @ beta)
             value -= ridge / 2 * float(beta @ beta) + lasso * float(np.abs(beta).sum())
-            return value, X.T @ (likelihood.wins - expected) - ridge * beta
+            return value, np.asarray(X.T @ (likelihood.wins - expected) - ridge * beta)
 
         beta = np.zeros(X.shape[1])
         value, gradient = evaluate(beta)
@@ -170,7 +171,7 @@ class PlackettLuceRegression(BaseEstimator):
                 trial = evaluate(beta + scale * step)
                 if trial[0] >= value - 1e-13 * abs(value):
                     break
-            beta = beta + scale * step
+            beta = np.asarray(beta + scale * step)
             value, gradient = trial
             if gain <= tol:
                 return beta
@@ -216,7 +217,7 @@ class PlackettLuceRegression(BaseEstimator):
                 "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
                 "a bootstrap over raters"
             )
-        rankings = keep_counted_part(require_rankings(rankings).with_items(self.items_))
+        rankings = keep_counted_part(require_rankings(rankings)).with_items(self.items_).unique()
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
             _require_identified(rankings, self._X, tuple(self.feature_names_in_))
