@@ -100,8 +100,8 @@ def test_a_weight_is_that_many_rankings():
 # ---- The fit
 
 
-def test_mallows_groups_are_the_best_of_all_pairs_of_centres(votes):
-    """For each pair of centres, the shares and spreads are found by another optimiser."""
+def test_mallows_groups_are_the_best_of_pairs_of_centres(votes):
+    """Another optimiser finds shares and spreads, for the 12 most promising of all pairs."""
     orders = list(permutations(ABCD))
     lookup = {tuple(o): w for o, w in zip(votes.orders(), votes.weights, strict=True)}
     counts = np.array([lookup.get(o, 0.0) for o in orders])
