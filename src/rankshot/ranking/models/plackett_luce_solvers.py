@@ -60,7 +60,8 @@ def solve_newton(
             solve = _curvature_solver(likelihood, theta, penalty)
             gain = np.inf
         fresh_enough = gain / 100
-        step = solve(gradient)
+        # A common shift of all log-worths is rounding, which a small penalty would magnify.
+        step = _centre(solve(gradient), penalty)
         gain = float(gradient @ step) / 2
         line.update(f"iteration {iteration}, mean log-likelihood {value:.6f}, to gain {gain:.1e}")
         # Where worths differ by many orders of magnitude, a long step can gain very little.
