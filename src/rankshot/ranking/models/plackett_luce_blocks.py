@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.ranking.models.plackett_luce_stages import (
     SMALLEST_REST,
     StageLogs,
@@ -85,7 +86,11 @@ class Block:
             return [self]
         # Later steps of a fit split alike.
         if self._last_split is None or not np.array_equal(self._last_split[0], small):
-            blocks = [Block(self.rankings[small], self.counts, complete=True)]
+            rows = np.flatnonzero(small)
+            blocks = [
+                Block(self.rankings[rows[some]], self.counts, complete=True)
+                for some in row_blocks(rows.size, self.n_classes, CACHED_CELLS)
+            ]
             if not small.all():
                 blocks.append(Block(self.rankings[~small], self.counts, complete=False))
             self._last_split = small, blocks

@@ -137,7 +137,7 @@ def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats)
 class _PairTable:
     """Sums of numbers of pairs of classes: a sparse matrix while it is large and sparse.
 
-    Numbers are collected, and added up whenever there are as many as a block has cells.
+    Numbers are collected, and added up whenever there are many, so that they fill no memory.
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -153,7 +153,7 @@ class _PairTable:
         first, second = (np.broadcast_to(x, values.shape).ravel() for x in (first, second))
         self._waiting.append((first, second, values.ravel()))
         self._n_waiting += values.size
-        if self._n_waiting > BLOCK_CELLS:
+        if self._n_waiting > BLOCK_CELLS // 4:
             self._add_up()
 
     def total(self) -> Floats | csr_array:

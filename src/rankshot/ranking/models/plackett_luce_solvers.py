@@ -60,9 +60,10 @@ def solve_newton(
             solve = _curvature_solver(likelihood, theta, penalty)
             gain = np.inf
         fresh_enough = gain / 100
-        step = solve(gradient)
+        # A common shift of all log-worths is rounding, which a small penalty would magnify.
+        step = _centre(solve(gradient), penalty)
         gain = float(gradient @ step) / 2
-        line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {gain:.1e}")
+        line.update(f"iteration {iteration}, mean log-likelihood {value:.6f}, to gain {gain:.1e}")
         # Where worths differ by many orders of magnitude, a long step can gain very little.
         reached = gain <= tol and float(np.abs(step).max()) <= SHORT_STEP
         reached |= gain <= _round_gain(likelihood, expected, step)
@@ -174,7 +175,9 @@ def solve_mm(
         ratio = min(gain / last_gain, 1.0) if last_gain > 0 else 0.0
         to_come = gain * ratio / (1 - ratio) if ratio < 1 else np.inf
         last_gain = gain
-        line.update(f"iteration {iteration}, log-likelihood {value:.6f}, to gain {to_come:.1e}")
+        line.update(
+            f"iteration {iteration}, mean log-likelihood {value:.6f}, to gain {to_come:.1e}"
+        )
         rounding = 8 * EPSILON * abs(value)
         if iteration >= next_check and (gain <= rounding or to_come <= tol):
             # Very small steps can still be far from the optimum: check the gradient.
@@ -230,7 +233,7 @@ def solve_lbfgs(
         nonlocal iteration
         iteration += 1
         value = first - float(intermediate_result.fun)  # type: ignore[attr-defined]
-        line.update(f"iteration {iteration}, log-likelihood {value:.6f}")
+        line.update(f"iteration {iteration}, mean log-likelihood {value:.6f}")
 
     result = minimize(
         negative,
