@@ -202,6 +202,11 @@ class Likelihood:
     rankings : Rankings
     sizes : ndarray
         The sizes that a chosen set can have, 1 first.
+
+    Attributes
+    ----------
+    widest : int
+        The largest number of alternatives of a ranking.
     """
 
     def __init__(self, rankings: Rankings, sizes: Ints) -> None:
@@ -211,6 +216,7 @@ class Likelihood:
             (block, rankings.weights[block.rows])
             for block in iterate_blocks(rankings, self._polynomials.n_rows)
         ]
+        self.widest = max((len(block.codes) for block, _ in self._blocks), default=0)
         self.observed = np.zeros(self.n_items + sizes.size - 1)
         for block, weights in self._blocks:
             np.add.at(self.observed[: self.n_items], block.codes, block.chosen * weights)
