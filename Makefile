@@ -30,6 +30,7 @@ bench test test-slow: export OPENBLAS_NUM_THREADS = 1
 bench test test-slow: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
+	$(BIN)/python benchmarks/ranking_models.py
 	$(BIN)/python benchmarks/semantics.py
 	$(BIN)/python benchmarks/zeroshot.py
 	$(BIN)/python benchmarks/command.py

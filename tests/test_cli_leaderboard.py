@@ -68,6 +68,13 @@ def test_options_are_those_of_python(folder):
     np.testing.assert_array_equal(low, wanted.intervals[:, 0])
 
 
+def test_a_tie_can_be_an_outcome(folder):
+    run_well(f"{BOARD} --ties outcome -o board.json")
+    wanted = rs.leaderboard(rs.read_pairs("votes.csv"), rs.DavidsonLuce(), random_state=0)
+    found = json.loads((folder / "board.json").read_text())
+    assert [item["log_worth"] for item in found["items"]] == wanted.log_worths.tolist()
+
+
 def test_columns_can_have_other_names(folder):
     table = VOTES.replace("model_a,model_b,winner", "left,right,outcome").replace("model_a", "left")
     (folder / "other.csv").write_text(table.replace("model_b", "right"))

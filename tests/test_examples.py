@@ -81,3 +81,15 @@ def test_a_network_of_torch_and_a_head_become_one_onnx_file():
     assert "its classes: airplane, automobile, bird, cat, deer, dog, frog, horse, ship" in text
     assert float(text.split("the same answers: ")[1].split("%")[0]) > 99.9
     assert number_after(text, "largest difference of a probability: ") < 1e-5
+
+
+def test_a_leaderboard_says_how_sure_it_is():
+    text = run("06_leaderboard.py")
+    pudding = text.split("Chocolate pudding")[1].split("A large leaderboard")[0]
+    assert [line.split()[2] for line in pudding.splitlines()[3:9]] == ["6", "2", "4", "3", "5", "1"]
+    # Davidson found that the brands do not differ.
+    assert pudding.count("1 to 6") == 6
+    assert number_after(text, "100,000 votes between 100 models: ") < 20
+    assert float(text.split("hold the true rank: ")[1].split("%")[0]) >= 95
+    assert "groups of voters: 2; votes in the right one: 100%" in text
+    assert "short and right > short and wrong > long and right > long and wrong" in text

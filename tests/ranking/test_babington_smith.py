@@ -6,7 +6,7 @@ from brute import babington_smith_weight, strict_refinements
 from scipy.optimize import minimize
 
 import rankshot as rs
-from rankshot.ranking import babington_smith
+from rankshot.ranking.models import babington_smith
 from rankshot.ranking.models.babington_smith import OrderSums
 
 ITEMS = list("abcde")

@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+from pair_tables import PUDDING, read_table
 
 import rankshot as rs
 from rankshot.ranking.models.covariances import (
@@ -298,6 +299,22 @@ def test_quasi_variances_of_models_are_those_of_qvcalc(table, variances):
     """qvcalc 1.0.2: ``qvcalc(BTabilities(model))$qvframe$quasiVar``."""
     _, covariance = fit_wins(table)
     assert find_quasi_variances(covariance).variances == pytest.approx(variances, rel=1e-6)
+
+
+def test_the_pudding_example_of_plackett_luce_in_r():
+    """summary(mod, ref = NULL) and qvcalc(mod) of its vignette, after 7 of R's iterations."""
+    pudding = read_table(PUDDING, 6)
+    model = rs.DavidsonLuce(regularization=0).fit(pudding)
+    assert model.standard_errors(pudding) == pytest.approx(
+        [0.121949, 0.121818, 0.126823, 0.122003, 0.127054, 0.126594], rel=1e-4
+    )
+    found = find_quasi_variances(model.covariance(pudding))
+    assert found.variances == pytest.approx(
+        [0.01766108, 0.01761919, 0.01948091, 0.01769538, 0.01957908, 0.01937796], rel=2e-4
+    )
+    # The vignette has them in per cent, with one digit.
+    assert found.errors.min().round(3) == -0.008
+    assert found.errors.max().round(3) == 0.008
 
 
 def test_quasi_variances_of_independent_estimates_are_their_variances(rng):

@@ -38,6 +38,34 @@ def test_a_fitted_model_is_used_as_it_is(votes):
     board = rs.leaderboard(votes, TRUTH, random_state=0)
     assert board.log_worths[board.items.index("a")] == TRUTH.log_worths_[0]
     assert board.standard_errors[0] == pytest.approx(TRUTH.standard_errors(votes)[0], rel=1e-9)
+    other = rs.leaderboard(votes.with_items(TRUTH.items_[::-1]), TRUTH, random_state=0)
+    assert other.standard_errors == pytest.approx(board.standard_errors, rel=1e-9)
+
+
+def test_the_bootstrap_fits_a_fitted_model_again(votes):
+    options = {"method": "bootstrap", "n_draws": 5, "random_state": 0}
+    fitted = rs.PlackettLuce(regularization=0.001).fit(TRUTH.sample(9, random_state=0))
+    one, two = (rs.leaderboard(votes, model, **options) for model in (fitted, MODEL))
+    assert one.log_worths.tolist() == two.log_worths.tolist()
+
+
+def test_a_model_with_features_must_be_fitted(votes):
+    model = rs.PlackettLuceRegression(alpha=0.01, l1_ratio=0)
+    with pytest.raises(rs.RankshotError, match="a model with features must be fitted before"):
+        rs.leaderboard(votes, model)
+    model.fit(votes, np.arange(12).reshape(6, 2) ** 1.5)
+    board = rs.leaderboard(votes, model, random_state=0)
+    assert sorted(board.log_worths) == pytest.approx(sorted(model.log_worths_))
+    with pytest.raises(rs.RankshotError, match="the bootstrap cannot fit it again"):
+        rs.leaderboard(votes, model, method="bootstrap")
+
+
+def test_draws_without_an_estimate_are_refused():
+    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[5, 1])
+    with pytest.raises(
+        rs.RankshotError, match=r"the bootstrap drew .* cannot be fitted: .*Use reg"
+    ):
+        rs.leaderboard(votes, rs.PlackettLuce(regularization=0), method="bootstrap")
 
 
 def test_compare_is_a_test_of_the_difference(board):

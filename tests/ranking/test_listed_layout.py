@@ -1,26 +1,38 @@
 """Short rankings of many items: only the listed items are laid out, and nothing else changes."""
 
+import choix
 import numpy as np
 import pytest
 from brute import plackett_luce as brute_probability
-from hypothesis import given, settings, strategies as st
+from hypothesis import event, given, settings, strategies as st
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
 from strategies import tied_groups
 
 import rankshot as rs
-from rankshot.ranking.models import plackett_luce_stages
+from peak_memory import peak_of
+from rankshot.core.equal_rows import find_first, number_rows
+from rankshot.ranking.layouts import ABSENT, levels
+from rankshot.ranking.models import (
+    plackett_luce,
+    plackett_luce_curvature,
+    plackett_luce_solvers,
+    plackett_luce_stages,
+)
+from rankshot.ranking.models.estimability import require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
 ITEMS = list("abcdef")
 
 
 @st.composite
-def mixtures(draw):
+def mixtures(draw, items=ITEMS, most=4):
     """Full, top-K and subset rankings, with ties, cut ones among them, and weights."""
-    orders = draw(st.lists(tied_groups(ITEMS), min_size=1, max_size=4))
+    orders = draw(st.lists(tied_groups(items), min_size=1, max_size=most))
     kinds = [draw(st.sampled_from(["top", "subset"])) for _ in orders]
     weights = [draw(st.sampled_from([0.3, 1.0, 2.5])) for _ in orders]
-    rankings = rs.Rankings.from_orders(orders, items=ITEMS, kind=kinds, weights=weights)
-    return rankings.top(np.array([draw(st.integers(1, 6)) for _ in orders]))
+    rankings = rs.Rankings.from_orders(orders, items=items, kind=kinds, weights=weights)
+    return rankings.top(np.array([draw(st.integers(1, len(items))) for _ in orders]))
 
 
 def lay_out_listed(monkeypatch):
@@ -83,3 +95,176 @@ def test_both_layouts_agree_where_listed_items_have_nearly_all_worth(
     )
     split = [part.complete for block in listed._blocks for part in block.split(theta)]
     assert split == {0.5: [False], 8.0: [True, False], 80.0: [True]}[scale]
+
+
+@pytest.mark.parametrize("scale", [0.5, 8.0, 1000.0])
+def test_log_probabilities_do_not_depend_on_the_layout(random_rankings, rng, monkeypatch, scale):
+    rankings = random_rankings(n_items=6, n=40, kind=["top", "subset"] * 20)
+    model = rs.PlackettLuce()._with_log_worths(rankings.items, scale * rng.permutation(6))
+    monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 0.0)
+    expected = model.log_prob(rankings)
+    monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 1.0)
+    assert model.log_prob(rankings) == pytest.approx(expected, rel=1e-11)
+
+
+# ---- Which way a fit goes: dense or sparse, by a factor or by conjugate gradients
+
+
+def draw_subsets(rng, n, k, C, ties=False):
+    """Subset rankings of k of C items; ``ties`` joins the first two items of every other one."""
+    lists = np.array([rng.choice(C, k, replace=False) for _ in range(n)])
+    orders = [
+        [row[:2], *row[2:]] if ties and i % 2 else row for i, row in enumerate(lists.tolist())
+    ]
+    return rs.Rankings.from_orders(orders, items=range(C), kind="subset", weights=rng.random(n) + 1)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "tied subsets", "top", "cut ties"])
+def test_newton_with_a_factor_and_by_conjugate_gradients_agree(rng, monkeypatch, kind):
+    """60 items: on both sides of the size from which matrices are sparse."""
+    rankings = {
+        "pairs": lambda: draw_subsets(rng, 400, 2, 60),
+        "tied subsets": lambda: draw_subsets(rng, 200, 5, 60, ties=True),
+        "top": lambda: rs.Rankings.from_item_numbers(
+            np.argsort(rng.random((200, 60)), axis=1)[:, :5], items=range(60)
+        ),
+        "cut ties": lambda: rs.Rankings.from_orders(
+            [[int(row[0]), row[1:4].tolist()] for row in np.argsort(rng.random((100, 60)), axis=1)],
+            items=range(60),
+        ).top(2),
+    }[kind]()
+    dense = rs.PlackettLuce(regularization=0.1).fit(rankings)
+    theta = rng.normal(size=60)
+    information = Likelihood(rankings).information(theta)
+    monkeypatch.setattr(plackett_luce_curvature, "SMALL", 8)
+    monkeypatch.setattr(plackett_luce_solvers, "SMALL", 8)
+    sparse = rs.PlackettLuce(regularization=0.1).fit(rankings)
+    assert sparse.log_worths_ == pytest.approx(dense.log_worths_, abs=1e-6)
+    assert sparse.log_likelihood_ == pytest.approx(dense.log_likelihood_, rel=1e-10)
+    curvature = Likelihood(rankings).curvature(theta)
+    assert issparse(curvature.pairs) == (kind == "pairs")
+    assert curvature.toarray() == pytest.approx(information, rel=1e-9, abs=1e-10)
+    assert curvature @ theta == pytest.approx(information @ theta, rel=1e-9, abs=1e-9)
+
+
+def test_matrices_are_sparse_where_few_pairs_are_compared_and_solved_by_gradients(rng):
+    """Few items: dense. Many items: sparse for pairs, dense for long lists, which compare most."""
+    for C, k, n, sparse in ((100, 2, 50, False), (300, 2, 500, True), (300, 30, 60, False)):
+        curvature = Likelihood(draw_subsets(rng, n, k, C)).curvature(np.zeros(C))
+        assert issparse(curvature.pairs) == sparse
+        assert curvature @ np.ones(C) == pytest.approx(np.zeros(C), abs=1e-9)
+
+
+def test_a_long_chain_of_comparisons_has_its_exact_answer(rng):
+    """Each item against the next only: log-worths are sums of log-odds."""
+    C = 400
+    forth, back = rng.random((2, C - 1)) * 20 + 0.1
+    first = np.arange(C - 1)
+    pairs = np.concatenate([np.c_[first, first + 1], np.c_[first + 1, first]])
+    rankings = rs.Rankings.from_orders(
+        pairs.tolist(), items=range(C), kind="subset", weights=np.concatenate([forth, back])
+    )
+    truth = -np.append(0, np.cumsum(np.log(forth / back)))
+    model = rs.PlackettLuce(regularization=0).fit(rankings)
+    assert model.log_worths_ == pytest.approx(truth - truth.mean(), abs=1e-5)
+
+
+def test_pairs_of_many_items_agree_with_choix(rng):
+    worths = 0.3 * rng.normal(size=300)
+    lists = np.array([rng.choice(300, 2, replace=False) for _ in range(4000)])
+    noisy = worths[lists] + rng.gumbel(size=lists.shape)
+    lists = np.take_along_axis(lists, np.argsort(-noisy, axis=1), axis=1)
+    rankings = rs.Rankings.from_orders(lists.tolist(), items=range(300), kind="subset")
+    expected = choix.ilsr_pairwise(300, lists.tolist(), tol=1e-10)
+    for solver in ("newton", "lbfgs"):
+        model = rs.PlackettLuce(regularization=0, solver=solver).fit(rankings)
+        assert model.log_worths_ == pytest.approx(expected - expected.mean(), abs=1e-5)
+
+
+def test_short_lists_take_the_memory_of_what_they_list(rng):
+    """20,000 lists of 5 of 1,000 items: 160 MB as a table of all items, 8 MB as a matrix."""
+    lists = np.argsort(rng.random((2000, 1000)), axis=1)[:, :50].reshape(-1, 5)
+    rankings = rs.Rankings.from_item_numbers(lists, items=range(1000))
+    peak, model = peak_of(lambda: rs.PlackettLuce().fit(rankings))
+    assert peak < 80e6
+    assert model.log_likelihood_ == pytest.approx(model.log_prob(rankings).sum(), rel=1e-10)
+
+
+# ---- Equal rankings, and the scale of their weights
+
+
+def test_equal_rankings_are_merged_before_a_fit(random_rankings, rng, monkeypatch):
+    few = random_rankings(n_items=5, n=10, kind=["top", "subset"] * 5)
+    rankings = few[rng.integers(0, 10, 300)]
+    one = rs.PlackettLuce().fit(rankings)
+    monkeypatch.setattr(plackett_luce, "FEW", 1000)
+    two = rs.PlackettLuce().fit(rankings)
+    assert one.log_worths_ == pytest.approx(two.log_worths_, abs=1e-8)
+    assert one.log_likelihood_ == pytest.approx(two.log_likelihood_, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-12, 1.0, 1e12, 1e300])
+def test_newton_gives_the_same_worths_at_any_scale_of_the_weights(scale):
+    rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[3 * scale, scale])
+    model = rs.PlackettLuce(regularization=0).fit(rankings)
+    assert model.worths_ == pytest.approx([0.75, 0.25], abs=1e-6)
+    relative = model.log_likelihood_ / scale
+    assert relative == pytest.approx(
+        3 * np.log(0.75) + np.log(0.25), rel=1 if scale < 1e-320 else 1e-8
+    )
+    penalised = rs.PlackettLuce().fit(rankings)
+    # The regulariser keeps its scale: nothing counts against it, or it does not count.
+    expected = 0.5 if scale <= 1e-12 else 0.75
+    if scale != 1:
+        assert penalised.worths_[0] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize("weights", [[1e12, 1.0], [1.0, 1e12]])
+def test_newton_converges_on_weights_of_very_different_size(scale, weights):
+    """The maximum is where the odds are those of the weights."""
+    rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=scale * np.array(weights))
+    model = rs.PlackettLuce(regularization=0).fit(rankings)
+    odds = model.log_worths_[0] - model.log_worths_[1]
+    assert odds == pytest.approx(np.log(weights[0] / weights[1]), abs=1e-3)
+
+
+def test_lbfgs_does_not_claim_an_optimum_that_it_has_not_reached():
+    rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[1e12, 1])
+    with pytest.warns(ConvergenceWarning, match="use solver='newton'"):
+        rs.PlackettLuce(regularization=0, solver="lbfgs").fit(rankings)
+
+
+@pytest.mark.parametrize("k", [1, 3, 15])
+def test_equal_rows_have_equal_numbers(rng, k):
+    """Narrow columns are counted, wide ones sorted, and long rows packed more than once."""
+    for n_values in (2, 40, 10**6):
+        table = rng.integers(0, n_values, (12, k))[rng.integers(0, 12, 200)]
+        numbers = number_rows(table.T, 200)
+        expected = (table[:, None] == table).all(axis=2)
+        assert np.array_equal(numbers[:, None] == numbers, expected)
+        assert np.array_equal(np.unique(numbers), np.arange(numbers.max() + 1))
+        first = find_first(numbers)
+        assert first.tolist() == [np.flatnonzero(numbers == i)[0] for i in range(first.size)]
+    distinct = np.column_stack([rng.permutation(500)] * 9)
+    assert len(set(number_rows(distinct.T, 500).tolist())) == 500
+
+
+# ---- Whether the estimate exists
+
+
+@settings(max_examples=60)
+@given(rankings=mixtures(list("abc"), 8))
+def test_the_estimate_exists_if_the_graph_of_all_pairs_is_strongly_connected(rankings):
+    """Against the definition: an edge for each pair of which one item surely came first."""
+    rankings = rankings[rankings.lengths == rankings.n_listed]
+    level = levels(rankings)
+    earlier = (level[:, :, None] < level[:, None]) & (level != ABSENT)[:, :, None]
+    before = (earlier & (level != ABSENT)[:, None]).any(axis=0)
+    reached = np.linalg.matrix_power(before + np.eye(3), 3) > 0
+    event(f"exists: {reached.all()}")
+    if reached.all():
+        require_estimable(rankings)
+    else:
+        with pytest.raises(rs.RankshotError, match="does not exist"):
+            require_estimable(rankings)

@@ -123,7 +123,7 @@ def test_mallows_groups_are_the_best_of_all_pairs_of_centres(votes):
         minimize(negative, [0, 0.7, 0.7], pairs[p], bounds=bounds).fun
         for p in np.argsort(quick)[:12]
     )
-    mixture = rs.RankingMixture(rs.Mallows(consensus="exact"), random_state=0, tol=1e-6).fit(votes)
+    mixture = rs.RankingMixture(rs.Mallows(method="exact"), random_state=0, tol=1e-6).fit(votes)
     assert mixture.log_likelihood_ == pytest.approx(-best, abs=1e-3)
 
 
@@ -176,7 +176,7 @@ def test_em_never_falls(orders, seed, kind):
         kind=["subset" if s else "top" for s in subset],
     )
     rankings = rankings.top(rng.integers(1, 5, n))
-    model = rs.Mallows(consensus="borda") if kind == "mallows" else rs.PlackettLuce()
+    model = rs.Mallows(method="borda") if kind == "mallows" else rs.PlackettLuce()
     n_groups = int(rng.integers(1, min(3, n) + 1))
     mixture = rs.RankingMixture(model, n_groups, n_starts=2, random_state=seed, tol=0.1)
     n_units = len(set(rankings.rater_names)) + len(rankings[rankings.raters == None].unique())  # noqa: E711
@@ -291,7 +291,7 @@ def test_the_same_seed_gives_the_same_groups(votes, capsys):
     mixture = rs.RankingMixture(rs.Mallows(), n_starts=2, random_state=7, verbose=True)
     first, second = clone(mixture).fit(votes), clone(mixture).fit(votes)
     assert first.log_likelihood_ == second.log_likelihood_
-    assert first.get_params()["model__consensus"] == "insertion"
+    assert first.get_params()["model__method"] == "insertion"
     assert "groups: iteration" in capsys.readouterr().err
     shuffled = votes.with_items(ABCD[::-1])
     assert first.log_prob(shuffled) == pytest.approx(first.log_prob(votes))

@@ -187,3 +187,14 @@ def test_repeated_items_are_found_in_short_and_long_lists(rng, n_items, size):
     lists[280, -1] = lists[280, 0]
     with pytest.raises(RankshotError, match=f"ranking 217: item '{lists[217, 0]}' is listed"):
         Rankings.from_item_numbers(lists, items=range(n_items))
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_the_kind_given_is_that_of_rows_without_one(tmp_path, kind):
+    path = tmp_path / "votes.parquet"
+    lists, kinds = [["a"], ["b"], ["c"]], ["top", None, "subset"]
+    pq.write_table(pa.table({"ranking": lists, "kind": kinds}), path)
+    given = kind == "subset"
+    assert read_rankings(path, kind=kind).is_subset.tolist() == [False, given, True]
+    pq.write_table(pa.table({"ranking": lists}), path)
+    assert read_rankings(path, kind=kind).is_subset.tolist() == [given] * 3

@@ -136,6 +136,18 @@ def test_groups_with_worths():
     assert legend == ["group 1 (30 %)", "group 2 (70 %)"]
 
 
+def test_groups_of_a_fitted_mixture():
+    """The groups are in the order of the mixture: the largest first."""
+    votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
+    mixture = rs.RankingMixture(n_starts=2, random_state=0).fit(votes)
+    axes = plot_groups(mixture)
+    names = names_at(axes.yaxis)
+    for line, model in zip(axes.lines, mixture.models_, strict=True):
+        wanted = [model.log_worths_[model.items_.index(name)] for name in names]
+        assert line.get_xdata() == pytest.approx(wanted)
+    assert names == ["a", "b", "c"]
+
+
 def test_groups_with_orders():
     modes = [("a", "b", "c"), ("c", ("a", "b"))]
     axes = plot_groups(make_mixture(models=[{"mode_": mode} for mode in modes]))

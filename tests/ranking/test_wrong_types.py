@@ -38,6 +38,7 @@ VALUES = {
 }
 LABELS = {"text", "None"}
 NUMBERS = {"a fraction", "a float"}
+SEEDS = {"None", "zero", "huge", "a ragged list"}
 
 
 def build(method, **given):
@@ -51,6 +52,15 @@ scores = build(rs.Rankings.from_scores, scores=PLACES, items=ABC)
 
 def fit(model, name):
     return lambda value: model(**{name: value}).fit(VOTES)
+
+
+def pairs(name):
+    return lambda value: rs.Rankings.from_pairs(["a"], ["b"], **{name: value})
+
+
+def mixture(name):
+    few = {"n_groups": 1, "n_starts": 1, "max_iter": 2}
+    return lambda value: rs.RankingMixture(**{**few, name: value}).fit(VOTES)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +145,7 @@ PARAMETERS = {
             (
                 "sample(random_state)",
                 lambda x, model=model: model.sample(1, random_state=x),
-                {"None", "zero", "huge", "a ragged list"},
+                SEEDS,
             ),
         )
     },
@@ -160,6 +170,55 @@ PARAMETERS = {
         lambda x: rs.Mallows.from_center(ABC, x),
         {"infinity", "zero", *NUMBERS},
     ),
+    "Rankings.from_pairs(winners)": (lambda x: rs.Rankings.from_pairs(x, ["b"]), set()),
+    "Rankings.from_pairs(ties)": (pairs("ties"), {"None"}),
+    "Rankings.from_pairs(weights)": (pairs("weights"), {"None"}),
+    "Rankings.from_pair_counts(wins)": (
+        lambda x: rs.Rankings.from_pair_counts(x, items=ABC),
+        set(),
+    ),
+    "read_pairs(path)": (lambda x, _: rs.read_pairs(x), set()),
+    **{
+        function.__name__: (function, set())
+        for function in (
+            *(rs.copeland, rs.schulze, rs.median_rank, rs.condorcet_winner, rs.smith_set),
+            *(rs.footrule_distance, rs.spearman_distance, rs.cayley_distance, rs.hamming_distance),
+            *(rs.rank_biased_overlap, rs.leaderboard, rs.choose_n_groups),
+        )
+    },
+    "rank_biased_overlap(p)": (lambda x: rs.rank_biased_overlap(VOTES, p=x), set()),
+    "kemeny(ties)": (lambda x: rs.kemeny(VOTES, ties=x), {"None", *NUMBERS}),
+    "leaderboard(model)": (lambda x: rs.leaderboard(VOTES, x, n_draws=5), {"None"}),
+    "leaderboard(level)": (lambda x: rs.leaderboard(VOTES, level=x, n_draws=5), set()),
+    "leaderboard(method)": (lambda x: rs.leaderboard(VOTES, method=x, n_draws=5), set()),
+    "leaderboard(random_state)": (
+        lambda x: rs.leaderboard(VOTES, n_draws=5, random_state=x),
+        SEEDS,
+    ),
+    "Mallows(method)": (fit(rs.Mallows, "method"), set()),
+    "Mallows(distance)": (fit(rs.Mallows, "distance"), set()),
+    "DavidsonLuce(regularization)": (
+        fit(rs.DavidsonLuce, "regularization"),
+        {"zero", *NUMBERS},
+    ),
+    "DavidsonLuce(max_iter)": (fit(rs.DavidsonLuce, "max_iter"), {"huge"}),
+    "DavidsonLuce.sample(random_state)": (
+        lambda x: rs.DavidsonLuce().fit(VOTES).sample(1, random_state=x),
+        SEEDS,
+    ),
+    "PlackettLuceRegression(alpha)": (
+        lambda x: rs.PlackettLuceRegression(alpha=x).fit(VOTES, np.eye(3)[:, :2]),
+        {"zero", *NUMBERS},
+    ),
+    "PlackettLuceRegression.fit(features)": (
+        lambda x: rs.PlackettLuceRegression().fit(VOTES, x),
+        set(),
+    ),
+    "RankingMixture(model)": (mixture("model"), {"None"}),
+    "RankingMixture(n_groups)": (mixture("n_groups"), set()),
+    "RankingMixture(by)": (mixture("by"), set()),
+    "RankingMixture(tol)": (mixture("tol"), NUMBERS),
+    "RankingMixture(random_state)": (mixture("random_state"), SEEDS),
     "BabingtonSmith(regularization)": (fit(rs.BabingtonSmith, "regularization"), NUMBERS),
     "BabingtonSmith(tol)": (fit(rs.BabingtonSmith, "tol"), {"zero", *NUMBERS}),
     "BabingtonSmith(max_iter)": (fit(rs.BabingtonSmith, "max_iter"), {"huge"}),
@@ -174,8 +233,10 @@ PARAMETERS = {
 def is_named(value, text):
     """Whether a message names a value, or the shape or the number of values in it."""
     if isinstance(value, (str, bytes, list, set, dict, np.ndarray)):
-        return any(word in text for word in ("not", "shape", "entries", "unknown", "no "))
-    return short_repr(value) in text or f"shape {np.shape(value)}" in text
+        words = ("not", "shape", "entries", "unknown", "no ", "rows for", ", but")
+        return any(word in text for word in words)
+    shown = (short_repr(value), repr(value), f"shape {np.shape(value)}")
+    return any(name in text for name in shown)
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

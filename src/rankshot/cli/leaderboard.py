@@ -28,6 +28,13 @@ class Method(StrEnum):
     BOOTSTRAP = "bootstrap"
 
 
+class Ties(StrEnum):
+    """The choices of --ties."""
+
+    UNKNOWN = "unknown"
+    OUTCOME = "outcome"
+
+
 def leaderboard(
     votes: Annotated[
         Path,
@@ -45,6 +52,13 @@ def leaderboard(
             "rater) may be alike; raters are drawn again and again."
         ),
     ] = Method.SIMULATION,
+    ties: Annotated[
+        Ties,
+        typer.Option(
+            help="unknown: the order of tied items is unknown (Plackett-Luce). outcome: a tie is a "
+            "result of its own, more likely between items of equal worth (Davidson-Luce)."
+        ),
+    ] = Ties.UNKNOWN,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     draws: Annotated[int, typer.Option(help="How many draws, or fits for the bootstrap.")] = 1000,
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
@@ -73,9 +87,9 @@ def leaderboard(
 ) -> None:
     """Sort items by worth, with intervals.
 
-    The worths are those of the Plackett-Luce model; for pairs it is the Bradley-Terry model. The
-    table shows log-worths and ranks with intervals: is the first item really better than the
-    second?
+    The worths are those of the Plackett-Luce model; for pairs it is the Bradley-Terry model, and
+    with --ties outcome that of Davidson. The table shows log-worths and ranks with intervals: is
+    the first item really better than the second?
 
     Example: rankshot leaderboard votes.csv --plot worths.png
 
@@ -85,7 +99,7 @@ def leaderboard(
 
     from rankshot.core.text_files import require_ending
     from rankshot.core.validation import require_number, require_whole_number
-    from rankshot.ranking import leaderboard as make_leaderboard
+    from rankshot.ranking import DavidsonLuce, PlackettLuce, leaderboard as make_leaderboard
 
     require_number("--level", level, above=0, below=1)
     require_whole_number("--draws", draws, least=2)
@@ -99,9 +113,10 @@ def leaderboard(
     columns = {"first": first, "second": second, "winner": winner, "loser": loser}
     given = {name: column for name, column in columns.items() if column is not None}
     rankings = _choose_target(_read_votes(votes, given), target, votes)
+    model = DavidsonLuce() if ties is Ties.OUTCOME else PlackettLuce()
     try:
         board = make_leaderboard(
-            rankings, level=level, method=method.value, n_draws=draws, random_state=seed
+            rankings, model, level=level, method=method.value, n_draws=draws, random_state=seed
         )
     except RankshotError as error:
         raise RankshotError(f"{votes}: {error}") from None
@@ -112,8 +127,8 @@ def leaderboard(
         say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all", console)
     say(
         "A log-worth is relative to the mean of all items. The difference of two is the log-odds "
-        f"that the one is preferred to the other. Each interval holds the true value with "
-        f"probability {level:g}; the last column is that of the rank.",
+        "that the one is preferred to the other. The intervals hold the true log-worth with "
+        f"probability {level:g}, and the true rank (column ranks) with at least this.",
         console,
     )
     if output is not None:

@@ -42,3 +42,17 @@ def _number_values(values: NDArray[np.int64], span: int) -> tuple[NDArray[np.int
     occurs[values] = True
     numbers = np.cumsum(occurs)
     return numbers[values] - 1, int(numbers[-1]) if span else 0
+
+
+def find_first(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first row of each number.
+
+    Examples
+    --------
+    >>> find_first(np.array([1, 0, 1, 2]))
+    array([1, 0, 3])
+    """
+    first = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
+    # Of several values for one cell NumPy keeps the last.
+    first[numbers[::-1]] = np.arange(numbers.size)[::-1]
+    return first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_whole_number
@@ -60,6 +61,13 @@ def describe_ranking(rankings: Rankings, row: int) -> str:
     what = f"ranking {row}"
     what += "" if target is None else f" of {target!r}"
     return what + ("" if origin is None else f" by {origin!r}")
+
+
+def require_model(model: Any) -> Any:
+    """Return a model that can be fitted, or raise with what was passed instead."""
+    if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
+        raise RankshotError(f"model must be a model like PlackettLuce(), not {short_repr(model)}")
+    return model
 
 
 def require_sample_length(n: int, k: int | None, n_items: int) -> int:

@@ -277,7 +277,8 @@ def item_weights(rankings: AnyRankings) -> NDArray[np.float64]:
 
 
 def _sum_listed(part: Rankings) -> NDArray[np.float64]:
-    return np.bincount(part.codes, part.weights[part.entry_rows], minlength=part.n_items)
+    weights = part.weights[part.entry_rows]
+    return np.bincount(part.codes, weights, minlength=part.n_items).astype(float)
 
 
 class Places(NamedTuple):

@@ -89,7 +89,7 @@ class Entries(NamedTuple):
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
-        for size in np.unique(self.sizes).tolist():
+        for size in np.flatnonzero(np.bincount(self.sizes)).tolist():
             rows = np.flatnonzero(self.sizes == size)
             starts = self.starts[rows]
             # Without ties, the places of all rows are 0, 1, 2, …
@@ -250,6 +250,19 @@ def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str
                 yield row, place, name
 
 
+def recode_items(
+    entries: Entries, items: tuple[str, ...], wanted: tuple[str, ...], where: Where
+) -> NDArray[np.int32]:
+    """Return the codes of the same lists over other items; raise for an item not among them."""
+    code = {name: i for i, name in enumerate(wanted)}
+    codes = np.array([code.get(name, -1) for name in items], np.int32)[entries.codes]
+    if np.any(codes < 0):
+        first = int(np.argmax(codes < 0))
+        name, row = items[entries.codes[first]], int(entries.rows[first])
+        raise UnknownItemError(f"{where(row)}: unknown item {name!r}{suggest_name(name, wanted)}")
+    return entries._replace(codes=codes).sort_ties().codes
+
+
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
     if np.any(entries.sizes == 0):
@@ -396,3 +409,11 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
 def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
     """Return the labels that occur, sorted."""
     return tuple(sorted(set(labels.tolist()) - {None}))
+
+
+def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
+    """Give each label a number, from 1 and sorted by name; 0 for no label."""
+    code = {name: i for i, name in enumerate(distinct_values(labels), 1)}
+    if not code:
+        return np.zeros(labels.size, np.int64)
+    return np.array([code.get(name, 0) for name in labels], np.int64)

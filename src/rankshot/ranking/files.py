@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
-from rankshot.core.text_files import NamedFile, read_lines, replace_file, require_ending
+from rankshot.core.text_files import NamedFile, as_path, read_lines, replace_file, require_ending
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Kind, Where
@@ -63,17 +63,10 @@ def read_rankings(
     FileNotFoundError
         If there is no such file.
     """
-    path = _as_path(path)
+    path = as_path(path)
     require_choice("kind", kind, ("top", "subset"))
     readers = {".parquet": read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
     return readers.get(require_ending(path, ENDINGS), read_jsonl)(path, items, kind)
-
-
-def _as_path(path: str | Path) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise RankshotError(f"path must be text or a Path, not {short_repr(path)}") from None
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -99,7 +92,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     >>> again == votes
     True
     """
-    path = _as_path(path)
+    path = as_path(path)
     require_rankings(rankings)
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")

@@ -42,7 +42,9 @@ class Rows(NamedTuple):
         if self.limits.size <= most:
             return self
         worst = np.argsort(-self.violations, kind="stable")[:most]
-        return Rows(*(part[worst] for part in self))
+        return Rows(
+            self.columns[worst], self.values[worst], self.limits[worst], self.violations[worst]
+        )
 
 
 class Program(ABC, Generic[Answer]):

@@ -103,15 +103,14 @@ def _insert_items(
 ) -> float:
     """Move each of ``items`` to its best place, one by one and in place; return the gain.
 
-    After the deadline nothing is moved.
-
-    The cost of an item behind the first r others is the sum of its excesses over them.
+    Nothing is moved after the deadline. The cost of an item behind the first r others is the sum
+    of its excesses over them.
     """
     gained = 0.0
     least_gain = LEAST_GAIN * len(order) * float(excess.max())
     for item in items:
         if monotonic() > deadline:
-            return 0.0
+            break
         cost = excess[item].take(order).cumsum()
         here = int((order == item).argmax())
         best = int(cost.argmin())

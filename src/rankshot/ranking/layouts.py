@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,7 @@ def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
 def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
     C, begin = rankings.n_items, 0
     if np.any((rankings.n_listed >= C - 1) & ~rankings.rows_with_ties):
+        # A strict ranking of all items but one tells all of them apart.
         return np.arange(C)
     number = np.zeros(C, np.intp)
     # Few rankings tell most items apart: the first block is small.
@@ -184,7 +186,7 @@ def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
     return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
 
 
-def group_ties(values: NDArray[np.float64], tolerance: float) -> list[NDArray[np.intp]]:
+def group_ties(values: NDArray[Any], tolerance: float) -> list[NDArray[np.intp]]:
     """Sort by value, smallest first, and tie neighbours that differ by at most ``tolerance``.
 
     Examples

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import refuse_masked, require_whole_numbers
-from rankshot.ranking.encoding import LIST_TYPES, Entries, row_starts
+from rankshot.ranking.encoding import (
+    LIST_TYPES,
+    Entries,
+    describe_row,
+    row_starts,
+    validate_entries,
+)
 
 
 def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
@@ -85,22 +90,23 @@ def refuse_cells(
         )
 
 
-def require_item_numbers(lists: NDArray[Any]) -> NDArray[Any]:
-    """Return a matrix of whole numbers, or raise with the type that was passed instead."""
+def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:
+    """Return the strict orders of a matrix of item numbers; check them unless they are trusted."""
     table = require_whole_numbers("item numbers", lists)
     if table.ndim != 2:
         raise RankshotError(
             f"item numbers must be a matrix, one row per ranking, not of shape {table.shape}"
         )
-    return table
-
-
-def refuse_unknown_numbers(lists: NDArray[Any], n_items: int) -> None:
-    """Raise for the first number that no item has."""
-    outside = (lists < 0) | (lists >= n_items)
+    n, k = table.shape
+    places = np.tile(np.arange(k, dtype=np.int32), n)
+    entries = Entries(table.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
+    if trusted:
+        return entries
+    outside = (table < 0) | (table >= len(items))
     if outside.any():
         row, column = np.argwhere(outside)[0]
-        raise RankshotError(f"ranking {row}: no item has the number {lists[row, column]}")
+        raise RankshotError(f"ranking {row}: no item has the number {table[row, column]}")
+    return validate_entries(entries, items, describe_row)
 
 
 def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:

@@ -15,7 +15,7 @@ from rankshot.core.tables import (
     open_parquet,
     read_csv_rows,
 )
-from rankshot.core.text_files import require_ending
+from rankshot.core.text_files import as_path, require_ending
 from rankshot.ranking.encoding import Where
 from rankshot.ranking.rankings import Rankings
 
@@ -77,7 +77,7 @@ def read_pairs(
       bee > ant (subset)
       bee = cat (subset)
     """
-    path = Path(path)
+    path = as_path(path)
     ending = require_ending(path, TABLE_ENDINGS)
     if ending == ".csv":
         table = _read_csv(path)

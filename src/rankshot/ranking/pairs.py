@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
 from rankshot.core.names import as_name, as_names
+from rankshot.core.validation import refuse_masked
 from rankshot.ranking.encoding import Entries, Where
 
 
@@ -45,7 +46,8 @@ def encode_pairs(
 def _as_list(values: Iterable[Any], what: str) -> list[Any]:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return list(values.tolist())
-    if isinstance(values, (str, np.ndarray)) or not isinstance(values, Iterable):
+    no_list = (str, bytes, set, frozenset, dict, np.ndarray)
+    if isinstance(values, no_list) or not isinstance(values, Iterable):
         raise RankshotError(f"{what} must be a list of names, not {short_repr(values)}")
     return list(values)
 
@@ -82,7 +84,11 @@ def _number_labels(
 def _tie_column(ties: ArrayLike | None, n: int, where: Where) -> NDArray[np.bool_]:
     if ties is None:
         return np.zeros(n, bool)
-    column = np.asarray(ties)
+    refuse_masked("ties", ties)
+    try:
+        column = np.asarray(ties)
+    except ValueError:
+        raise RankshotError(f"ties must be truth values, not {short_repr(ties)}") from None
     if column.shape != (n,):
         raise RankshotError(f"ties has shape {column.shape} for {n:,} pairs")
     if column.dtype != bool:
@@ -127,6 +133,7 @@ def encode_pair_counts(
 
 def _require_counts(values: ArrayLike, names: tuple[str, ...], what: str) -> NDArray[np.float64]:
     C = len(names)
+    refuse_masked(what, values)
     try:
         table = np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError):

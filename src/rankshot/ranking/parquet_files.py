@@ -169,7 +169,7 @@ class _RowReader:
         columns = list(validate_columns(n, weights=weights, kind=self._kind, where=self._where))
         if "kind" in names:
             kinds = self._read_labels("kind", ("top", "subset"))
-            columns[0] = np.where(np.equal(kinds, None), columns[0], kinds == "subset")
+            columns[0] = (kinds == "subset") | (columns[0] & (kinds != "top"))
         for i, name in enumerate(LABELS, 2):
             if name in names:
                 columns[i] = self._read_labels(name)

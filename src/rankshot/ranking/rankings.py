@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
+from rankshot.core.equal_rows import find_first
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.names import as_names
 from rankshot.ranking.encoding import (
     Entries,
@@ -22,16 +23,17 @@ from rankshot.ranking.encoding import (
     different_items_error,
     distinct_values,
     encode_orders,
+    number_labels,
+    recode_items,
     require_lengths,
     validate_columns,
     validate_entries,
 )
 from rankshot.ranking.number_tables import (
+    encode_item_numbers,
     encode_positions,
     rank_numbers,
     refuse_cells,
-    refuse_unknown_numbers,
-    require_item_numbers,
     require_number_table,
     warn_of_counting_from_zero,
 )
@@ -170,12 +172,8 @@ class Rankings:
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         # A subset ranking of all items but one has such positions, too.
         warn_of_counting_from_zero(table[~beside[0]])
-        refuse_cells(
-            ~np.isfinite(table) | (table < 0),
-            table,
-            names,
-            "positions must be 0 (not listed) or more",
-        )
+        wrong = ~np.isfinite(table) | (table < 0)
+        refuse_cells(wrong, table, names, "positions must be 0 (not listed) or more")
         entries = encode_positions(rank_numbers(positions, table), placed=table != 0)
         entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
@@ -206,9 +204,8 @@ class Rankings:
         table = require_number_table(scores, len(names), "scores")
         refuse_cells(np.isnan(table), table, names, "scores must be numbers")
         entries = encode_positions(-rank_numbers(scores, table), placed=np.ones(table.shape, bool))
-        beside = validate_columns(
-            len(table), targets, sources, raters, weights, "top", describe_row
-        )
+        n = len(table)
+        beside = validate_columns(n, targets, sources, raters, weights, "top", describe_row)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 
@@ -227,14 +224,8 @@ class Rankings:
           c > a
         """
         names = as_names(items)
-        lists = require_item_numbers(lists)
-        n, k = lists.shape
-        places = np.tile(np.arange(k, dtype=np.int32), n)
-        entries = Entries(lists.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
-        if not trusted:
-            refuse_unknown_numbers(lists, len(names))
-            entries = validate_entries(entries, names, describe_row)
-        return cls(names, *entries, entries.sizes, *validate_columns(n))
+        entries = encode_item_numbers(lists, names, trusted=trusted)
+        return cls(names, *entries, entries.sizes, *validate_columns(entries.sizes.size))
 
     @classmethod
     def from_pairs(
@@ -383,17 +374,17 @@ class Rankings:
 
     def __repr__(self) -> str:
         """Return a summary line and the first rankings, one per line."""
-        return format_text(self._summary(), self._first_rows(), len(self))
+        return format_text(self._summary(), self._find_first(), len(self))
 
     def _repr_html_(self) -> str:
         """Return the same as a small table, for notebooks."""
-        return format_html(self._summary(), self._first_rows(), len(self))
+        return format_html(self._summary(), self._find_first(), len(self))
 
     def _summary(self) -> str:
         labels = {"target": self.target_names, "source": self.source_names}
         return format_summary(len(self), self.n_items, {**labels, "rater": self.rater_names})
 
-    def _first_rows(self) -> list[tuple[str | None, str]]:
+    def _find_first(self) -> list[tuple[str | None, str]]:
         """Return the targets and the text of the first rankings."""
         first = self[:ROWS_SHOWN]
         texts = format_rows(first.orders(), first.n_listed, *first._columns()[:3])
@@ -447,14 +438,8 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        target = np.zeros(len(self), np.int64)
-        if names := self.target_names:
-            code = {name: i for i, name in enumerate(names, 1)}
-            target[:] = [code.get(name, 0) for name in self.targets]
-        number = self.lists.number_equal_rows([target, self.lengths, self.is_subset])
-        first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
-        # Of several values for one place NumPy keeps the last.
-        first[number[::-1]] = np.arange(len(self))[::-1]
+        columns = [number_labels(self.targets), self.lengths, self.is_subset]
+        first = find_first(number := self.lists.number_equal_rows(columns))
         weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
         merged = self[first[by_first]]
@@ -478,17 +463,7 @@ class Rankings:
         """
         if items == self.items:
             return self
-        code = {name: i for i, name in enumerate(items)}
-        recode = np.array([code.get(name, -1) for name in self.items], np.int32)
-        codes = recode[self.codes]
-        if np.any(codes < 0):
-            first = int(np.argmax(codes < 0))
-            name, row = self.items[self.codes[first]], int(self.entry_rows[first])
-            raise UnknownItemError(
-                f"{where(row)}: unknown item {name!r}{suggest_name(name, items)}"
-            )
-        lists = self.lists._replace(codes=codes).sort_ties()
-        return replace(self, items=items, codes=lists.codes)
+        return replace(self, items=items, codes=recode_items(self.lists, self.items, items, where))
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:

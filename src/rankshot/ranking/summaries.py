@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import require_any_rankings, require_one_subject
+from rankshot.ranking.checks import require_any_rankings, require_model, require_one_subject
 from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import last_levels
 from rankshot.ranking.models.plackett_luce import PlackettLuce
@@ -158,9 +158,7 @@ def summarize(
     found = look_over(rankings)
     if found.n_rankings == 0:
         raise RankshotError("there are no rankings to summarize (or all have weight 0)")
-    model = PlackettLuce() if model is None else model
-    if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
-        raise RankshotError(f"model must be a model like PlackettLuce(), not {short_repr(model)}")
+    model = PlackettLuce() if model is None else require_model(model)
     if k is not None:
         rankings = rankings.top(min(require_whole_number("k", k), rankings.n_items))
     if None in found.targets and len(found.targets) > 1:

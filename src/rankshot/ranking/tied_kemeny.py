@@ -200,7 +200,7 @@ class LevelProgram(Program[Levels]):
         """Return the best x for each pair alone."""
         gain = self._table(self.cost)
         first = (gain < 0) & ((gain < gain.T) | np.triu(gain == gain.T))
-        return first[self.i, self.j].astype(float)
+        return np.asarray(first[self.i, self.j], float)
 
     def score(self, answer: Levels) -> float:
         """Return the cost of all pairs."""

@@ -48,7 +48,7 @@ def copeland(rankings: AnyRankings) -> Consensus:
     require_one_subject(rankings)
     W = precedence(rankings)
     beats = _find_majorities(W, rankings)
-    losses_minus_wins = beats.sum(axis=0) - beats.sum(axis=1).astype(float)
+    losses_minus_wins = beats.sum(axis=0) - beats.sum(axis=1)
     return describe_groups(rankings, group_ties(losses_minus_wins, tolerance=0.5), W)
 
 
@@ -85,7 +85,7 @@ def schulze(rankings: AnyRankings) -> Consensus:
     for k in range(len(path)):
         np.maximum(path, np.minimum(path[:, [k]], path[k]), out=path)
     better = _find_majorities(path, rankings)
-    n_better = better.sum(axis=0).astype(float)
+    n_better = better.sum(axis=0)
     return describe_groups(rankings, group_ties(n_better, tolerance=0.5), W)
 
 

@@ -141,7 +141,7 @@ def find_quasi_variances(covariance: Floats) -> QuasiVariances:
 
     .. math:: \log(q_i + q_j) - \log \operatorname{Var}(\theta_i - \theta_j)
 
-    by the method of Gauss and Newton. A quasi-variance can be negative; a sum of two is not.
+    by Newton's method. A quasi-variance can be negative; a sum of two is not.
 
     References
     ----------
@@ -169,7 +169,8 @@ def _minimise_log_ratios(q: Floats, wanted: Floats, pairs: NDArray[np.bool_]) ->
     loss, residuals, sums = _log_ratios(q, wanted, pairs)
     for _ in range(200):
         weights = np.where(pairs, 1 / sums, 0.0)
-        squares = weights**2
+        # Second derivatives of half the loss; made positive where a sum is far too large.
+        squares = weights**2 * np.maximum(1 - residuals, 0.1)
         # Two items, for example, determine only the sum of theirs: the lift decides for equal ones.
         normal = squares + np.diag((1 + 1e-12) * squares.sum(axis=1) + np.finfo(float).tiny)
         step = np.linalg.solve(normal, -(weights * residuals).sum(axis=1))

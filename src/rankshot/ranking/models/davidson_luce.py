@@ -20,7 +20,7 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_number, require_whole_number
+from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
 from rankshot.ranking.encoding import Entries, row_starts, validate_columns
 from rankshot.ranking.layouts import group_ties, name_groups
@@ -255,8 +255,13 @@ class DavidsonLuce(BaseEstimator):
             line.update(f"log-likelihood {value:.6f}")
             return first - value, -scale * gradient
 
-        options = {"maxiter": self.max_iter, "maxfun": 4 * self.max_iter, "maxcor": 20}
-        options |= {"ftol": 0.0, "gtol": np.sqrt(tol / start.size) / 10}
+        options = {
+            "maxiter": self.max_iter,
+            "maxfun": 4 * self.max_iter,
+            "maxcor": 20,
+            "ftol": 0.0,
+            "gtol": np.sqrt(tol / start.size) / 10,
+        }
         found = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
         # A line search that stops because of rounding has converged as far as possible.
         _, slope = negative(found.x)
@@ -361,7 +366,7 @@ class DavidsonLuce(BaseEstimator):
         check_is_fitted(self)
         C = len(self.items_)
         k = require_sample_length(n, k, C)
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         polynomials = Polynomials(self._sizes)
         places = np.concatenate(
             [

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 
@@ -22,11 +21,17 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.core.validation import (
+    Seed,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
+from rankshot.ranking.checks import require_model, require_one_subject, require_rankings
 from rankshot.ranking.models.covariances import find_quasi_variances, variances_of_differences
+from rankshot.ranking.models.mixture_em import Sample, merge_equal
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
-from rankshot.ranking.parts import keep_counted_part
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -249,8 +254,8 @@ def leaderboard(
     rankings : Rankings
         Pairs, or rankings of any kind.
     model : PlackettLuce, DavidsonLuce or another model with worths, optional
-        `PlackettLuce` by default. A model that is fitted is used as it is; of another one, a copy
-        is fitted to the rankings.
+        `PlackettLuce` by default. A copy is fitted to the rankings. A model that is fitted is used
+        as it is, except by the bootstrap.
     level : float
         The level of the intervals.
     method : {"simulation", "bootstrap"}
@@ -300,22 +305,22 @@ def leaderboard(
     require_choice("method", method, ("simulation", "bootstrap"))
     require_whole_number("n_draws", n_draws, least=2)
     weight = require_one_subject(require_rankings(rankings)).weight
-    rankings = keep_counted_part(rankings)
-    rng = np.random.default_rng(random_state)
-    model = PlackettLuce() if model is None else model
-    merged, member = _merge_equal(rankings)
-    fitted = model if hasattr(model, "log_worths_") else clone(model).fit(merged)
+    rng = require_generator(random_state)
+    model = PlackettLuce() if model is None else require_model(model)
+    is_given = method == "simulation" and hasattr(model, "log_worths_")
+    if not is_given and hasattr(model, "predict_log_worths"):
+        raise RankshotError(
+            "a model with features must be fitted before, and the bootstrap cannot fit it again: "
+            "give a fitted model and method='simulation'"
+        )
+    sample = merge_equal(rankings.with_items(model.items_) if is_given else rankings, by="rater")
+    fitted = model if is_given else clone(model).fit(sample.rankings)
     log_worths = fitted.log_worths_
     if method == "simulation":
-        covariance = fitted.covariance(merged)
+        covariance = fitted.covariance(sample.rankings)
         errors = _draw_normal(covariance, n_draws, rng)
     else:
-        draws = np.array(
-            [
-                clone(model).fit(sample).log_worths_
-                for sample in _resample(rankings, merged, member, n_draws, rng)
-            ]
-        )
+        draws = np.array([_refit(model, drawn) for drawn in _resample(sample, n_draws, rng)])
         covariance = np.atleast_2d(np.cov(draws.T))
         errors = draws - log_worths
     order = np.lexsort((fitted.items_, -log_worths))
@@ -346,8 +351,10 @@ def _find_rank_intervals(
     # An item does not differ from itself, nor do items that all draws tie.
     scales[scales <= 0] = np.inf
     intervals = np.empty((C, 2), np.int64)
+    # Rows of draws, one per item, are subtracted and compared fastest.
+    by_item = np.ascontiguousarray(errors.T)
     for i in range(C):
-        largest = np.abs((errors - errors[:, [i]]) / scales[i]).max(axis=1)
+        largest = np.abs((by_item - by_item[i]) / scales[i][:, None]).max(axis=0)
         above = (log_worths - log_worths[i]) / scales[i]
         reach = np.quantile(largest, level)
         intervals[i] = 1 + (above > reach).sum(), C - (above < -reach).sum()
@@ -357,51 +364,23 @@ def _find_rank_intervals(
 # ---- The bootstrap
 
 
-def _merge_equal(rankings: Rankings) -> tuple[Rankings, NDArray[np.intp]]:
-    """Return the different rankings, whatever their labels, and which of them each one is."""
-    number = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    _, first, member = np.unique(number, return_index=True, return_inverse=True)
-    nothing = np.full(first.size, None, object)
-    weights = np.bincount(member, rankings.weights).astype(float)
-    merged = replace(
-        rankings[first], weights=weights, targets=nothing, sources=nothing, raters=nothing
-    )
-    return merged, member
-
-
-def _resample(
-    rankings: Rankings,
-    merged: Rankings,
-    member: NDArray[np.intp],
-    n: int,
-    rng: np.random.Generator,
-) -> Iterator[Rankings]:
+def _resample(sample: Sample, n: int, rng: np.random.Generator) -> Iterator[Rankings]:
     """Yield the different rankings with the weights that they have among drawn raters."""
-    _require_compared(merged)
-    sizes, content = _find_units(rankings, member)
-    total = float(sizes.sum())
+    _require_compared(sample.rankings)
+    total = float(sample.counts.sum())
     n_units = max(1, round(total))
     for _ in range(n):
-        drawn = rng.multinomial(n_units, sizes / total)
-        yield replace(merged, weights=np.asarray(drawn @ content) * (total / n_units))
+        drawn = rng.multinomial(n_units, sample.counts / total)
+        weights = np.asarray(drawn @ sample.copies) * (total / n_units)
+        yield replace(sample.rankings, weights=weights)
 
 
-def _find_units(rankings: Rankings, member: NDArray[np.intp]) -> tuple[Floats, Any]:
-    """Return what is drawn: sizes of units, and a matrix of units by different rankings.
-
-    A rater is a unit of size 1. The equal rankings without a rater are a unit of the size of their
-    weight.
-    """
-    weights, n_merged = rankings.weights, int(member.max()) + 1
-    has_rater = np.array([rater is not None for rater in rankings.raters], bool)
-    names, rater = np.unique(rankings.raters[has_rater].astype(str), return_inverse=True)
-    alone = np.bincount(member[~has_rater], weights[~has_rater], minlength=n_merged)
-    single = np.flatnonzero(alone)
-    units = np.concatenate([rater, names.size + np.arange(single.size)])
-    columns = np.concatenate([member[has_rater], single])
-    cells = np.concatenate([weights[has_rater], np.ones(single.size)])
-    content = csr_array((cells, (units, columns)), shape=(names.size + single.size, n_merged))
-    return np.concatenate([np.ones(names.size), alone[single]]), content
+def _refit(model: Any, drawn: Rankings) -> Floats:
+    try:
+        log_worths: Floats = clone(model).fit(drawn).log_worths_
+    except RankshotError as error:
+        raise RankshotError(f"the bootstrap drew rankings that cannot be fitted: {error}") from None
+    return log_worths
 
 
 def _require_compared(rankings: Rankings) -> None:

@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
+from rankshot.core.validation import (
+    Seed,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
 from rankshot.ranking.checks import (
     require_one_subject,
     require_rankings,
@@ -201,7 +207,7 @@ class RankingMixture(BaseEstimator):
 
     def _run(self, em: EM, line: ProgressLine) -> Run:
         """Run all starts, the better half of them twice as long, and so on; then one to the end."""
-        rng = np.random.default_rng(self.random_state)
+        rng = require_generator(self.random_state)
         # Random memberships find groups that no single rater stands for.
         starts = [
             em.start_at_random if i % 3 == 2 else em.start_from_raters for i in range(self.n_starts)
@@ -260,7 +266,7 @@ class RankingMixture(BaseEstimator):
         """Draw ``n`` independent top-``k`` rankings (full ones by default), each of a new rater."""
         check_is_fitted(self)
         k = require_sample_length(n, k, len(self.items_))
-        rng = np.random.default_rng(random_state)
+        rng = require_generator(random_state)
         group = rng.choice(self.n_groups, n, p=self.weights_)
         sizes = np.bincount(group, minlength=self.n_groups).tolist()
         parts = [
@@ -378,7 +384,7 @@ def choose_n_groups(
     require_choice("criterion", criterion, ("bic", "held-out"))
     require_whole_number("most", most)
     require_whole_number("n_folds", n_folds, least=2)
-    rng = np.random.default_rng(random_state)
+    rng = require_generator(random_state)
     folds = _split(keep_counted_part(require_rankings(rankings)), by, n_folds, rng)
     counts = np.concatenate([find_units(test, by)[2] for _, test in folds])
     mixtures, left_out = [], []

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
+from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
@@ -80,11 +81,12 @@ class PlackettLuce(BaseEstimator):
         exists only if the items are strongly connected by the comparisons; if they are not,
         `fit` raises and names the items. The small default makes every fit well defined.
     solver : {"newton", "lbfgs", "mm"}
-        All reach the same optimum. Newton's method is the fastest up to a few hundred items;
-        L-BFGS never builds a matrix of items by items; Hunter's MM is the simplest.
+        All reach the same optimum. Newton's method is nearly always the fastest: with many items
+        it solves by conjugate gradients, on a sparse matrix if rankings compare few pairs of
+        items. L-BFGS needs only first derivatives; Hunter's MM is the simplest.
     tol : float
-        Stop when less log-likelihood than this is left to gain. If the weights of the rankings
-        add up to less than 1, it is multiplied by their sum.
+        Stop when less log-likelihood than this is left to gain, or no more than rounding allows.
+        If the weights of the rankings add up to less than 1, it is multiplied by their sum.
     max_iter : int
         The largest number of iterations; a warning tells if they were not enough.
     verbose : bool
@@ -108,7 +110,8 @@ class PlackettLuce(BaseEstimator):
     -----
     Items at the same level in every ranking, such as all items that no ranking lists, are alike:
     they have the same worth, and one parameter in the fit. So a fit to short lists of many items
-    takes as long as one of the listed items alone.
+    takes as long as one of the listed items alone. Equal rankings are merged first. The time and
+    memory of a step grow with the number of listed items, not with that of all items.
 
     The likelihood is concave in log-worths, with one exception: a tie that K cuts. With such
     rankings the optimum found may be a local one.
@@ -179,7 +182,7 @@ class PlackettLuce(BaseEstimator):
         unit = max(weight, SMALLEST_UNIT * self.regularization)
         counted = keep_counted(map_parts(rankings, _divide_weights, unit))
         if isinstance(counted, Rankings) and len(counted) > FEW:
-            counted = counted.unique()
+            counted = _merge_equal(counted)
         if self.regularization == 0:
             require_estimable(counted)
         class_of = alike_items(counted)
@@ -272,6 +275,16 @@ class PlackettLuce(BaseEstimator):
 
 def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
     return replace(rankings, weights=rankings.weights / unit)
+
+
+def _merge_equal(rankings: Rankings) -> Rankings:
+    """Add up the weights of equal rankings, whatever they describe."""
+    number = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
+    first = find_first(number)
+    if first.size == len(rankings):
+        return rankings
+    weights = np.bincount(number, rankings.weights).astype(float)
+    return replace(rankings[first], weights=weights)
 
 
 def first_items(times: Floats, k: int) -> NDArray[np.intp]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.models.plackett_luce_stages import (
+    SMALLEST_REST,
     StageLogs,
     Stages,
     build_stages,
@@ -26,8 +27,6 @@ Floats = NDArray[np.float64]
 SAFE_RANGE = 300.0
 """Log-worths that differ by more are summed as logarithms, which takes longer: the square of a
 worth must not underflow."""
-SMALLEST_REST = 1e-3
-"""Where the rest has a smaller part of the total worth, it is summed item by item."""
 
 
 def need_logs(theta: Floats) -> bool:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from rankshot.core.blocks import BLOCK_CELLS
 from rankshot.ranking.models.plackett_luce_blocks import (
     Block,
     add_up,
@@ -119,111 +120,98 @@ def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats)
     """Return the curvature of the log-likelihood of some blocks."""
     C = len(theta)
     everywhere, left_out, table = 0.0, np.zeros(C), _PairTable(C)
+    dense = None
     for block in blocks:
         if block.complete:
-            table.add_matrix(_sum_complete(block, theta))
-            continue
-        shared, apart, entries = _sum_listed(block, theta)
-        everywhere += shared
-        left_out += apart
-        for some in entries:
-            table.add(some)
-    return Curvature(counts * np.exp(theta), everywhere, left_out, table.total())
+            both = _sum_complete(block, theta)
+            dense = both if dense is None else dense + both
+        else:
+            shared, apart = _sum_listed(block, theta, table)
+            everywhere += shared
+            left_out += apart
+    pairs = table.total() if dense is None else dense + table.total()
+    worths: Floats = np.asarray(counts * np.exp(theta), np.float64)
+    return Curvature(worths, everywhere, left_out, pairs)
 
 
 class _PairTable:
-    """Sums of numbers of pairs of classes: a matrix that is dense if it is small or not sparse.
+    """Sums of numbers of pairs of classes: a sparse matrix while it is large and sparse.
 
-    Numbers are collected until there are as many as the matrix has cells, then added up.
+    Numbers are collected, and added up whenever there are as many as a block has cells.
     """
 
     def __init__(self, n_classes: int) -> None:
-        self.n_classes = n_classes
+        # Class C, which is no class, is left out in the end.
+        self._shape = n_classes + 1, n_classes + 1
+        small = n_classes <= SMALL
+        self._half: Floats | csr_array = np.zeros(self._shape) if small else csr_array(self._shape)
         self._waiting: list[Entries] = []
         self._n_waiting = 0
-        self._dense: Floats | None = None
 
-    def add(self, entries: Entries) -> None:
-        """Add to the numbers of some pairs (a, b) and (b, a); class C is left out in the end."""
-        self._waiting.append(entries)
-        self._n_waiting += entries[2].size
-        if self._n_waiting > max(SMALL, self.n_classes) ** 2 // SPARSE_PART:
+    def add(self, first: NDArray[np.intp], second: NDArray[np.intp], values: Floats) -> None:
+        """Add to the numbers of some pairs, in either order, as many as there are values."""
+        first, second = (np.broadcast_to(x, values.shape).ravel() for x in (first, second))
+        self._waiting.append((first, second, values.ravel()))
+        self._n_waiting += values.size
+        if self._n_waiting > BLOCK_CELLS:
             self._add_up()
-
-    def add_matrix(self, matrix: Floats) -> None:
-        """Add a matrix."""
-        self._dense = matrix if self._dense is None else self._dense + matrix
-
-    def _add_up(self) -> None:
-        n = self.n_classes + 1
-        a, b, values = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
-        table = np.bincount(a * n + b, values, minlength=n * n).reshape(n, n)[:-1, :-1]
-        self.add_matrix(table + table.T)
-        self._waiting, self._n_waiting = [], 0
 
     def total(self) -> Floats | csr_array:
         """Return the sums."""
-        C = self.n_classes
-        if self._dense is None and C > SMALL:
-            if not self._waiting:
-                return csr_array((C, C))
-            a, b, values = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
-            there = (a < C) & (b < C)
-            half = coo_array((values[there], (a[there], b[there])), shape=(C, C)).tocsr()
-            return csr_array(half + half.T)
         if self._waiting:
             self._add_up()
-        return np.zeros((C, C)) if self._dense is None else self._dense
+        half = self._half[:-1, :-1]
+        return half + half.T
+
+    def _add_up(self) -> None:
+        first, second, values = (np.concatenate(x) for x in zip(*self._waiting, strict=True))
+        self._waiting, self._n_waiting = [], 0
+        n = self._shape[0]
+        if isinstance(self._half, np.ndarray):
+            self._half += np.bincount(first * n + second, values, n * n).reshape(n, n)
+            return
+        self._half = self._half + coo_array((values, (first, second)), self._shape).tocsr()
+        # Each pair is there once, and twice in the sum.
+        if 2 * self._half.nnz > n * n // SPARSE_PART:
+            self._half = self._half.toarray()
 
 
 # ---- Rankings of which only the listed classes are laid out
 
 
-def _sum_listed(block: Block, theta: Floats) -> tuple[float, Floats, list[Entries]]:
-    """Return E, y, and the numbers of pairs that a ranking lists."""
+def _sum_listed(block: Block, theta: Floats, table: _PairTable) -> tuple[float, Floats]:
+    """Return E and y; add the numbers of the pairs that a ranking lists to the table of P."""
     C, order, has_rest = block.n_classes, block.order, block.stages.has_rest
     worths, remaining = block.sum_remaining(theta)
     rate = np.zeros(order.shape)
     rate[: block.depth] = block.choices / block.totals(remaining) ** 2
-    entries: list[Entries] = []
     left_out = np.zeros(C + 1)
     for tie in block.stages.ties:
         weight, rest = block.weights[tie.column], remaining[tie.end, tie.column]
         choice = choose_tied(tie, theta, np.log(rest))
         g = tie.members.shape[1]
-        # Two later classes, two tied ones, and one of each.
+        # Two later classes, two tied ones (each pair is met twice), and one of each.
         by_rest = choice.hessian[:, g, g] + choice.gradient.sum(axis=1)
         np.add.at(rate, (tie.end, tie.column), weight * by_rest / rest**2)
-        # Each pair of tied classes is met twice.
-        entries.append(
-            _cross(tie.members, tie.members, weight[:, None] / 2, choice.hessian[:, :g, :g])
-        )
+        tied, other = tie.members[:, :, None], tie.members[:, None]
+        table.add(tied, other, weight[:, None, None] / 2 * choice.hessian[:, :g, :g])
         mixed = (weight / rest)[:, None] * choice.hessian[:, :g, g]
         top = has_rest[tie.column]
         np.add.at(left_out, tie.members, mixed * top[:, None])
         later = np.arange(len(order)) >= tie.end[:, None]
         # y gives a share to all classes; it is taken back from those that are not later.
         shares = worths[:, tie.column].T * (later - 1.0 * top[:, None])
-        entries.append(_cross(tie.members, order[:, tie.column].T, mixed, shares[:, None]))
+        table.add(tied, order[:, tie.column].T[:, None], mixed[:, :, None] * shares[:, None])
     add_up(rate)
     whole = rate[-1] * has_rest
     for i in range(len(order) - 1):
         shared = np.where(has_rest, whole - rate[i + 1 :], rate[i])
         shared *= worths[i]
         shared *= worths[i + 1 :]
-        first = np.broadcast_to(order[i], shared.shape)
-        entries.append((first.ravel(), order[i + 1 :].ravel(), shared.ravel()))
+        table.add(order[i], order[i + 1 :], shared)
     missed = worths * (whole - rate) * has_rest
     left_out -= np.bincount(order.ravel(), missed.ravel(), minlength=C + 1)
-    return float(whole.sum()), left_out[:C], entries
-
-
-def _cross(a: NDArray[np.intp], b: NDArray[np.intp], weights: Floats, values: Floats) -> Entries:
-    """Return the numbers of all pairs of a class of ``a`` and one of ``b`` in the same row."""
-    values = weights[:, :, None] * values
-    first = np.broadcast_to(a[:, :, None], values.shape)
-    second = np.broadcast_to(b[:, None, :], values.shape)
-    return first.ravel(), second.ravel(), values.ravel()
+    return float(whole.sum()), left_out[:C]
 
 
 # ---- Rankings of which all classes are laid out

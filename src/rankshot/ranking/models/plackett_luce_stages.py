@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.ranking.layouts import completed_orders, group_by_place, listed_orders
@@ -25,6 +25,9 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 LISTED_PART = 1 / 3
 """Rankings that list this part of the classes, or more, are laid out with all of them."""
+SMALLEST_REST = 1e-3
+"""Where the classes that are not listed have a smaller part of the total worth, they are laid out,
+too: the total minus the worth of the listed ones would have few correct digits."""
 
 
 class TiedStages(NamedTuple):
@@ -174,7 +177,7 @@ class StageLogs:
     Parameters
     ----------
     stages : Stages
-        Without any rest.
+        In which no rest is small: it is the total minus what is listed.
     theta : ndarray of shape (C,)
         The log-worth of an item of each class.
 
@@ -196,8 +199,14 @@ class StageLogs:
         self.theta = theta
         totals = theta + np.log(stages.counts)
         self.log_worths: Floats = np.append(totals, -np.inf).take(stages.order)
-        self.log_remaining = np.full((len(self.log_worths) + 1, len(stages.log_ways)), -np.inf)
-        np.logaddexp.accumulate(self.log_worths[::-1], axis=0, out=self.log_remaining[-2::-1])
+        # From the rest, if there is one, up to the first item.
+        upward = np.full((len(self.log_worths) + 1, len(stages.log_ways)), -np.inf)
+        upward[1:] = self.log_worths[::-1]
+        if stages.has_rest.any():
+            log_total = logsumexp(totals)
+            listed = np.exp(self.log_worths - log_total).sum(axis=0)
+            upward[0, stages.has_rest] = log_total + np.log1p(-listed[stages.has_rest])
+        self.log_remaining: Floats = np.logaddexp.accumulate(upward, axis=0)[::-1]
 
     def iterate_ties(self) -> Iterator[tuple[TiedStages, TiedClasses | LargeRatios]]:
         """Yield the choices of tied items one by one: each has large arrays of its own."""
@@ -226,9 +235,11 @@ def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Float
     """Return the log-probability of each ranking; ``theta`` has the log-worths of ``items``."""
     rankings = rankings.with_items(items)
     result = np.empty(len(rankings))
-    # A subset ranking needs only the items that it lists.
-    listed = np.where(rankings.is_subset, rankings.n_listed, len(items))
-    for rows, complete in split_by_width(listed, len(items)):
+    worths = softmax(theta)
+    listed = np.bincount(rankings.entry_rows, worths[rankings.codes], minlength=len(rankings))
+    small_rest = ~rankings.is_subset & (1 - listed < SMALLEST_REST)
+    widths = np.where(small_rest, len(items), rankings.n_listed)
+    for rows, complete in split_by_width(widths, len(items)):
         block = rankings[rows]
         result[rows] = StageLogs(build_stages(block, complete=complete), theta).log_prob
     return result

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.equal_rows import number_rows
+from rankshot.core.equal_rows import find_first, number_rows
 from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.plackett_luce import PlackettLuce
@@ -144,7 +144,7 @@ class SumOverRankings:
         # not be told apart.
         classes = self._priors.class_of[lists.reshape(-1, k)]
         which = number_rows(classes.T, len(classes))
-        first = np.unique(which, return_index=True)[1]
+        first = find_first(which)
         log_posteriors = self._priors.log_target_given(classes[first])
         input_of = np.repeat(np.arange(n), n_samples)
         cells, counts = np.unique(input_of * first.size + which, return_counts=True)

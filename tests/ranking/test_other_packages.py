@@ -1,0 +1,90 @@
+"""What `docs/other_packages.md` says of choix and corankco, against these packages."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+
+N = 5
+
+
+@pytest.fixture
+def choix():
+    return pytest.importorskip("choix")
+
+
+def lists(rng, size, n=60):
+    return [tuple(map(int, rng.permutation(N)[:size])) for _ in range(n)]
+
+
+def subsets(data):
+    return rs.Rankings.from_orders(data, items=range(N), kind="subset")
+
+
+def fit(rankings, regularization=0.0):
+    return rs.PlackettLuce(regularization=regularization).fit(rankings)
+
+
+def test_rankings_of_choix_are_subset_rankings(choix, rng):
+    data = lists(rng, 3)
+    model = fit(subsets(data))
+    assert model.log_worths_ == pytest.approx(choix.ilsr_rankings(N, data), abs=1e-6)
+    expected = choix.log_likelihood_rankings(data, model.log_worths_)
+    assert model.log_likelihood_ == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.5])
+def test_our_penalty_is_twice_that_of_choix(choix, rng, alpha):
+    data = lists(rng, 3)
+    model = fit(subsets(data), 2 * alpha)
+    assert model.log_worths_ == pytest.approx(choix.opt_rankings(N, data, alpha=alpha), abs=1e-5)
+
+
+def test_pairs_and_tables_of_counts_of_choix(choix, rng):
+    data = lists(rng, 2)
+    winners, losers = map(list, zip(*data, strict=True))
+    pairs = rs.Rankings.from_pairs(winners, losers, items=range(N))
+    assert fit(pairs).log_worths_ == pytest.approx(choix.ilsr_pairwise(N, data), abs=1e-6)
+    counts = np.zeros((N, N))
+    np.add.at(counts, (winners, losers), 1)
+    table = rs.Rankings.from_pair_counts(counts, items=range(N))
+    assert fit(table).log_worths_ == pytest.approx(choix.ilsr_pairwise_dense(counts), abs=1e-6)
+
+
+def test_top_1_lists_and_probabilities_of_choix(choix, rng):
+    data = [(first, rest) for first, *rest in lists(rng, 4, 80)]
+    top = subsets([[first, rest] for first, rest in data]).top(1)
+    model = fit(top)
+    assert model.log_worths_ == pytest.approx(choix.ilsr_top1(N, data), abs=1e-6)
+    asked = subsets([[0, [1, 2]], [1, [0, 2]], [2, [0, 1]]]).top(1)
+    expected = choix.probabilities([0, 1, 2], model.log_worths_)
+    assert np.exp(model.log_prob(asked)) == pytest.approx(expected)
+
+
+def test_the_footrule_of_choix_is_ours_with_ties_too(choix):
+    a, b = [3, 2, 2, 1], [1, 3, 2, 2]
+    rankings = rs.Rankings.from_scores([a, b], items=range(4))
+    assert rs.footrule_distance(rankings)[0, 1] == choix.footrule_dist(a, b)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("cost", [0.5, 1.0])
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_scoring_schemes_of_corankco(rng, kind, cost):
+    corankco = pytest.importorskip("corankco")
+    exact = pytest.importorskip("corankco.algorithms.exact.exactalgorithmpulp")
+    schemes = {
+        "top": corankco.ScoringScheme.get_unifying_scoring_scheme_p,
+        "subset": corankco.ScoringScheme.get_induced_measure_scoring_scheme_p,
+    }
+    table = rng.integers(1, 4, (4, N)) * (rng.random((4, N)) < 0.7)
+    table[:, 1] = 1
+    table[0] = rng.integers(1, 4, N)
+    votes = rs.Rankings.from_positions(table, items=range(N), kind=kind)
+    raw = [
+        [set(map(int, group if isinstance(group, list) else [group])) for group in order]
+        for order in votes.orders()
+    ]
+    solve = exact.ExactAlgorithmPulp().compute_consensus_rankings
+    peer = solve(corankco.Dataset.from_raw_list(raw), schemes[kind](cost), True)
+    assert rs.kemeny(votes, "exact", ties=cost).score == pytest.approx(peer.kemeny_score)
