@@ -398,9 +398,8 @@ def _draw_places(
         rows = np.arange(short.size)
         left = places[:, short] < 0
         theta = np.where(left, parameters.theta[:, None], -np.inf)
-        logs = polynomials.add_items(theta)
-        _, with_item = polynomials.shares(theta, logs)
-        weights = logs[0, polynomials.whole] + parameters.gamma[:, None]
+        log_whole, _, with_item = polynomials.add_items(theta)
+        weights = log_whole[0] + parameters.gamma[:, None]
         # The largest of these sums is that of a draw in proportion to the weights.
         size = np.argmax(weights + rng.gumbel(size=weights.shape), axis=0)
         row, missing = polynomials.whole[size], polynomials.sizes[size]
