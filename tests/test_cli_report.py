@@ -616,3 +616,22 @@ def test_settings_of_the_head_are_shown_only_where_the_head_is_known(folder):
     run_well(f"classify scores.csv --rankings rankings.jsonl -o predictions.csv {options}")
     run_well(f"{words} --scores scores.csv --head probabilistic")
     assert "<dt>--posterior</dt><dd>mean</dd>" in page(folder)
+
+
+def test_consensus_names_groups_of_raters(tmp_path):
+    items = ["bus", "fox", "leopard", "tiger", "tram"]
+    orders = [items] * 8 + [items[::-1]] * 6 + [items] * 14
+    rs.write_rankings(
+        rs.Rankings.from_orders(
+            orders,
+            targets=["cat"] * 14 + ["dog"] * 14,
+            raters=[f"p{i}" for i in range(14)] * 2,
+        ),
+        tmp_path / "votes.jsonl",
+    )
+    text = run_well(f"consensus {tmp_path}/votes.jsonl --k 3")
+    assert (
+        "The raters of cat fall into 2 groups. 8 raters: bus > fox > leopard. "
+        "6 raters: tram > tiger > leopard" in text
+    )
+    assert "raters of dog" not in text

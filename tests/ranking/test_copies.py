@@ -90,7 +90,10 @@ def test_plackett_luce(rankings):
     one, two = (rs.PlackettLuce(regularization=0.1).fit(votes) for votes in (rankings, copies))
     assert one.log_worths_ == pytest.approx(two.log_worths_, abs=1e-5)
     assert one.log_likelihood_ == approx(two.log_likelihood_)
-    assert one.standard_errors(rankings) == pytest.approx(one.standard_errors(copies), rel=1e-6)
+    # The items of a tie that K cuts share a worth, which need not be a maximum: no errors exist.
+    if np.all(rankings.lengths >= rankings.n_listed):
+        errors = one.standard_errors(rankings)
+        assert errors == pytest.approx(one.standard_errors(copies), rel=1e-6)
 
 
 @settings(max_examples=20, deadline=None)

@@ -11,7 +11,7 @@ from scipy.stats import kendalltau
 import rankshot as rs
 from rankshot.ranking import distances
 from rankshot.ranking.inversions import count_inversions
-from rankshot.ranking.shared_places import mean_distance_by_places
+from rankshot.ranking.shared_places import mean_distance_by_places, mean_distance_by_sorting
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5])
@@ -170,6 +170,7 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
         rs.mean_kendall_distance(both, k=k),
         distances._mean_by_pairs(both, both, k),
         mean_distance_by_places(both, both, k),
+        mean_distance_by_sorting(both.top(k), both.top(k), k),
     ):
         assert found[0, 1] == pytest.approx(expected, abs=1e-12)
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
@@ -236,8 +237,6 @@ def test_sorting_agrees_with_the_definition(some, others):
     square = distances._compare_by_sorting(a, a, symmetric=True)
     assert np.array_equal(square, distances._tile(a, a))
     assert expected[0, -1] == hausdorff(some[0], (others or some)[-1], ITEMS)
-    found = distances._mean_by_sorting(a, b)
-    np.testing.assert_allclose(found, distances._mean_by_pairs(a, b, len(ITEMS)), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 7, 8, 15, 16, 17, 31, 33, 100])
@@ -273,3 +272,14 @@ def test_k_is_one_whole_number(distance, k):
     rankings = rs.Rankings.from_orders([["a", "b", "c"], ["c"]])
     with pytest.raises(rs.RankshotError, match="k must be a whole number from 1 to 3"):
         distance(rankings, k=k)
+
+
+@pytest.mark.parametrize("k", [1, 37, 200, 499, 500])
+def test_mean_distances_of_few_long_rankings(rng, monkeypatch, k):
+    """Ties, cut ties, and lists that end before k, against the tables of pairs."""
+    tied = rs.Rankings.from_scores(rng.random((2, 500)).round(2), items=range(500))
+    short = rs.Rankings.from_scores(rng.random((1, 500)), items=range(500), k=100)
+    rankings = rs.Rankings.concatenate([tied, short])
+    expected = distances._mean_by_pairs(rankings.top(k), rankings.top(k), k)
+    monkeypatch.setattr(distances, "_mean_by_pairs", None)
+    np.testing.assert_allclose(rs.mean_kendall_distance(rankings, k=k), expected, rtol=1e-12)

@@ -158,7 +158,7 @@ def test_one_group_is_the_model_alone(random_rankings, model):
     assert (mixture.predict_proba(rankings) == 1).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     st.lists(tied_groups(ABCD), min_size=3, max_size=12),
     st.integers(0, 2**32 - 1),
@@ -179,7 +179,8 @@ def test_em_never_falls(orders, seed, kind):
     model = rs.Mallows(method="borda") if kind == "mallows" else rs.PlackettLuce()
     n_groups = int(rng.integers(1, min(3, n) + 1))
     mixture = rs.RankingMixture(model, n_groups, n_starts=2, random_state=seed, tol=0.1)
-    n_units = len(set(rankings.rater_names)) + len(rankings[rankings.raters == None].unique())  # noqa: E711
+    alone = rankings.raters == None  # noqa: E711
+    n_units = len(rankings.rater_names) + rankings.weights[alone].sum()
     if n_units < n_groups:
         with pytest.raises(rs.RankshotError, match=f"n_groups={n_groups} needs"):
             mixture.fit(rankings)
@@ -196,7 +197,7 @@ def test_em_never_falls(orders, seed, kind):
 def test_equal_rankings_have_finite_parameters():
     votes = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[30, 20])
     for model in (rs.Mallows(), rs.PlackettLuce(regularization=0)):
-        mixture = rs.RankingMixture(model, random_state=0).fit(votes)
+        mixture = rs.RankingMixture(model, n_starts=2, random_state=0).fit(votes)
         assert mixture.weights_ == pytest.approx([0.6, 0.4], abs=1e-3)
         other = rs.Rankings.from_orders([["b", "a", "d", "c"]], items=ABCD)
         assert np.isfinite(mixture.log_prob(other)).all()
@@ -221,17 +222,17 @@ def test_raters_are_put_into_their_groups(raters, model):
 
 
 def test_bic_finds_the_number_of_groups(raters, votes):
-    options = {"n_starts": 2, "random_state": 0}
+    options = {"n_starts": 1, "random_state": 0}
     found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
     assert found.n_groups == len(found.best.models_) == 2
     assert found.held_out is None
-    assert rs.choose_n_groups(votes, None, 3, **options).n_groups == 2
+    assert rs.choose_n_groups(votes, None, 2, **options).n_groups == 2
     one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1}).sample(200, random_state=5)
     assert rs.choose_n_groups(one, None, 2, **options).n_groups == 1
 
 
 def test_held_out_raters_find_the_number_of_groups(raters):
-    options = {"criterion": "held-out", "n_starts": 2, "n_folds": 3, "random_state": 0}
+    options = {"criterion": "held-out", "n_starts": 1, "n_folds": 2, "random_state": 0}
     found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
     assert found.n_groups == 2
     # The difference to three groups is within its error; that to one is not.
@@ -257,14 +258,15 @@ def test_held_out_raters_are_in_one_part_only(raters):
 
 
 def test_bic_counts_shares_and_parameters(votes, raters):
-    mixture = rs.RankingMixture(n_groups=3, n_starts=1, random_state=0).fit(votes)
+    options = {"n_starts": 1, "tol": 1.0, "random_state": 0}
+    mixture = rs.RankingMixture(n_groups=3, **options).fit(votes)
     assert mixture.n_parameters_ == 2 + 3 * 3
     assert mixture.bic_ == pytest.approx(-2 * mixture.log_likelihood_ + 11 * np.log(400))
-    mallows = rs.RankingMixture(rs.Mallows(), n_starts=1, random_state=0).fit(raters[0])
+    mallows = rs.RankingMixture(rs.Mallows(), **options).fit(raters[0])
     assert mallows.n_parameters_ == 1 + 2 * 5
     # Items that no ranking lists have one worth.
     many = raters[0].change_items((*raters[0].items, "v", "w", "x"))
-    assert rs.RankingMixture(n_starts=1, random_state=0).fit(many).n_parameters_ == 1 + 2 * 5
+    assert rs.RankingMixture(**options).fit(many).n_parameters_ == 1 + 2 * 5
 
 
 def test_samples_have_the_probabilities_of_the_mixture(votes):
@@ -302,7 +304,7 @@ def test_the_same_seed_gives_the_same_groups(votes, capsys):
     ("options", "message"),
     [
         ({"n_groups": 0}, "n_groups must be a whole number from 1 on, not 0"),
-        ({"n_groups": 25}, "n_groups=25 needs at least as many different raters, but there are"),
+        ({"n_groups": 401}, "n_groups=401 needs at least as many raters, but there are 400"),
         ({"n_starts": 1.5}, "n_starts must be a whole number"),
         ({"tol": 0}, "tol must be positive"),
         ({"by": "raters"}, "by must be one of 'rater', 'ranking', not 'raters'"),

@@ -54,6 +54,17 @@ def test_mallows_of_the_complete_ballots(complete):
     assert rs.kemeny(complete, "exact").score == 26_967
 
 
+def test_two_mallows_groups_of_the_complete_ballots(complete):
+    """The best of all 7,260 pairs of centres, each with the best shares and spreads."""
+    mixture = rs.RankingMixture(rs.Mallows(method="exact"), tol=1e-6, random_state=0).fit(complete)
+    centers = [[int(name[-1]) for name in model.center_] for model in mixture.models_]
+    assert centers == [[4, 5, 2, 1, 3], [3, 1, 2, 5, 4]]
+    assert mixture.log_likelihood_ == pytest.approx(-26906.14426, abs=1e-3)
+    assert mixture.weights_ == pytest.approx([0.5831, 0.4169], abs=1e-3)
+    spreads = [model.spread_ for model in mixture.models_]
+    assert spreads == pytest.approx([0.3152, 0.6267], abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("name", "optimum"), [("C10_N50", 952), ("C10_N500", 10_945), ("C40_N500", 166_178)]
 )

@@ -387,3 +387,19 @@ def test_simulated_raters_agree_on_the_truth_more_surely_the_more_there_are():
     truth = [tuple(f"item {i}" for i in center) for center in simulated.centers]
     right = [row.consensus[:3] == center[:3] for row, center in zip(late, truth, strict=True)]
     assert np.mean(right) > 0.8
+
+
+def test_raters_who_fall_into_groups_are_named():
+    said = [answer(f"p{i:02}", CAT, "abcd" if i < 8 else "dcba") for i in range(14)]
+    first, second = progress_of(said).groups
+    assert first.raters == tuple(f"p{i:02}" for i in range(8))
+    assert (first.order, second.order) == (tuple("abcd"), tuple("dcba"))
+    assert progress_of([answer(f"p{i:02}", CAT, "abcd") for i in range(14)]).groups == ()
+
+
+def test_the_same_answers_of_other_raters_are_other_groups():
+    memo = {}
+    said = [answer(f"p{i:02}", CAT, "abcd" if i < 8 else "dcba") for i in range(14)]
+    others = [replace(one, rater=f"q{one.rater}") for one in said]
+    found = [summarize_progress(STUDY, each, {}, {}, memo).targets[0] for each in (said, others)]
+    assert found[0].groups[0].raters != found[1].groups[0].raters

@@ -139,8 +139,8 @@ def test_parameters_are_set_all_the_way_down():
     head = pr(prior=rs.Mallows(), posterior="consensus")
     zs = zero_shot(LogisticRegression(max_iter=1000), head=head)
     zs.set_params(head__k=3, head__prior__method="borda", estimator__C=0.5, classes="all")
-    assert (zs.head.k, zs.head.prior.consensus, zs.estimator.C) == (3, "borda", 0.5)
-    assert {"head__k", "head__prior__consensus", "estimator__C"} <= set(zs.get_params())
+    assert (zs.head.k, zs.head.prior.method, zs.estimator.C) == (3, "borda", 0.5)
+    assert {"head__k", "head__prior__method", "estimator__C"} <= set(zs.get_params())
     assert "head__k" not in zs.get_params(deep=False)
     assert zs.fit(X, Y).head_.head.consensus_.lengths.tolist() == [3] * len(NEW)
 

@@ -64,7 +64,8 @@ def consensus(
 
     Only the first --k places of each ranking count, as in `classify --posterior consensus`. A
     table shows the consensus and how much the rankings agree. Rankings without a target are
-    merged into one.
+    merged into one. If the raters of a class clearly fall into groups that do not agree, a line
+    says so, with the size and the consensus of each group.
 
     Many files are read in parts, more of them than fit in memory, by local processes or a cluster.
 
@@ -93,6 +94,7 @@ def consensus(
             raise RankshotError(f"{rankings}: {error}") from None
         if output is not None:
             write_rankings(_merge(given, summaries, k), output)
+        groups = _describe_rater_groups(given, k)
     console = Console()
     console.print(_summary_table(summaries, prior))
     say(
@@ -105,6 +107,8 @@ def consensus(
         "that are furthest from the consensus.",
         console,
     )
+    for line in groups:
+        say(line, console)
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
 
@@ -135,6 +139,38 @@ def _open_rankings(
         parts = read_parts(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
         yield parts
+
+
+def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
+    """Return a line for each new class whose raters clearly fall into groups."""
+    from rankshot.ranking.rankings import Rankings
+    from rankshot.ranking.rater_groups import (
+        describe_groups,
+        find_rater_groups,
+        has_too_many_raters,
+    )
+
+    if not isinstance(given, Rankings):
+        return ["Groups of raters are not looked for in many files."]
+    lines, skipped = [], 0
+    first = given.top(min(k, given.n_items))
+    # Rankings without a target are merged into one.
+    targets = first.target_names or (None,)
+    for target in targets:
+        theirs = first.select(target=target)
+        if not theirs.rater_names:
+            continue
+        if has_too_many_raters(theirs):
+            skipped += 1
+        elif groups := find_rater_groups(theirs):
+            whose = "The raters" if target is None else f"The raters of {target}"
+            lines.append(f"{whose} fall into {describe_groups(groups, SHOWN)}")
+    if skipped:
+        lines.append(
+            f"Groups of raters were not looked for in {format_count(skipped, 'new class')}: there "
+            "are many rankings, and rankshot.choose_n_groups may take long."
+        )
+    return lines
 
 
 def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:

@@ -27,18 +27,24 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     """Show the progress of a survey.
 
     A table shows the answers to the questions of each new class, their consensus and how much
-    they agree. Below it are the flagged raters. Excluded participants do not count.
+    they agree. Below it are groups of raters who clearly do not agree, and the flagged raters.
+    Excluded participants do not count.
 
     Example: rankshot survey status study.toml
     """
     from rich.console import Console
 
+    from rankshot.ranking.rater_groups import describe_groups
     from rankshot.survey.store.people import describe_state
 
     view = _read_overview(study, database, pilot=pilot)
     people, progress = view.counts, view.progress
     console = Console()
     console.print(_make_table(view))
+    for result in progress.targets:
+        if result.groups:
+            text = describe_groups(result.groups, SHOWN)
+            say(f"The raters of {result.target} fall into {text}", console)
     more = sum(q.answered for q in progress.questions if not q.is_asked)
     if more:
         say(

@@ -15,7 +15,7 @@ from rankshot.ranking.checks import refuse_partial, require_rankings
 from rankshot.ranking.inversions import compare_orders, is_strict
 from rankshot.ranking.layouts import levels, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.shared_places import mean_distance_by_places
+from rankshot.ranking.shared_places import mean_distance_by_places, mean_distance_by_sorting
 
 Float32s = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -105,7 +105,7 @@ def _sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
     C = a.n_items
     n_compared = len(a) * (len(a) - 1) / 2 if symmetric else len(a) * len(b)
     n_signs = len(a) if symmetric else len(a) + len(b)
-    strict = is_strict(a) and is_strict(b)
+    strict = is_strict(a) and (symmetric or is_strict(b))
     sorting = n_compared * C * max(np.log2(C), 1) * SORTING_COST[not strict]
     tables = C * C / 2 * (n_signs + len(a) * len(b) / DENSE_ADVANTAGE)
     return bool(sorting < tables) and not _sparse_is_cheaper(a, b)
@@ -338,11 +338,11 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     k = C if k is None else int(k)
     if all(_is_strict_to(r, k) for r in (first, second)):
         return kendall_distance(first, None if b is None else second)
-    if k == C and _sorting_is_cheaper(first, second, symmetric=False):
-        return _mean_by_sorting(first, second)
     n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
     if (n_places + 2) ** 3 <= C**2:
         return mean_distance_by_places(first, second, k)
+    if _sorting_is_cheaper(first, second, symmetric=False):
+        return mean_distance_by_sorting(first, second, k)
     return _mean_by_pairs(first, second, k)
 
 
@@ -350,15 +350,6 @@ def _is_strict_to(rankings: Rankings, k: int) -> bool:
     """Tell whether every ranking has one strict list of its first k items."""
     reaches = rankings.lengths >= min(k, rankings.n_items - 1)
     return bool(reaches.all()) and not rows_with_tied_choices(rankings).size
-
-
-def _mean_by_sorting(a: Rankings, b: Rankings) -> Floats:
-    """Compute mean distances of whole rankings: a pair tied in any of the two counts half."""
-    i, j = map(np.ravel, np.indices((len(a), len(b))))
-    counts = compare_orders(a, b, i, j)
-    tied_a, tied_b = (_count_pairs(a.n_items) - count_ordered_pairs(r) for r in (a, b))
-    tied = tied_a[i] + tied_b[j] - counts.tied_in_both
-    return np.asarray(counts.discordant + tied / 2).reshape(len(a), len(b))
 
 
 def _mean_by_pairs(first: Rankings, second: Rankings, k: int) -> Floats:

@@ -41,14 +41,14 @@ def compare_orders(
     PairCounts(discordant=array([2., 0.]), tied_in_both=array([0., 1.]))
     """
     counts = PairCounts(np.zeros(rows_a.size), np.zeros(rows_a.size))
-    levels_a = levels(a)
-    levels_b = levels_a if a is b else levels(b)
-    strict = is_strict(a) and is_strict(b)
+    levels_b = levels(b)
+    strict = is_strict(a) and (a is b or is_strict(b))
     orders = completed_orders(a) if strict else None
+    levels_a = levels_b if a is b or strict else levels(a)
     for some in row_blocks(rows_a.size, 8 * a.n_items):
         i, j = rows_a[some], rows_b[some]
         if orders is not None:
-            permuted = np.take_along_axis(levels_b[j], orders[i], axis=1)
+            permuted: NDArray[Any] = np.take_along_axis(levels_b[j], orders[i], axis=1)
         else:
             permuted, counts.tied_in_both[some] = merge_ties(levels_a[i], levels_b[j])
         counts.discordant[some] = count_inversions(permuted)

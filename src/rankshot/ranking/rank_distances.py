@@ -151,7 +151,7 @@ def cayley_distance(a: Rankings, b: Rankings | None = None) -> Floats:
            [1., 0.]])
     """
     first, second = _require_both(a, b)
-    places_a, places_b = (require_places(r, "the Cayley distance") for r in (first, second))
+    places_a, places_b = (_require_permutations(r, "Cayley") for r in (first, second))
     orders = np.argsort(places_a, axis=1)
     distance = np.empty((len(first), len(second)))
     for i, order in enumerate(orders):
@@ -200,11 +200,19 @@ def hamming_distance(a: Rankings, b: Rankings | None = None) -> Floats:
            [2., 0.]])
     """
     first, second = _require_both(a, b)
-    places = (require_places(r, "the Hamming distance") for r in (first, second))
+    places = (_require_permutations(r, "Hamming") for r in (first, second))
     return np.asarray(np.round(cdist(*places, "hamming") * first.n_items))
 
 
-def require_places(rankings: Rankings, what: str) -> Ints:
+def _require_permutations(rankings: Rankings, name: str) -> Ints:
+    return require_places(
+        rankings,
+        f"the {name} distance is defined for permutations alone. Use Kendall's, the footrule or "
+        "Spearman's distance",
+    )
+
+
+def require_places(rankings: Rankings, why: str) -> Ints:
     """Return the place of every item, from 0, or raise for a ranking that is not full or has ties.
 
     The last item need not be listed.
@@ -213,10 +221,7 @@ def require_places(rankings: Rankings, what: str) -> Ints:
     if (short | rankings.rows_with_ties).any():
         row = int((short | rankings.rows_with_ties).argmax())
         problem = "does not order all items" if short[row] else "has ties"
-        raise RankshotError(
-            f"{describe_ranking(rankings, row)} {problem}: {what} is defined for permutations "
-            "alone. Use Kendall's, the footrule or Spearman's distance"
-        )
+        raise RankshotError(f"{describe_ranking(rankings, row)} {problem}: {why}")
     return levels(rankings).astype(np.int64)
 
 

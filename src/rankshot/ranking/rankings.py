@@ -448,6 +448,8 @@ class Rankings:
 
     def with_items(self, items: Iterable[Any]) -> Rankings:
         """Return the same rankings with the items numbered in another order."""
+        if items is self.items:
+            return self
         names = as_names(items)
         if names == self.items:
             return self

@@ -17,6 +17,7 @@ from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import ABSENT, NamedOrder, name_groups
 from rankshot.ranking.number_tables import encode_positions
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rater_groups import RaterGroup, find_rater_groups
 from rankshot.survey.answers import Answer, answer_levels, is_counted
 from rankshot.survey.consensus import (
     Levels,
@@ -89,6 +90,9 @@ class TargetProgress:
     concordance : float or None
         Kendall's W within each set of shown items, averaged over the answers: 1 if all agree as
         far as they went, about 1/m if m answers are unrelated. None if no set has two answers.
+    groups : tuple of RaterGroup
+        The groups that the raters fall into; empty unless the evidence is clear. See
+        `rankshot.ranking.rater_groups.find_rater_groups`.
     """
 
     target: str
@@ -99,6 +103,7 @@ class TargetProgress:
     stability: float | None
     first_stability: float | None
     concordance: float | None
+    groups: tuple[RaterGroup, ...]
 
 
 @dataclass(frozen=True)
@@ -264,8 +269,8 @@ def summarize_raters(
 # ---- One target
 
 
-Results = tuple[NamedOrder, float | None, float | None, float | None]
-"""The consensus, its stability, that of the first places, and Kendall's W."""
+Results = tuple[NamedOrder, float | None, float | None, float | None, tuple[RaterGroup, ...]]
+"""The consensus, its stability, that of the first places, Kendall's W, and groups of raters."""
 TargetMemo = dict[str, tuple[tuple[object, ...], Results]]
 """For each target: what its results depend on, and these."""
 
@@ -277,7 +282,7 @@ def _summarize_target(
     memo: TargetMemo,
 ) -> TargetProgress:
     asked = [row for row in questions if row.is_asked]
-    results = _merge_answers(target, answers, memo) if answers else ((), None, None, None)
+    results = _merge_answers(target, answers, memo) if answers else ((), None, None, None, ())
     return TargetProgress(
         target,
         len(answers),
@@ -294,13 +299,16 @@ def _merge_answers(target: str, answers: Sequence[Answer], memo: TargetMemo) -> 
     items = tuple(sorted({item for question in questions.values() for item in question.items}))
     table = answer_levels(answers, items)
     n_ranked = np.array([len(answer.order) for answer in answers])
-    key = (items, table.tobytes(), n_ranked.tobytes())
+    raters = [answer.rater for answer in answers]
+    key = (items, table.tobytes(), n_ranked.tobytes(), tuple(raters))
     if target not in memo or memo[target][0] != key:
-        memo[target] = key, _merge_levels(table, n_ranked, items)
+        memo[target] = key, _merge_levels(table, n_ranked, items, raters)
     return memo[target][1]
 
 
-def _merge_levels(table: Levels, n_ranked: NDArray[np.int64], items: tuple[str, ...]) -> Results:
+def _merge_levels(
+    table: Levels, n_ranked: NDArray[np.int64], items: tuple[str, ...], raters: list[str]
+) -> Results:
     # Ranked items are not tied: an answer that ranks K items gives them the levels 0 to K - 1.
     is_ranked = (table != ABSENT) & (table < n_ranked[:, None])
     counts = is_ranked.sum(axis=0), (table != ABSENT).sum(axis=0)
@@ -309,9 +317,14 @@ def _merge_levels(table: Levels, n_ranked: NDArray[np.int64], items: tuple[str, 
     stability = leave_one_out_stability(table, is_ranked, places, FIRST_PLACES)
     # Without the checks of `Rankings.from_positions`: the levels are right.
     lists = encode_positions(table.astype(float), placed=table != ABSENT)
-    columns = validate_columns(len(table), kind="subset")
+    columns = validate_columns(len(table), raters=raters, kind="subset")
     rankings = Rankings(items, *lists, lists.sizes, *columns).top(n_ranked)
-    return (name_groups(groups, items), *(stability or (None, None)), concordance(rankings))
+    return (
+        name_groups(groups, items),
+        *(stability or (None, None)),
+        concordance(rankings),
+        find_rater_groups(rankings),
+    )
 
 
 # ---- From the database

@@ -26,7 +26,12 @@ from rankshot.ranking.models.mallows_distances import (
     fit_spread,
     log_prob_full,
 )
-from rankshot.ranking.models.mallows_likelihood import add_up_statistics, best_spread, log_prob
+from rankshot.ranking.models.mallows_likelihood import add_up_statistics, best_spread
+from rankshot.ranking.models.mallows_subsets import (
+    find_partial,
+    fit_spread_with_subsets,
+    log_prob_with_subsets,
+)
 from rankshot.ranking.parts import AnyRankings, map_rows, reduce_parts, with_items
 from rankshot.ranking.rankings import Rankings
 
@@ -47,12 +52,14 @@ class Mallows(BaseEstimator):
     where V_j counts the items still unplaced at stage j that the centre π₀ prefers to the one
     placed. Lists of different lengths may be mixed: each has its own normaliser. A tie means
     that the order of its items is unknown and every order is equally likely; the sum over the
-    orders is exact. Subset rankings are refused: their likelihood is not tractable.
+    orders is exact. The probability of a subset ranking is the sum over all full rankings with its
+    order. It is exact: in closed form for pairs, else by a sum over the places that the listed
+    items can have, which is refused where it has more than 50 million terms.
 
     With the other distances only full rankings without ties have a likelihood here. Their
     normalisers are exact: a product for Cayley's distance, a sum over distances for Hamming's, a
     sum over paths for the footrule, in time C², and a sum over all sets of items for Spearman's, so
-    for at most 16 items.
+    for at most 18 items.
 
     Parameters
     ----------
@@ -85,7 +92,7 @@ class Mallows(BaseEstimator):
     -----
     In a tie that K cuts, each item is listed with some probability, and the consensus counts it
     with that weight. The centre is then close to the maximum-likelihood centre, but not always
-    equal to it.
+    equal to it. So it is with subset rankings: the consensus counts the pairs that were compared.
 
     References
     ----------
@@ -134,7 +141,8 @@ class Mallows(BaseEstimator):
         Parameters
         ----------
         rankings : Rankings or PartitionedRankings
-            Full or top-K; their weights count. Full with other distances than Kendall's.
+            Full, top-K or of subsets (not in parts); their weights count. Full with other distances
+            than Kendall's.
         """
         require_choice("distance", self.distance, CHOICES)
         require_choice("method", self.method, (*METHODS, "borda"))
@@ -144,6 +152,9 @@ class Mallows(BaseEstimator):
         if self.distance != "kendall":
             full = reduce_parts(rankings, add_up_distances, center, self.distance)
             self.spread_, self.log_likelihood_ = fit_spread(full, self.distance, len(center))
+            return self
+        if isinstance(rankings, Rankings) and find_partial(rankings).any():
+            self.spread_, self.log_likelihood_ = fit_spread_with_subsets(rankings, center)
             return self
         sums = reduce_parts(rankings, add_up_statistics, center)
         self.spread_ = best_spread(sums)
@@ -172,7 +183,7 @@ class Mallows(BaseEstimator):
         rankings = with_items(require_any_rankings(rankings), self.items_)
         if self.distance != "kendall":
             return map_rows(rankings, log_prob_full, self.center_, self.spread_, self.distance)
-        return map_rows(rankings, log_prob, self.center_, self.spread_)
+        return map_rows(rankings, log_prob_with_subsets, self.center_, self.spread_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).

@@ -20,15 +20,20 @@ from scipy.special import gammaln, logsumexp
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.consensus import average_order
-from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts, with_items
+from rankshot.ranking.parts import (
+    AnyRankings,
+    RankingParts,
+    keep_counted_part,
+    reduce_parts,
+    with_items,
+)
 from rankshot.ranking.rank_distances import cayley_distance, label_cycles, require_places
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-SPEARMAN_ITEMS = 16
+SPEARMAN_ITEMS = 18
 """The sum over all sets of places, of which there are 2^C, is exact up to this many items."""
 ENUMERATED_ITEMS = 6
 """Up to this many items, all centres are tried for Cayley's distance."""
@@ -69,10 +74,15 @@ def add_up_distances(rankings: Rankings, center: tuple[str, ...], name: str) -> 
 
 def measure_distances(rankings: Rankings, center: tuple[str, ...], name: str) -> Ints:
     """Return the distance of each full ranking to the centre."""
-    places = require_places(
-        rankings.with_items(center), f"the likelihood of Mallows(distance={name!r})"
+    return DISTANCES[name].measure(_require_full(rankings.with_items(center), name))
+
+
+def _require_full(rankings: Rankings, name: str) -> Ints:
+    return require_places(
+        rankings,
+        f"Mallows(distance={name!r}) has a likelihood for full rankings without ties alone. Use "
+        "distance='kendall', or PlackettLuce",
     )
-    return DISTANCES[name].measure(places)
 
 
 def normalize(name: str, spread: float, n_items: int) -> Normalizer:
@@ -122,7 +132,7 @@ def draw_permutations(
 def _count_places(rankings: Rankings, name: str) -> Floats:
     """Return the weight of the rankings that give each item each place."""
     C = rankings.n_items
-    places = require_places(rankings, f"the likelihood of Mallows(distance={name!r})")
+    places = _require_full(rankings, name)
     cells = np.arange(C) * C + places
     weights = np.repeat(rankings.weights, C)
     return np.bincount(cells.ravel(), weights, minlength=C * C).reshape(C, C).astype(float)
@@ -154,10 +164,14 @@ def _hamming_center(rankings: AnyRankings) -> tuple[str, ...]:
 
 def _cayley_center(rankings: AnyRankings) -> tuple[str, ...]:
     """Try all centres of few items; else search from several starts, without proof."""
+    if isinstance(rankings, RankingParts):
+        raise RankshotError(
+            "the centre for Cayley's distance is searched in memory, not in parts: if the rankings "
+            "fit, give rankings.compute(), else method='borda' or another distance"
+        )
     order = _hamming_center(rankings)
-    votes = require_rankings(rankings).with_items(order)
-    votes = keep_counted(votes).unique()  # type: ignore[union-attr]
-    places = require_places(votes, "the likelihood of Mallows(distance='cayley')")
+    votes = keep_counted_part(rankings.with_items(order)).unique()
+    places = _require_full(votes, "cayley")
     C = len(order)
     if C <= ENUMERATED_ITEMS:
         starts = np.array(list(permutations(range(C))), np.int32)
@@ -268,7 +282,9 @@ def _draw_hamming(spread: float, n_items: int, n: int, rng: np.random.Generator)
 # the border between i and i + 1, so that the distance is the sum of 2k over all steps. From k, the
 # next item and the next place may both stay open (k + 1, in one way); one of them may be matched
 # with an open one (k, in 2k ways) or they with each other (k, in one way); or both may be matched
-# with open ones (k - 1, in k² ways). So the sum over all permutations takes C²/2 steps.
+# with open ones (k - 1, in k² ways). So the sum over all permutations takes C²/2 steps. These are
+# the weighted Motzkin paths of Guay-Paquet and Petersen (2014), The generating function for total
+# displacement.
 
 
 def _measure_footrule(places: Ints) -> Ints:

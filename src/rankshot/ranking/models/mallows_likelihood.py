@@ -85,12 +85,12 @@ def mean_passed(spread: float, sizes: NDArray[np.int64]) -> Floats:
     m = sizes.astype(float)
     if spread < 0.5:
         # The poles of the two terms at zero cancel.
-        return (m - 1) / 2 + _h(np.array([spread])) - m * _h(spread * m)
+        return (m - 1) / 2 + pole_remainder(np.array([spread])) - m * pole_remainder(spread * m)
     with np.errstate(over="ignore"):
         return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
 
 
-def _h(x: Floats) -> Floats:
+def pole_remainder(x: Floats) -> Floats:
     """Return 1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
     small = np.abs(x) < 0.1
     safe = np.where(small, 1.0, x)
@@ -139,7 +139,7 @@ class MallowsStatistics:
     def __init__(self, rankings: Rankings, rank: NDArray[np.int64]) -> None:
         refuse_partial(
             rankings,
-            "Mallows has no tractable likelihood for it. Use PlackettLuce, or rank all items",
+            "Mallows takes such rankings only in memory. If they fit, give rankings.compute()",
         )
         n = len(rankings)
         self.n_items = rankings.n_items
@@ -265,19 +265,15 @@ def _join_cuts(cuts: tuple[WeightedCutTies, ...]) -> tuple[WeightedCutTies, ...]
     )
 
 
-def _rank_items(center: tuple[str, ...], items: tuple[str, ...]) -> NDArray[np.int64]:
+def rank_items(center: tuple[str, ...], items: tuple[str, ...]) -> NDArray[np.int64]:
+    """Return the rank of each item in the centre, from 0."""
     place = {name: i for i, name in enumerate(center)}
     return np.array([place[name] for name in items])
 
 
 def add_up_statistics(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
     """Return the sufficient statistics of rankings for the spread around a centre."""
-    return MallowsStatistics(rankings, _rank_items(center, rankings.items)).add_up(rankings.weights)
-
-
-def log_prob(rankings: Rankings, center: tuple[str, ...], spread: float) -> Floats:
-    """Return the log-probability of each ranking."""
-    return MallowsStatistics(rankings, _rank_items(center, rankings.items)).log_prob(spread)
+    return MallowsStatistics(rankings, rank_items(center, rankings.items)).add_up(rankings.weights)
 
 
 def _count_passed(rankings: Rankings, rank: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -142,7 +142,7 @@ class RankingMixture(BaseEstimator):
         *,
         by: Unit = "rater",
         n_starts: int = 10,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Seed = None,
         verbose: bool = False,
@@ -167,10 +167,10 @@ class RankingMixture(BaseEstimator):
         require_one_subject(require_rankings(rankings))
         self._check_parameters()
         sample = merge_equal(rankings, self.by)
-        if len(sample.counts) < self.n_groups:
+        if sample.counts.sum() < self.n_groups:
             raise RankshotError(
-                f"n_groups={self.n_groups} needs at least as many different {self.by}s, "
-                f"but there are {len(sample.counts)}"
+                f"n_groups={self.n_groups} needs at least as many {self.by}s, "
+                f"but there are {sample.counts.sum():g}"
             )
         em = EM(sample, _choose_model(self.model), self.n_groups)
         with ProgressLine("groups", enabled=self.verbose) as line:

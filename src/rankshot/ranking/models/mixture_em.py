@@ -183,7 +183,7 @@ class EM:
     def _around(self, copies: Floats) -> Floats:
         """Return weights of rankings: two thirds for those of one unit, one third for all."""
         weights = self.sample.rankings.weights
-        return 2 * copies / copies.sum() + weights / weights.sum()
+        return np.asarray(2 * copies / copies.sum() + weights / weights.sum())
 
 
 class Run:

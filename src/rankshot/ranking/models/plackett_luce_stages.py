@@ -89,15 +89,16 @@ def build_stages(
     C = block.n_items
     counts = np.ones(C, np.int64) if counts is None else counts
     has_rest = ~block.is_subset & (block.n_listed < C)
+    # Only tied items that are listed, and items that no ranking lists, can be alike.
+    is_strict = not block.has_ties and bool(np.all(counts[block.codes] == 1))
     if complete:
         has_rest[:] = False
         table = completed_orders(block)
     else:
         # A tie at the end of a list is followed by one more row, for the rest.
-        table = listed_orders(block, spare=int(block.has_ties and has_rest.any()))
+        table = listed_orders(block, spare=int(not is_strict and has_rest.any()))
     order = np.ascontiguousarray(table.T, dtype=np.intp)
-    # Only tied items that are listed, and items that no ranking lists, can be alike.
-    if not block.has_ties and np.all(counts[block.codes] == 1):
+    if is_strict:
         chosen = np.arange(len(order))[:, None] < block.lengths
         return Stages(order, counts, chosen, has_rest, [], np.zeros(len(block)))
     begin, width, column = group_by_place(block)

@@ -1,0 +1,170 @@
+"""Do the raters of a target fall into groups that do not agree? Said only if it is clear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import format_count
+from rankshot.ranking.layouts import ABSENT, NamedOrder, levels
+from rankshot.ranking.models.mixture import RankingMixture
+from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import find_ranked_items, keep_ranked_items
+
+FEWEST_RATERS = 10
+"""Of fewer raters nothing can be said."""
+FEWEST_IN_GROUP = 3
+"""Fewer raters are no group: they may be careless. They are listed as furthest from the rest."""
+MOST_GROUPS = 3
+MARGIN = 10.0
+"""By how much the BIC must be smaller with one more group: very strong evidence, after Kass and
+Raftery (1995)."""
+SURE = 0.9
+"""The least mean probability with which raters belong to their groups."""
+POWER_STEPS, LLOYD_STEPS = 20, 5
+MOST_CELLS = 1_000_000
+"""Raters times pairs of items; more would take longer than a second or two."""
+
+
+@dataclass(frozen=True)
+class RaterGroup:
+    """Raters who agree more with one another than with the others.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        Their names, sorted.
+    order : tuple
+        Their consensus, as long as the longest of the rankings; a tie is a tuple inside it.
+    """
+
+    raters: tuple[str, ...]
+    order: NamedOrder
+
+
+def find_rater_groups(rankings: Rankings) -> tuple[RaterGroup, ...]:
+    """Return the groups that the raters of one target fall into, the largest first.
+
+    Empty unless the evidence is clear: there are at least ten raters, the BIC of a mixture of
+    Plackett-Luce models is smaller by 10 or more for each further group, each group has at least
+    three raters, and raters belong to their groups with a mean probability of 0.9 or more.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> orders = [["a", "b", "c", "d"]] * 8 + [["d", "c", "b", "a"]] * 6
+    >>> raters = [f"p{i}" for i in range(14)]
+    >>> votes = rs.Rankings.from_orders(orders, raters=raters)
+    >>> for group in find_rater_groups(votes):
+    ...     print(len(group.raters), group.order)
+    8 ('a', 'b', 'c', 'd')
+    6 ('d', 'c', 'b', 'a')
+    """
+    rankings = _keep_named(rankings)
+    if len(rankings.rater_names) < FEWEST_RATERS or has_too_many_raters(rankings):
+        return ()
+    last = _fit(rankings, 1)
+    if not _looks_split(rankings, last):
+        return ()
+    found: tuple[RaterGroup, ...] = ()
+    for n_groups in range(2, MOST_GROUPS + 1):
+        mixture = _fit(rankings, n_groups)
+        groups = _list_groups(mixture, rankings)
+        if mixture.bic_ > last.bic_ - MARGIN or not groups:
+            break
+        found, last = groups, mixture
+    return found
+
+
+def describe_groups(groups: tuple[RaterGroup, ...], most: int) -> str:
+    """Return a sentence about groups, with the first ``most`` places of each.
+
+    Examples
+    --------
+    >>> groups = RaterGroup(("p1", "p2"), ("a", ("b", "c"))), RaterGroup(("p3",), ("c",))
+    >>> describe_groups(groups, most=5)
+    '2 groups. 2 raters: a > b = c. 1 rater: c'
+    """
+    parts = [format_count(len(groups), "group")]
+    for group in groups:
+        places = [tie if isinstance(tie, str) else " = ".join(tie) for tie in group.order[:most]]
+        more = " > …" if len(group.order) > most else ""
+        parts.append(f"{format_count(len(group.raters), 'rater')}: {' > '.join(places)}{more}")
+    return ". ".join(parts)
+
+
+def has_too_many_raters(rankings: Rankings) -> bool:
+    """Tell whether a search for groups would take long."""
+    return len(rankings) * int(find_ranked_items(rankings).sum()) ** 2 > MOST_CELLS
+
+
+def _keep_named(rankings: Rankings) -> Rankings:
+    """Keep rankings that have a rater and count, and items that are in any of them."""
+    named = np.array([rater is not None for rater in rankings.raters], bool)
+    rankings = keep_counted_part(rankings[named])
+    rankings = replace(rankings, targets=np.full(len(rankings), None, object))
+    return keep_ranked_items(rankings) if len(rankings) else rankings
+
+
+def _looks_split(rankings: Rankings, one: RankingMixture) -> bool:
+    """Tell whether two halves of the raters, found quickly, have a smaller BIC than all together.
+
+    This takes a small part of the time of EM, and most targets need no more.
+    """
+    names, rater = np.unique(rankings.raters.astype(str), return_inverse=True)
+    half = _split_in_two(rankings, rater, len(names))
+    sizes = np.bincount(half, minlength=2)
+    if sizes.min() < FEWEST_IN_GROUP:
+        return False
+    log_likelihood = float(sizes @ np.log(sizes / sizes.sum())) + sum(
+        PlackettLuce().fit(rankings[half[rater] == side]).log_likelihood_ for side in (0, 1)
+    )
+    n_parameters = 2 * one.n_parameters_ + 1
+    bic = -2 * log_likelihood + n_parameters * float(np.log(len(names)))
+    return bic < one.bic_
+
+
+def _split_in_two(rankings: Rankings, rater: NDArray[np.intp], n_raters: int) -> NDArray[np.intp]:
+    """Split raters along the first principal component of "i before j", then by 2-means."""
+    table = levels(rankings)
+    sign = np.sign(table[:, None, :] - table[:, :, None]).astype(float)
+    present = table != ABSENT
+    sign *= present[:, None, :] & present[:, :, None]
+    votes = np.zeros((n_raters, rankings.n_items**2))
+    np.add.at(votes, rater, sign.reshape(len(table), -1))
+    votes -= votes.mean(axis=0)
+    score = np.random.default_rng(0).normal(size=n_raters)
+    for _ in range(POWER_STEPS):
+        score = votes @ (score @ votes)
+        score /= np.linalg.norm(score) or 1.0
+    half = (score > 0).astype(np.intp)
+    for _ in range(LLOYD_STEPS):
+        if half.all() or not half.any():
+            break
+        means = np.array([votes[half == side].mean(axis=0) for side in (0, 1)])
+        distance = (means**2).sum(axis=1) - 2 * votes @ means.T
+        half = distance.argmin(axis=1)
+    return half
+
+
+def _fit(rankings: Rankings, n_groups: int) -> RankingMixture:
+    return RankingMixture(n_groups=n_groups, n_starts=3, tol=0.01, random_state=0).fit(rankings)
+
+
+def _list_groups(mixture: RankingMixture, rankings: Rankings) -> tuple[RaterGroup, ...]:
+    """Return the raters of each group; nothing if a group is small, or membership is unsure."""
+    names, first = np.unique(rankings.raters.astype(str), return_index=True)
+    memberships = mixture.predict_proba(rankings)[first]
+    group = memberships.argmax(axis=1)
+    sizes = np.bincount(group, minlength=mixture.n_groups)
+    if sizes.min() < FEWEST_IN_GROUP or memberships.max(axis=1).mean() < SURE:
+        return ()
+    longest = int(rankings.lengths.max())
+    return tuple(
+        RaterGroup(tuple(names[group == g].tolist()), mixture.models_[g].mode_[:longest])
+        for g in np.argsort(-sizes, kind="stable")
+    )
