@@ -1,6 +1,7 @@
 """Davidson-Luce: published estimates, enumeration of all weak orders, and derivatives."""
 
 import re
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.stats import chisquare
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
+from rankshot.ranking.models import davidson_luce, davidson_luce_likelihood
 from rankshot.ranking.models.davidson_luce_likelihood import Likelihood
 
 
@@ -186,7 +188,10 @@ def test_worths_can_have_any_ratio():
 # ---- Fits
 
 
-def test_derivatives(random_rankings, rng):
+@pytest.mark.parametrize("safe_range", [600, -1])
+def test_derivatives(random_rankings, rng, monkeypatch, safe_range):
+    """By plain sums, and by sums of logarithms."""
+    monkeypatch.setattr(davidson_luce_likelihood, "SAFE_RANGE", safe_range)
     rankings = random_rankings(n_items=5, n=12)
     likelihood = Likelihood(rankings, np.arange(1, 6))
     point = rng.normal(size=9)
@@ -233,6 +238,40 @@ def test_without_ties_it_is_plackett_luce(random_rankings, kind):
     assert_allclose(model.log_likelihood_, other.log_likelihood_, atol=1e-8)
     assert_allclose(model.log_prob(rankings), other.log_prob(rankings), atol=1e-5)
     assert_allclose(model.standard_errors(rankings), other.standard_errors(rankings), rtol=1e-5)
+
+
+@pytest.mark.parametrize("regularization", [0, 0.1])
+def test_rankings_of_many_items_have_the_same_optimum(monkeypatch, regularization):
+    """L-BFGS, which fits them, against Newton's method."""
+    worths = dict(zip(range(20), np.linspace(0.5, 3, 20), strict=True))
+    rankings = rs.DavidsonLuce.from_worths(worths, {2: 0.3, 3: 0.1}).sample(60, 8, random_state=1)
+    model = rs.DavidsonLuce(regularization=regularization).fit(rankings)
+    monkeypatch.setattr(davidson_luce, "WIDE", 20)
+    other = rs.DavidsonLuce(regularization=regularization).fit(rankings)
+    assert model.n_iter_ != other.n_iter_
+    assert_allclose(model.log_worths_, other.log_worths_, atol=1e-5)
+    assert_allclose(model.tie_parameters_[2], other.tie_parameters_[2], rtol=1e-5)
+    assert_allclose(model.log_likelihood_, other.log_likelihood_, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e12, 1e200])
+def test_the_scale_of_weights_does_not_matter(scale):
+    pudding = read_table(PUDDING, 6)
+    scaled = replace(pudding, weights=scale * pudding.weights)
+    model = rs.DavidsonLuce(regularization=0).fit(scaled)
+    other = rs.DavidsonLuce(regularization=0).fit(pudding)
+    assert_allclose(model.log_worths_, other.log_worths_, atol=1e-8)
+    errors = np.sqrt(scale) * model.standard_errors(scaled)
+    assert_allclose(errors, other.standard_errors(pudding), rtol=1e-7)
+
+
+def test_weights_can_have_any_ratio():
+    pairs = rs.Rankings.from_pairs(
+        ["a", "b", "a"], ["b", "a", "b"], ties=[False, False, True], weights=[1e12, 1, 1]
+    )
+    model = rs.DavidsonLuce(regularization=0).fit(pairs)
+    # Each outcome has its share, as there are as many parameters as outcomes.
+    assert_allclose(np.exp(model.log_prob(pairs)), [1, 1e-12, 1e-12], rtol=1e-3)
 
 
 def test_weights_are_repeated_rankings_and_zero_is_none():

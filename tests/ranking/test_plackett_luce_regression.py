@@ -1,6 +1,7 @@
 """Plackett-Luce with features: R's estimates, brute-force optima, and the conditions of a lasso."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,6 +120,16 @@ def test_a_strong_lasso_is_exactly_zero(rankings):
     assert np.all(model.coef_ == 0)
     some = rs.PlackettLuceRegression(alpha=0.12, l1_ratio=1).fit(rankings, FEATURES)
     assert 0 < np.count_nonzero(some.coef_) < 3
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e12, 1e200])
+@pytest.mark.parametrize("alpha", [0, 0.05])
+def test_the_scale_of_weights_does_not_matter(rankings, alpha, scale):
+    scaled = replace(rankings, weights=scale * rankings.weights)
+    model = rs.PlackettLuceRegression(alpha=alpha).fit(scaled, FEATURES)
+    other = rs.PlackettLuceRegression(alpha=alpha).fit(rankings, FEATURES)
+    assert_allclose(model.coef_, other.coef_, atol=1e-9)
+    assert_allclose(model.log_likelihood_, scale * other.log_likelihood_)
 
 
 def test_a_known_model_is_recovered():

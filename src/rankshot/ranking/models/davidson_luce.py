@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
@@ -36,6 +37,10 @@ from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
+Evaluate = Callable[[Floats], tuple[float, Floats]]
+"""From log-worths and log tie parameters to the penalised log-likelihood and its gradient."""
+WIDE = 16
+"""For rankings of more items than these, Newton's second derivatives take longer than they save."""
 TIED = 1e-6
 """Items whose log-worths differ by less are tied in the mode: the solver is not exact."""
 
@@ -188,7 +193,7 @@ class DavidsonLuce(BaseEstimator):
         )
 
     def _climb(self, likelihood: Likelihood, tol: float, line: ProgressLine) -> Floats:
-        """Maximise the penalised log-likelihood by Newton's method with step halving."""
+        """Maximise the penalised log-likelihood; warn if that takes too many iterations."""
         penalty = self._penalty(likelihood)
 
         def evaluate(values: Floats) -> tuple[float, Floats]:
@@ -196,14 +201,30 @@ class DavidsonLuce(BaseEstimator):
             value -= float(penalty @ values**2) / 2
             return value, likelihood.observed - expected - penalty * values
 
+        climb = self._climb_by_newton if likelihood.widest <= WIDE else self._climb_by_lbfgs
+        values, self.n_iter_, converged = climb(likelihood, evaluate, tol, line)
+        if not converged:
+            warnings.warn(
+                f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return values
+
+    def _climb_by_newton(
+        self, likelihood: Likelihood, evaluate: Evaluate, tol: float, line: ProgressLine
+    ) -> tuple[Floats, int, bool]:
+        """Newton's method with step halving."""
         values = np.zeros_like(likelihood.observed)
         value, gradient = evaluate(values)
+        rounding = 4 * np.finfo(float).eps * likelihood.observed
         gain, fresh_enough = np.inf, 0.0
         for iteration in range(1, self.max_iter + 1):
-            self.n_iter_ = iteration
             # The curvature is computed again once the gains fall less than a hundredfold per step.
             if gain > fresh_enough:
                 factor = _factor(self._curvature(likelihood, values))
+                # What the rounding of the gradient alone would seem to gain.
+                least_gain = max(tol, float(rounding @ cho_solve(factor, rounding)) / 2)
                 gain = np.inf
             fresh_enough = gain / 100
             step = cho_solve(factor, gradient)
@@ -216,14 +237,36 @@ class DavidsonLuce(BaseEstimator):
                     break
             values = np.asarray(values + scale * step)
             value, gradient = trial
-            if gain <= tol:
-                return values
-        warnings.warn(
-            f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-        return values
+            if gain <= least_gain:
+                return values, iteration, True
+        return values, self.max_iter, False
+
+    def _climb_by_lbfgs(
+        self, likelihood: Likelihood, evaluate: Evaluate, tol: float, line: ProgressLine
+    ) -> tuple[Floats, int, bool]:
+        """SciPy's L-BFGS-B, on parameters scaled by their information if they were alone."""
+        start = np.zeros_like(likelihood.observed)
+        first, gradient = evaluate(start)
+        expected = likelihood.observed - gradient
+        scale = 1 / np.sqrt(expected + self._penalty(likelihood))
+
+        def negative(scaled: Floats) -> tuple[float, Floats]:
+            value, gradient = evaluate(scale * scaled)
+            line.update(f"log-likelihood {value:.6f}")
+            return first - value, -scale * gradient
+
+        options = {
+            "maxiter": self.max_iter,
+            "maxfun": 4 * self.max_iter,
+            "maxcor": 20,
+            "ftol": 0.0,
+            "gtol": np.sqrt(tol / start.size) / 10,
+        }
+        found = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
+        # A line search that stops because of rounding has converged as far as possible.
+        _, slope = negative(found.x)
+        converged = bool(slope @ slope <= max(tol, 1e-12 * abs(first)))
+        return scale * found.x, int(found.nit), converged
 
     def _penalty(self, likelihood: Likelihood) -> Floats:
         is_worth = np.arange(likelihood.observed.size) < likelihood.n_items
@@ -355,9 +398,8 @@ def _draw_places(
         rows = np.arange(short.size)
         left = places[:, short] < 0
         theta = np.where(left, parameters.theta[:, None], -np.inf)
-        logs = polynomials.add_items(theta)
-        _, with_item = polynomials.shares(theta, logs)
-        weights = logs[0, polynomials.whole] + parameters.gamma[:, None]
+        log_whole, _, with_item = polynomials.add_items(theta)
+        weights = log_whole[0] + parameters.gamma[:, None]
         # The largest of these sums is that of a draw in proportion to the weights.
         size = np.argmax(weights + rng.gumbel(size=weights.shape), axis=0)
         row, missing = polynomials.whole[size], polynomials.sizes[size]

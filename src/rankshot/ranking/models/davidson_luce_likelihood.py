@@ -8,7 +8,7 @@ is δ_k times an elementary symmetric polynomial of the numbers α_i^(1/k). One 
 
 The remaining items of a ranking's stages are nested. So one pass from its last item to its first
 gives the sums of all its stages, one pass back gives the derivatives, and no set is enumerated.
-All polynomials are logarithms, so that worths can have any ratio.
+Where worths differ by very large factors, all sums are sums of logarithms.
 """
 
 from __future__ import annotations
@@ -29,9 +29,27 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 BLOCK_CELLS = 1 << 18
+SAFE_RANGE = 600.0
+"""Sums whose logarithms can differ by more are summed as logarithms."""
 
 
 # ---- Polynomials
+
+
+class Sums(NamedTuple):
+    """Polynomials of items p, p + 1, …, in row p, as `Polynomials.add_items` computes them.
+
+    Attributes
+    ----------
+    log_whole : ndarray of shape (m, sizes, n)
+        The logarithm of e_k for each size k.
+    without, with_item : ndarrays of shape (m, rows, n)
+        Which share of each polynomial is due to sets without item p, and with it.
+    """
+
+    log_whole: Floats
+    without: Floats
+    with_item: Floats
 
 
 class Polynomials:
@@ -58,28 +76,47 @@ class Polynomials:
         self.whole = np.cumsum(sizes)
         self.previous = np.arange(self.n_rows - 1)
         self.previous[self.whole - sizes] = 0
+        self._lower = self.previous[self.previous > 0] - 1
 
-    def add_items(self, theta: Floats) -> Floats:
-        """Return the polynomials of items p, p + 1, …, in row p; each column is a list of items."""
+    def add_items(self, theta: Floats) -> Sums:
+        """Return the polynomials of items p, p + 1, …, in row p; each column is a list of items.
+
+        Plain sums are several times faster than logarithms; they are used as long as none of
+        them can underflow or overflow.
+        """
+        m, n = theta.shape
+        finite = theta[np.isfinite(theta)]
+        largest, smallest = finite.max(initial=-np.inf), finite.min(initial=np.inf)
+        if largest - smallest + self.sizes.max() * np.log(max(m, 1)) > SAFE_RANGE:
+            return self._add_logs(theta)
+        worths = np.exp(theta - largest)
+        roots = np.repeat([worths ** (1 / size) for size in self.sizes], self.sizes, axis=0)
+        sums = np.zeros((m + 1, self.n_rows, n))
+        sums[:, 0] = 1.0
+        added = np.empty((m, self.n_rows - 1, n))
+        for p in reversed(range(m)):
+            np.multiply(roots[:, p], sums[p + 1, self.previous], out=added[p])
+            np.add(sums[p + 1, 1:], added[p], out=sums[p, 1:])
+        total = np.where(sums[:-1, 1:] > 0, sums[:-1, 1:], 1.0)
+        with np.errstate(divide="ignore"):
+            return Sums(
+                np.log(sums[:-1, self.whole]) + largest, sums[1:, 1:] / total, added / total
+            )
+
+    def _add_logs(self, theta: Floats) -> Sums:
         m, n = theta.shape
         logs = np.full((m + 1, self.n_rows, n), -np.inf)
         logs[:, 0] = 0.0
         for p in reversed(range(m)):
             after = logs[p + 1]
             np.logaddexp(after[1:], self.scale * theta[p] + after[self.previous], out=logs[p, 1:])
-        return logs
-
-    def shares(self, theta: Floats, logs: Floats) -> tuple[Floats, Floats]:
-        """Return which share of each polynomial is due to sets without item p, and with it."""
         total = np.where(np.isneginf(logs[:-1, 1:]), 0.0, logs[:-1, 1:])
-        without = np.exp(logs[1:, 1:] - total)
         with_item = np.exp(self.scale * theta[:, None] + logs[1:, self.previous] - total)
-        return without, with_item
+        return Sums(logs[:-1, self.whole], np.exp(logs[1:, 1:] - total), with_item)
 
     def pass_down(self, rows: Floats, moved: Floats) -> None:
         """Add what moves from each polynomial to that of one degree less."""
-        inner = self.previous > 0
-        rows[self.previous[inner] - 1] += moved[inner]
+        rows[self._lower] += moved[self._lower + 1]
 
 
 # ---- Rankings as sequences of choices
@@ -181,8 +218,7 @@ def log_prob(rankings: Rankings, sizes: Ints, parameters: Parameters) -> Floats:
     result = np.zeros(len(rankings))
     for block in iterate_blocks(rankings, polynomials.n_rows):
         theta = parameters.theta[block.codes]
-        logs = polynomials.add_items(theta)
-        log_sums = logs[block.place[:, None], polynomials.whole, block.column[:, None]]
+        log_sums = polynomials.add_items(theta).log_whole[block.place, :, block.column]
         total = logsumexp(log_sums + parameters.gamma, axis=1)
         log_delta = np.where(block.size[:, None] == sizes, parameters.gamma, -np.inf).max(axis=1)
         result[block.rows] = (block.chosen * theta).sum(axis=0)
@@ -202,6 +238,11 @@ class Likelihood:
     rankings : Rankings
     sizes : ndarray
         The sizes that a chosen set can have, 1 first.
+
+    Attributes
+    ----------
+    widest : int
+        The largest number of alternatives of a ranking.
     """
 
     def __init__(self, rankings: Rankings, sizes: Ints) -> None:
@@ -211,6 +252,7 @@ class Likelihood:
             (block, rankings.weights[block.rows])
             for block in iterate_blocks(rankings, self._polynomials.n_rows)
         ]
+        self.widest = max((len(block.codes) for block, _ in self._blocks), default=0)
         self.observed = np.zeros(self.n_items + sizes.size - 1)
         for block, weights in self._blocks:
             np.add.at(self.observed[: self.n_items], block.codes, block.chosen * weights)
@@ -267,10 +309,9 @@ class _Passes:
     ) -> None:
         self._polynomials, self._block = polynomials, block
         theta = parameters.theta[block.codes]
-        logs = polynomials.add_items(theta)
-        self._without, self._with = polynomials.shares(theta, logs)
+        log_whole, self._without, self._with = polynomials.add_items(theta)
         self._at = block.place[:, None], polynomials.whole - 1, block.column[:, None]
-        log_sums = logs[:, 1:][self._at] + parameters.gamma
+        log_sums = log_whole[block.place, :, block.column] + parameters.gamma
         self.log_totals = logsumexp(log_sums, axis=1)
         self._probability = np.exp(log_sums - self.log_totals[:, None])
         self._weights = weights[block.column][:, None]

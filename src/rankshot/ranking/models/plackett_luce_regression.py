@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class PlackettLuceRegression(BaseEstimator):
     l1_ratio : float
         From 0 (ridge) to 1 (lasso, which sets coefficients to exactly zero).
     tol : float
-        Stop when less log-likelihood than this is left to gain.
+        Stop when less than this is left to gain, of the mean log-likelihood of a ranking.
     max_iter : int
         The largest number of iterations; a warning tells if they were not enough.
     verbose : bool
@@ -98,7 +99,7 @@ class PlackettLuceRegression(BaseEstimator):
         *,
         alpha: float = 0.0,
         l1_ratio: float = 0.5,
-        tol: float = 1e-10,
+        tol: float = 1e-12,
         max_iter: int = 1_000,
         verbose: bool = False,
     ) -> None:
@@ -129,13 +130,14 @@ class PlackettLuceRegression(BaseEstimator):
         table = _read_features(features, rankings.items)
         # Equal rankings, such as votes on the same pair, are evaluated once.
         rankings = keep_counted_part(rankings).unique()
+        rankings = replace(rankings, weights=rankings.weights / weight)
         X = table.values - table.values.mean(axis=0)
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
             _require_identified(rankings, X, table.names)
         with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
-            self.coef_ = self._climb(likelihood, X, weight, line)
-        self.log_likelihood_ = likelihood.value_and_expected(X @ self.coef_)[0]
+            self.coef_ = self._climb(likelihood, X, line)
+        self.log_likelihood_ = weight * likelihood.value_and_expected(X @ self.coef_)[0]
         self.feature_names_in_ = np.array(table.names, object)
         self.n_features_in_ = len(table.names)
         self._X = X
@@ -145,11 +147,9 @@ class PlackettLuceRegression(BaseEstimator):
         self.log_worths_, self.worths_ = self._model.log_worths_, self._model.worths_
         return self
 
-    def _climb(
-        self, likelihood: Likelihood, X: Floats, weight: float, line: ProgressLine
-    ) -> Floats:
+    def _climb(self, likelihood: Likelihood, X: Floats, line: ProgressLine) -> Floats:
         """Maximise by Newton's method on the smooth part, with the lasso penalty in each step."""
-        lasso, ridge = self._penalties(weight)
+        lasso, ridge = self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio)
 
         def evaluate(beta: Floats) -> tuple[float, Floats]:
             """Return the penalised log-likelihood, and the gradient without the lasso penalty."""
@@ -159,7 +159,6 @@ class PlackettLuceRegression(BaseEstimator):
 
         beta = np.zeros(X.shape[1])
         value, gradient = evaluate(beta)
-        tol = self.tol * min(1.0, weight)
         for iteration in range(1, self.max_iter + 1):
             self.n_iter_ = iteration
             curvature = X.T @ likelihood.information(X @ beta) @ X + ridge * np.eye(beta.size)
@@ -173,7 +172,7 @@ class PlackettLuceRegression(BaseEstimator):
                     break
             beta = np.asarray(beta + scale * step)
             value, gradient = trial
-            if gain <= tol:
+            if gain <= self.tol:
                 return beta
         warnings.warn(
             f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
@@ -181,10 +180,6 @@ class PlackettLuceRegression(BaseEstimator):
             stacklevel=3,
         )
         return beta
-
-    def _penalties(self, weight: float) -> tuple[float, float]:
-        """Return the factors of |β| and of β²/2, on the scale of the log-likelihood."""
-        return weight * self.alpha * self.l1_ratio, weight * self.alpha * (1 - self.l1_ratio)
 
     def predict_log_worths(self, features: ArrayLike) -> Floats:
         """Return the log-worths of items with these features, on the scale of ``log_worths_``.
@@ -222,7 +217,7 @@ class PlackettLuceRegression(BaseEstimator):
         if self.alpha == 0:
             _require_identified(rankings, self._X, tuple(self.feature_names_in_))
         information = self._X.T @ likelihood.information(self.log_worths_) @ self._X
-        _, ridge = self._penalties(float(rankings.weights.sum()))
+        ridge = float(rankings.weights.sum()) * self.alpha
         return np.linalg.inv(information + ridge * np.eye(self.n_features_in_))
 
     def coef_standard_errors(self, rankings: Rankings) -> Floats:
