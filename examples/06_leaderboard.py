@@ -1,12 +1,13 @@
-"""A leaderboard from votes between two items: intervals of worths and ranks, groups of voters.
+"""Leaderboards from people's votes: intervals of worths and ranks, and groups of voters.
 
-The first votes are real: people tasted two of six brands of chocolate pudding and said which they
-preferred, or that they could not decide (Davidson 1970, example 2). The others are simulated, in
-the size of a public leaderboard of language models: 100,000 votes between 100 models, and the
-votes of two kinds of people who want different things. The example asks of each leaderboard: is
-the first really better than the second?
+Two sets of votes are real. People tasted two of six brands of chocolate pudding and said which they
+preferred, or that they could not decide (Davidson 1970, example 2). Psychologists ranked up to five
+candidates for president of their association (Diaconis 1989; see the file). The third is
+simulated, in the size of a public leaderboard of language models: 100,000 votes between 100 models.
+The example asks of each: is the first really better than the second? And do all voters agree?
 """
 
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -78,32 +79,22 @@ def show_large_leaderboard(n: int = 100_000, n_models: int = 100) -> None:
     print(f"rank intervals that hold the true rank: {held:.0%}")
 
 
-def show_groups() -> None:
-    """Find two kinds of voters, who want short or long answers, from their votes alone."""
-    rng = np.random.default_rng(1)
-    models = ["short and right", "short and wrong", "long and right", "long and wrong"]
-    wishes = np.array([[2.0, 0.5, 0.0, -2.5], [0.0, -2.5, 2.0, 0.5]])
-    kinds = (rng.random(150) < 0.35).astype(int)
-    drawn = [draw_votes(wishes[kind], 20, rng) for kind in kinds]
-    winners, losers = (np.concatenate(column) for column in zip(*drawn, strict=True))
-    votes = rs.Rankings.from_pairs(
-        [models[i] for i in winners],
-        [models[i] for i in losers],
-        items=models,
-        raters=np.repeat([f"voter {i}" for i in range(kinds.size)], 20).tolist(),
-    )
-    print(rs.leaderboard(votes, method="bootstrap", n_draws=200, random_state=0))
-    mixture = rs.choose_n_groups(votes, most=3, random_state=0).best
-    right = np.mean(mixture.predict(votes) == np.repeat(kinds, 20))
-    print(f"groups of voters: {mixture.n_groups}; votes in the right one: {right:.0%}")
-    for share, model in zip(mixture.weights_, mixture.models_, strict=True):
-        print(f"  {share:.0%}: {' > '.join(map(str, model.mode_))}")
+def show_election() -> None:
+    """Print the leaderboard of the candidates, and what two groups of voters wanted."""
+    ballots = rs.read_rankings(Path(__file__).parent / "apa_1980.soi")
+    board = rs.leaderboard(ballots, random_state=0)
+    print(board)
+    show_comparison(board, board.items[0], board.items[1])
+    one, two = (rs.RankingMixture(n_groups=n, random_state=0).fit(ballots) for n in (1, 2))
+    print(f"two groups instead of one lower BIC by {one.bic_ - two.bic_:,.0f}")
+    for share, model in zip(two.weights_, two.models_, strict=True):
+        print(f"  {share:.0%} of the voters: {' > '.join(map(str, model.mode_))}")
 
 
 if __name__ == "__main__":
     print("Chocolate pudding")
     show_pudding()
+    print("\nAn election")
+    show_election()
     print("\nA large leaderboard")
     show_large_leaderboard()
-    print("\nTwo kinds of voters")
-    show_groups()
