@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 import rankshot as rs
 from rankshot.core.progress import ProgressLine
 from rankshot.datasets import load_imagenet
-from rankshot.ranking import distances
+from rankshot.ranking.distances import kendall as distances
 from rankshot.ranking.models.plackett_luce import first_items
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.models.plackett_luce_solvers import solve_newton

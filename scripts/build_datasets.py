@@ -31,7 +31,7 @@ from rankshot.datasets.embedded import (
     ClassNames,
     panel_source,
 )
-from rankshot.ranking.files import write_rankings
+from rankshot.ranking.files.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.corpus import Corpus
 from rankshot.semantics.similarity import Similarity

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rankshot.core.text_files import replace_file
 from rankshot.datasets.efficientnet import EfficientNetFeatures
 from rankshot.datasets.imagenet import RATER_FILE, SCORES_FILE
-from rankshot.ranking.files import write_rankings
+from rankshot.ranking.files.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.class_names import reduce_name
 

@@ -9,9 +9,12 @@ from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 
 import rankshot as rs
-from rankshot.ranking import distances
-from rankshot.ranking.inversions import count_inversions
-from rankshot.ranking.shared_places import mean_distance_by_places, mean_distance_by_sorting
+from rankshot.ranking.distances import kendall as distances
+from rankshot.ranking.distances.inversions import count_inversions
+from rankshot.ranking.distances.shared_places import (
+    mean_distance_by_places,
+    mean_distance_by_sorting,
+)
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking import kemeny_programs, kemeny_solvers
-from rankshot.ranking.kemeny_solvers import OrderProgram, improve_by_insertion
-from rankshot.ranking.precedence import precedence
+from rankshot.ranking.consensus import kemeny_programs, kemeny_solvers
+from rankshot.ranking.consensus.kemeny_solvers import OrderProgram, improve_by_insertion
+from rankshot.ranking.consensus.precedence import precedence
 
 
 class Clock:
@@ -24,8 +24,8 @@ class Clock:
 def clock(monkeypatch):
     def install(step):
         clock = Clock(step)
-        for module in ("consensus", "kemeny_solvers", "kemeny_programs", "tied_kemeny"):
-            monkeypatch.setattr(f"rankshot.ranking.{module}.monotonic", clock)
+        for module in ("kemeny", "kemeny_solvers", "kemeny_programs", "tied_kemeny"):
+            monkeypatch.setattr(f"rankshot.ranking.consensus.{module}.monotonic", clock)
         return clock
 
     return install
@@ -72,7 +72,7 @@ def test_the_answer_is_never_worse_than_a_search_that_fits(votes, ties, request,
     search = rs.kemeny(rankings, "insertion", ties=ties)
     best = rs.kemeny(rankings, "exact", ties=ties)
     program = "tied_kemeny.LevelProgram" if ties else "kemeny_solvers.OrderProgram"
-    monkeypatch.setattr(f"rankshot.ranking.{program}.violated", lambda *_: None)
+    monkeypatch.setattr(f"rankshot.ranking.consensus.{program}.violated", lambda *_: None)
     hasty = rs.kemeny(rankings, "exact", ties=ties, time_limit=1000)
     assert hasty.order == search.order
     assert hasty.score == search.score

@@ -5,7 +5,7 @@ import pytest
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.ranking.precedence import precedence
+from rankshot.ranking.consensus.precedence import precedence
 
 BLOCKS = 64e6
 """Bytes: a few dense arrays of `BLOCK_CELLS` numbers."""

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankshot as rs
-from rankshot.ranking import pair_means
-from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.distances import pair_means
+from rankshot.ranking.distances.kendall import kendall_distance
+from rankshot.ranking.distances.shared_places import compare_common_items
 from rankshot.ranking.layouts import alike_items
 from rankshot.ranking.parts import RankingParts, add_results
-from rankshot.ranking.shared_places import compare_common_items
 
 
 class ListOfParts(RankingParts):

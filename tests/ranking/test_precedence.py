@@ -12,7 +12,7 @@ from strategies import tied_groups
 
 from rankshot import Rankings
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.precedence import precedence
+from rankshot.ranking.consensus.precedence import precedence
 
 
 def counts(items, groups, k, kind):

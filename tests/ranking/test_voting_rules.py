@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from test_parts import cut
 
 import rankshot as rs
-from rankshot.ranking.precedence import precedence
+from rankshot.ranking.consensus.precedence import precedence
 
 ITEMS = list("abcde")
 

@@ -9,8 +9,8 @@ from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
+from rankshot.ranking.distances.shared_places import compare_common_items
 from rankshot.ranking.restriction import restrict_items
-from rankshot.ranking.shared_places import compare_common_items
 from rankshot.report.contents import (
     Calibration,
     ClassMap,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from survey_answers import Simulation, answer, sample_around, study_of
 
-from rankshot.ranking.consensus import kemeny
+from rankshot.ranking.consensus.kemeny import kemeny
 from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey import consensus as solver

@@ -32,16 +32,16 @@ from rankshot.core.names import as_names
 from rankshot.core.tables import open_parquet
 from rankshot.core.text_files import skip_blank_lines
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.files import JSONL_ENDINGS, parse_jsonl
-from rankshot.ranking.parquet_files import (
+from rankshot.ranking.files.parquet_files import (
     GROUP_ENTRIES,
     iterate_row_groups,
     join_portions,
     put_rankings,
     read_item_names,
 )
+from rankshot.ranking.files.preflib_files import PREFLIB_ENDINGS
+from rankshot.ranking.files.ranking_files import JSONL_ENDINGS, parse_jsonl
 from rankshot.ranking.parts import no_rankings
-from rankshot.ranking.preflib_files import PREFLIB_ENDINGS
 from rankshot.ranking.rankings import Rankings
 
 Items = tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.ranking.files import read_rankings
+from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.class_vectors import ClassVectors
 from rankshot.semantics.similarity import Similarity

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.datasets.embedded import embedded_file
-from rankshot.ranking.files import read_rankings
+from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.class_labels import load_imagenet_labels
 from rankshot.zeroshot.scores import Scores

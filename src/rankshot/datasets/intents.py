@@ -23,7 +23,7 @@ from rankshot.datasets.embedded import (
     load_panel,
 )
 from rankshot.datasets.features import read_only
-from rankshot.ranking.files import read_rankings
+from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 
 Texts = NDArray[np.str_]

@@ -12,7 +12,7 @@ from sklearn.manifold import ClassicalMDS
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.experiments.benchmark import Benchmark, collect_points
-from rankshot.ranking.distances import mean_kendall_distance
+from rankshot.ranking.distances.kendall import mean_kendall_distance
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet import WordNet
 from rankshot.semantics.wordnet_tree import Branch, Hierarchy

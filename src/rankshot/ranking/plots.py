@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_module
 from rankshot.ranking.checks import require_any_rankings, require_rankings
-from rankshot.ranking.consensus import average_places
+from rankshot.ranking.consensus.kemeny import average_places
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.leaderboard import Leaderboard
 from rankshot.ranking.parts import AnyRankings
-from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

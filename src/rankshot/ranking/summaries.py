@@ -12,10 +12,11 @@ from sklearn.base import clone
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_any_rankings, require_model, require_one_subject
+from rankshot.ranking.distances.pair_means import mean_common_distance, mean_kendall_distances
+from rankshot.ranking.distances.shared_places import compare_common_items
 from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.layouts import last_levels
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.pair_means import mean_common_distance, mean_kendall_distances
 from rankshot.ranking.parts import (
     AnyRankings,
     keep_counted,
@@ -26,7 +27,6 @@ from rankshot.ranking.parts import (
 )
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import Some, find_ranked_items, keep_ranked_items, restrict_items
-from rankshot.ranking.shared_places import compare_common_items
 
 DEFAULT_K = 10
 """The number of places of each ranking that count, by default; in zero-shot heads as well."""

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.experiments.class_maps import place_points
+from rankshot.ranking.distances.shared_places import compare_common_items
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.shared_places import compare_common_items
 from rankshot.ranking.summaries import (
     TargetSummary,
     find_origins,

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Self
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import require_ending
-from rankshot.ranking.files import JSONL_ENDINGS
+from rankshot.ranking.files.ranking_files import JSONL_ENDINGS
 
 try:
     import fcntl

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.distances.kendall import kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 

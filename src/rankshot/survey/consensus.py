@@ -4,8 +4,8 @@ Everything follows from the pairwise margins: how many more answers put one item
 than after it. The Kemeny score of an order is the sum of the margins that it reverses. To leave
 one answer out, its own votes are subtracted from the margins; no other answer is counted again.
 
-`rankshot.ranking.kemeny_solvers` finds the Kemeny order of one set of rankings, of any size.
-The stability needs the orders of hundreds of small tables that differ by one answer each.
+`rankshot.ranking.consensus.kemeny_solvers` finds the Kemeny order of one set of rankings, of any
+size. The stability needs the orders of hundreds of small tables that differ by one answer each.
 `best_orders` solves these together as arrays, and it breaks ties between equally good orders by
 a fixed rule, so that two tables with the same best orders get the same one.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
-from rankshot.ranking.kemeny_solvers import improve_by_insertion
+from rankshot.ranking.consensus.kemeny_solvers import improve_by_insertion
 from rankshot.ranking.layouts import ABSENT
 
 Levels = NDArray[np.int32]

@@ -29,10 +29,10 @@ from rankshot.ranking.checks import (
     require_rankings,
     require_sample_length,
 )
-from rankshot.ranking.kemeny_solvers import solve_exactly
+from rankshot.ranking.consensus.kemeny_solvers import solve_exactly
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.layouts import completed_orders, iterate_choices
 from rankshot.ranking.number_tables import require_number_table
-from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -22,6 +22,7 @@ from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.encoding import Entries, row_starts, validate_columns
 from rankshot.ranking.layouts import group_ties, name_groups
 from rankshot.ranking.models.davidson_luce_likelihood import (
@@ -33,7 +34,6 @@ from rankshot.ranking.models.davidson_luce_likelihood import (
     refuse_cut_ties,
 )
 from rankshot.ranking.parts import keep_counted_part
-from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

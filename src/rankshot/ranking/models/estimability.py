@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError, quote_names
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.layouts import ABSENT, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
-from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 

@@ -18,7 +18,7 @@ from rankshot.ranking.checks import (
     require_one_subject,
     require_sample_length,
 )
-from rankshot.ranking.consensus import METHODS, average_order, kemeny
+from rankshot.ranking.consensus.kemeny import METHODS, average_order, kemeny
 from rankshot.ranking.models.mallows_distances import (
     DISTANCES,
     add_up_distances,

@@ -20,7 +20,8 @@ from scipy.special import gammaln, logsumexp
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.consensus import average_order
+from rankshot.ranking.consensus.kemeny import average_order
+from rankshot.ranking.distances.rank_distances import cayley_distance, label_cycles, require_places
 from rankshot.ranking.parts import (
     AnyRankings,
     RankingParts,
@@ -28,7 +29,6 @@ from rankshot.ranking.parts import (
     reduce_parts,
     with_items,
 )
-from rankshot.ranking.rank_distances import cayley_distance, label_cycles, require_places
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -167,7 +167,7 @@ class RankingMixture(BaseEstimator):
         require_one_subject(require_rankings(rankings))
         self._check_parameters()
         sample = merge_equal(rankings, self.by)
-        if sample.counts.sum() < self.n_groups:
+        if float(sample.counts.sum()) < self.n_groups:
             raise RankshotError(
                 f"n_groups={self.n_groups} needs at least as many {self.by}s, "
                 f"but there are {sample.counts.sum():g}"

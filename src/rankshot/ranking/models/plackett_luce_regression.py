@@ -22,10 +22,10 @@ from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import Seed, require_number, require_whole_number
 from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.parts import keep_counted_part
-from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

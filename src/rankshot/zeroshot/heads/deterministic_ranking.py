@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.distances import (
+from rankshot.ranking.distances.kendall import (
     chance_distance,
     kendall_distance,
     mean_kendall_distance,

@@ -12,10 +12,13 @@ from scipy.sparse import csr_array
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import refuse_partial, require_rankings
-from rankshot.ranking.inversions import compare_orders, is_strict
+from rankshot.ranking.distances.inversions import compare_orders, is_strict
+from rankshot.ranking.distances.shared_places import (
+    mean_distance_by_places,
+    mean_distance_by_sorting,
+)
 from rankshot.ranking.layouts import levels, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.shared_places import mean_distance_by_places, mean_distance_by_sorting
 
 Float32s = NDArray[np.float32]
 Floats = NDArray[np.float64]

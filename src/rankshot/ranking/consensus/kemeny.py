@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.inversions import count_inversions, merge_ties
-from rankshot.ranking.kemeny_solvers import (
+from rankshot.ranking.consensus.kemeny_solvers import (
     adjacent_search,
     insertion_search,
     reversed_weight,
     settle_ties,
     solve_exactly,
 )
+from rankshot.ranking.consensus.precedence import compared_weight, precedence
+from rankshot.ranking.consensus.tied_kemeny import find_levels, pair_costs
+from rankshot.ranking.distances.inversions import count_inversions, merge_ties
 from rankshot.ranking.layouts import (
     ABSENT,
     NamedOrder,
@@ -34,9 +36,7 @@ from rankshot.ranking.layouts import (
     name_groups,
 )
 from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
-from rankshot.ranking.precedence import compared_weight, precedence
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.tied_kemeny import find_levels, pair_costs
 
 MANY = 1000
 """For more items than this, no table of their pairs is made for a score alone."""

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.consensus import (
+from rankshot.ranking.consensus.kemeny import (
     Consensus,
     describe_groups,
     item_weights,
     places_of_entries,
 )
-from rankshot.ranking.kemeny_solvers import majority_groups
+from rankshot.ranking.consensus.kemeny_solvers import majority_groups
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.layouts import group_ties, iterate_blocks
 from rankshot.ranking.parts import AnyRankings, reduce_parts
-from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -16,12 +16,12 @@ from scipy.sparse import csr_array
 
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.distances import count_ordered_pairs, kendall_distance
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.distances.kendall import count_ordered_pairs, kendall_distance
+from rankshot.ranking.distances.shared_places import iterate_common_distances
 from rankshot.ranking.layouts import group_by_place, levels
 from rankshot.ranking.parts import AnyRankings, RankingParts, add_results, map_rows, reduce_parts
-from rankshot.ranking.precedence import precedence
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.shared_places import iterate_common_distances
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

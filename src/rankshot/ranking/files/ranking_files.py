@@ -15,14 +15,14 @@ from rankshot.core.text_files import NamedFile, as_path, read_lines, replace_fil
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Kind, Where
-from rankshot.ranking.parquet_files import (
+from rankshot.ranking.files.parquet_files import (
     FIELDS,
     join_portions,
     put_rankings,
     read_parquet,
     refuse_misspelt_field,
 )
-from rankshot.ranking.preflib_files import PREFLIB_ENDINGS, read_preflib, write_preflib
+from rankshot.ranking.files.preflib_files import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
 
 LINES_AT_ONCE = 20_000

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.progress import ProgressLine
-from rankshot.ranking.kemeny_programs import TOLERANCE, Program, Rows, common_step, prove
+from rankshot.ranking.consensus.kemeny_programs import TOLERANCE, Program, Rows, common_step, prove
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]

@@ -13,7 +13,7 @@ from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.checks import describe_ranking, refuse_partial, require_rankings
-from rankshot.ranking.inversions import is_strict
+from rankshot.ranking.distances.inversions import is_strict
 from rankshot.ranking.layouts import levels
 from rankshot.ranking.rankings import Rankings
 

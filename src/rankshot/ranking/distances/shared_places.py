@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.inversions import compare_orders
+from rankshot.ranking.distances.inversions import compare_orders
 from rankshot.ranking.layouts import ABSENT, group_by_place, levels
 from rankshot.ranking.rankings import Rankings
 
@@ -49,7 +49,7 @@ def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) ->
     The second ranking does not know the bus. Both order the other items in the same way:
 
     >>> import rankshot as rs
-    >>> from rankshot.ranking.shared_places import compare_common_items
+    >>> from rankshot.ranking.distances.shared_places import compare_common_items
     >>> items = ["bus", "cat", "fox"]
     >>> whole = rs.Rankings.from_orders([["fox", "bus", "cat"]], items=items)
     >>> part = rs.Rankings.from_orders([["fox", "cat"]], items=items, kind="subset")

@@ -1,0 +1,1 @@
+"""Merging rankings into one: Kemeny, Borda and voting rules."""

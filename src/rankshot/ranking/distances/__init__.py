@@ -1,0 +1,1 @@
+"""Distances between rankings, of all pairs and on average."""

@@ -1,0 +1,1 @@
+"""Files of rankings and of votes between two items."""
