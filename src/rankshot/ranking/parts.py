@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rankshot.core.equal_rows import find_first
 from rankshot.ranking.rankings import Rankings
 
 T = TypeVar("T")
@@ -215,6 +217,16 @@ def select_target(rankings: Rankings, target: str) -> Rankings:
 def keep_counted(rankings: AnyRankings) -> AnyRankings:
     """Leave out rankings of weight 0."""
     return map_parts(rankings, keep_counted_part)
+
+
+def merge_copies(rankings: Rankings) -> tuple[Rankings, NDArray[np.intp]]:
+    """Add up the weights of equal rankings, whatever they describe; return the number of each."""
+    number = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
+    first = find_first(number)
+    if first.size == len(rankings):
+        return rankings, np.arange(first.size)
+    weights = np.bincount(number, rankings.weights).astype(float)
+    return replace(rankings[first], weights=weights), number
 
 
 def keep_counted_part(part: Rankings) -> Rankings:

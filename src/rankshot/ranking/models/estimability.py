@@ -42,7 +42,7 @@ class _Neighbours(NamedTuple):
 
 
 def _count_neighbours(given: Rankings) -> _Neighbours:
-    rankings = _without_cut_ties(given)
+    rankings = without_cut_ties(given)
     n_cut = int((given.lengths < given.n_listed).sum())
     tied = rankings.rows_with_ties
     if not tied.any():
@@ -83,7 +83,7 @@ def _connect(first: NDArray[Any], second: NDArray[Any], C: int) -> csr_array:
     return csr_array((np.ones(edges.size), edges % C, starts), shape=(C, C))
 
 
-def _without_cut_ties(rankings: Rankings) -> Rankings:
+def without_cut_ties(rankings: Rankings) -> Rankings:
     """End rankings before a tie that K cuts: its items need not have come before the rest."""
     if not rankings.has_ties:
         return rankings

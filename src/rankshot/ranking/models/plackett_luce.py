@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
@@ -46,6 +45,7 @@ from rankshot.ranking.parts import (
     keep_counted,
     map_parts,
     map_rows,
+    merge_copies,
     with_items,
 )
 from rankshot.ranking.rankings import Rankings
@@ -182,7 +182,7 @@ class PlackettLuce(BaseEstimator):
         unit = max(weight, SMALLEST_UNIT * self.regularization)
         counted = keep_counted(map_parts(rankings, _divide_weights, unit))
         if isinstance(counted, Rankings) and len(counted) > FEW:
-            counted = _merge_equal(counted)
+            counted = merge_copies(counted)[0]
         if self.regularization == 0:
             require_estimable(counted)
         class_of = alike_items(counted)
@@ -275,16 +275,6 @@ class PlackettLuce(BaseEstimator):
 
 def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
     return replace(rankings, weights=rankings.weights / unit)
-
-
-def _merge_equal(rankings: Rankings) -> Rankings:
-    """Add up the weights of equal rankings, whatever they describe."""
-    number = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    first = find_first(number)
-    if first.size == len(rankings):
-        return rankings
-    weights = np.bincount(number, rankings.weights).astype(float)
-    return replace(rankings[first], weights=weights)
 
 
 def first_items(times: Floats, k: int) -> NDArray[np.intp]:
