@@ -254,7 +254,8 @@ class RankingMixture(BaseEstimator):
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         joint, unit = self._log_joint_of_units(rankings)
-        joint = np.where(np.isneginf(joint).all(axis=1)[:, None], log_shares(self.weights_), joint)
+        possible = (joint > -np.inf).any(axis=1, keepdims=True)
+        joint = np.where(possible, joint, log_shares(self.weights_))
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True))[unit])
 
     def predict(self, rankings: Rankings) -> NDArray[np.intp]:

@@ -352,7 +352,7 @@ def _read_features(
 def _find_scale(values: Floats, least: float) -> Floats:
     """Return a power of two for each column, of the size of its largest number."""
     exponents = np.frexp(np.abs(values).max(axis=0))[1]
-    return np.maximum(np.ldexp(1.0, exponents - 1), least)
+    return np.asarray(np.maximum(np.ldexp(1.0, exponents - 1), least))
 
 
 def _read_array(features: Any) -> Floats:
@@ -432,7 +432,7 @@ def _require_determined(
             f"the coefficients of {quote_names(which)} are not determined: the features do not "
             f"differ between items that are compared{aside}. Leave them out, or use alpha > 0"
         )
-    within /= length
+    within = np.asarray(within / length)
     _require_independent(within, names)
     return within
 
