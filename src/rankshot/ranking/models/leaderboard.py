@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import Any, Literal, NamedTuple
@@ -17,7 +17,6 @@ from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
     format_count,
-    quote_names,
     short_repr,
     suggest_name,
 )
@@ -29,8 +28,9 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.checks import require_model, require_one_subject, require_rankings
+from rankshot.ranking.models.bootstrap import bootstrap_log_worths
 from rankshot.ranking.models.covariances import find_quasi_variances, variances_of_differences
-from rankshot.ranking.models.mixture_em import Sample, merge_equal
+from rankshot.ranking.models.mixture_em import merge_equal
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
 from rankshot.ranking.rankings import Rankings
 
@@ -262,7 +262,9 @@ def leaderboard(
         ``"simulation"`` takes log-worths as normal, with the covariance that the model computes:
         right if the rankings are independent. ``"bootstrap"`` fits the model again to raters drawn
         with replacement, with all rankings of each: right if the rankings of one rater are alike.
-        Rankings without a rater are drawn one by one; one of weight w counts as w of them.
+        Rankings without a rater are drawn one by one; one of weight w counts as w of them. The
+        bootstrap refuses items that no ranking compares with the others. It warns of fewer than 10
+        raters, and of items that always won or always lost: all draws say the same of them.
     n_draws : int
         The number of draws from the normal distribution, or of fits.
     random_state : int, Generator or None
@@ -307,6 +309,11 @@ def leaderboard(
     weight = require_one_subject(require_rankings(rankings)).weight
     rng = require_generator(random_state)
     model = PlackettLuce() if model is None else require_model(model)
+    if not hasattr(model, "covariance"):
+        raise RankshotError(
+            f"{type(model).__name__} has no worths: use PlackettLuce, DavidsonLuce or "
+            "PlackettLuceRegression"
+        )
     is_given = method == "simulation" and hasattr(model, "log_worths_")
     if not is_given and hasattr(model, "predict_log_worths"):
         raise RankshotError(
@@ -320,7 +327,8 @@ def leaderboard(
         covariance = fitted.covariance(sample.rankings)
         errors = _draw_normal(covariance, n_draws, rng)
     else:
-        draws = np.array([_refit(model, drawn) for drawn in _resample(sample, n_draws, rng)])
+        ties_compare = hasattr(fitted, "tie_parameters_")
+        draws = bootstrap_log_worths(model, sample, n_draws, rng, ties_compare=ties_compare)
         covariance = np.atleast_2d(np.cov(draws.T))
         errors = draws - log_worths
     order = np.lexsort((fitted.items_, -log_worths))
@@ -359,37 +367,3 @@ def _find_rank_intervals(
         reach = np.quantile(largest, level)
         intervals[i] = 1 + (above > reach).sum(), C - (above < -reach).sum()
     return intervals
-
-
-# ---- The bootstrap
-
-
-def _resample(sample: Sample, n: int, rng: np.random.Generator) -> Iterator[Rankings]:
-    """Yield the different rankings with the weights that they have among drawn raters."""
-    _require_compared(sample.rankings)
-    total = float(sample.counts.sum())
-    n_units = max(1, round(total))
-    for _ in range(n):
-        drawn = rng.multinomial(n_units, sample.counts / total)
-        weights = np.asarray(drawn @ sample.copies) * (total / n_units)
-        yield replace(sample.rankings, weights=weights)
-
-
-def _refit(model: Any, drawn: Rankings) -> Floats:
-    try:
-        log_worths: Floats = clone(model).fit(drawn).log_worths_
-    except RankshotError as error:
-        raise RankshotError(f"the bootstrap drew rankings that cannot be fitted: {error}") from None
-    return log_worths
-
-
-def _require_compared(rankings: Rankings) -> None:
-    """Refuse items that no ranking compares: they are the same in all draws, and look certain."""
-    if np.all(rankings.is_subset):
-        absent = np.bincount(rankings.codes, minlength=rankings.n_items) == 0
-        if absent.any():
-            names = quote_names(rankings.items[i] for i in np.flatnonzero(absent))
-            raise RankshotError(
-                f"the bootstrap says nothing of items that no ranking lists: {names}. "
-                "Leave them out, or use method='simulation'"
-            )
