@@ -236,6 +236,17 @@ def test_items_that_nothing_tells_apart_share_their_rank(method):
     assert board.rank_intervals[2:, 1].tolist() == [4, 4]
 
 
+def test_a_negative_quasi_variance_is_shown_as_the_standard_error():
+    """The errors of b and c are opposite, and a is between them; it is not known exactly."""
+    board = rs.leaderboard(rs.Rankings.from_orders([["a", "b", "c"]]), random_state=0)
+    covariance = np.array([[0.5, 0, 0], [0, 1, -1], [0, -1, 1]])
+    board = replace(board, covariance=covariance)
+    # q_a + q_b = q_a + q_c = 1.5 and q_b + q_c = 4.
+    assert board.quasi_variances == pytest.approx([-0.5, 2, 2])
+    widths = np.diff(board.comparison_intervals)[:, 0] / (2 * 1.959963985)
+    assert widths**2 == pytest.approx([0.5, 2, 2])
+
+
 def test_one_item():
     board = rs.leaderboard(rs.Rankings.from_orders([["a"]]), random_state=0)
     assert board.rank_intervals.tolist() == [[1, 1]]

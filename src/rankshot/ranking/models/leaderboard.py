@@ -51,7 +51,7 @@ class Comparison(NamedTuple):
         Two numbers that the difference lies between, at the level of the leaderboard.
     probability : float
         The probability that the first item really has the larger worth, by the normal
-        approximation.
+        approximation. It is too cautious for an item that won or lost nearly all its votes.
     """
 
     difference: float
@@ -122,12 +122,19 @@ class Leaderboard:
         """Intervals from quasi-variances, of shape (C, 2), for comparisons by eye.
 
         Items whose intervals do not overlap differ clearly. The intervals of items that differ may
-        overlap a little: `compare` is exact.
+        overlap a little: `compare` takes the covariance of the two. A quasi-variance can be
+        negative; such an item has the interval of its standard error.
         """
-        return self._around_log_worths(np.sqrt(np.maximum(self.quasi_variances, 0.0)))
+        variances = self.quasi_variances
+        shown = np.where(variances > 0, variances, np.diag(self.covariance))
+        return self._around_log_worths(np.sqrt(shown))
 
     def compare(self, first: str, second: str) -> Comparison:
         """Return how sure it is that the first item is above the second.
+
+        Interval and probability take the difference as normal. That is too cautious where an item
+        won or lost nearly all its votes: 100 wins of 100 have a probability of 0.95, although fair
+        votes hardly ever come out so. The wins themselves are the better evidence there.
 
         Examples
         --------
@@ -285,6 +292,10 @@ def leaderboard(
     really above it, and likewise below. The range of ranks in the draws themselves would be too
     narrow: for 20 items of nearly equal worth, it contains the true rank 80 times of 100 at
     level 0.95.
+
+    The normal distribution is too cautious for items that won or lost nearly all their votes: the
+    standard error of the log-odds is then about as large as the log-odds. Their intervals are too
+    wide, and so are the rank intervals.
 
     References
     ----------
