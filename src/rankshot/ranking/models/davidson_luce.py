@@ -21,7 +21,12 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
+from rankshot.ranking.checks import (
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+    warn_of_weight_range,
+)
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.encoding import Entries, row_starts, validate_columns
 from rankshot.ranking.layouts import group_ties, name_groups
@@ -179,14 +184,15 @@ class DavidsonLuce(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        total_weight = require_one_subject(rankings).weight
+        found = require_one_subject(rankings)
+        warn_of_weight_range(found)
         merged = _merge(rankings)
         sizes = _require_tie_sizes(merged)
         if self.regularization == 0:
             require_connected(merged)
         likelihood = Likelihood(merged, sizes)
         with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
-            values = self._climb(likelihood, self.tol * min(1.0, total_weight), line)
+            values = self._climb(likelihood, self.tol * min(1.0, found.weight), line)
         self.log_likelihood_ = likelihood.value_and_expected(values)[0]
         return self._with_parameters(
             rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
@@ -334,7 +340,8 @@ class DavidsonLuce(BaseEstimator):
 
     def _inverse_information(self, rankings: Rankings) -> Floats:
         check_is_fitted(self)
-        merged = _merge(require_rankings(rankings).with_items(self.items_))
+        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
+        merged = _merge(rankings.with_items(self.items_))
         unknown = np.setdiff1d(count_choices(merged)[0], self._sizes)
         if unknown.size:
             raise RankshotError(

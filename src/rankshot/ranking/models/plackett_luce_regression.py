@@ -21,16 +21,19 @@ from rankshot.core.names import as_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import Seed, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.ranking.checks import require_one_subject, require_rankings, warn_of_weight_range
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce_solvers import SHORT_STEP
 from rankshot.ranking.parts import keep_counted_part
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 ITEM = "item"
 """The column of a data frame that names the items."""
+ROUNDING = 1e-15
+"""No step gains less than this, of the mean log-likelihood of a ranking, except by rounding."""
 DEPENDENT = 1e-9
 """A feature of length one that has less left, after others are taken out, depends on them."""
 
@@ -126,7 +129,9 @@ class PlackettLuceRegression(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        weight = require_one_subject(rankings).weight
+        found = require_one_subject(rankings)
+        warn_of_weight_range(found)
+        weight = found.weight
         table = _read_features(features, rankings.items)
         # Equal rankings, such as votes on the same pair, are evaluated once.
         rankings = keep_counted_part(rankings).unique()
@@ -172,7 +177,9 @@ class PlackettLuceRegression(BaseEstimator):
                     break
             beta = np.asarray(beta + scale * step)
             value, gradient = trial
-            if gain <= self.tol:
+            # Where worths differ by many orders of magnitude, a long step can gain very little.
+            short = float(np.abs(X @ step).max()) <= SHORT_STEP
+            if gain <= (self.tol if short else ROUNDING):
                 return beta
         warnings.warn(
             f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
@@ -212,7 +219,8 @@ class PlackettLuceRegression(BaseEstimator):
                 "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
                 "a bootstrap over raters"
             )
-        rankings = keep_counted_part(require_rankings(rankings)).with_items(self.items_).unique()
+        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
+        rankings = keep_counted_part(rankings).with_items(self.items_).unique()
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
             _require_identified(rankings, self._X, tuple(self.feature_names_in_))
