@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.ranking.models.leaderboard import _largest_differences
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -96,6 +97,15 @@ def test_rank_intervals_hold_the_true_ranks(rng):
     # The standard error of a share of 0.8 is 0.033.
     assert shares.min() > 0.7
     assert np.mean(held) > 0.8
+
+
+def test_the_blocks_of_draws_are_put_together(monkeypatch, rng):
+    errors, rates = rng.normal(size=(7, 5)), rng.random((5, 5))
+    rates += rates.T
+    wanted = [[max(abs(d - d[i]) * rates[i]) for d in errors] for i in range(5)]
+    monkeypatch.setattr("rankshot.ranking.models.leaderboard.CACHED_CELLS", 15)
+    found = _largest_differences(errors, rates)
+    assert found == pytest.approx(np.array(wanted), rel=1e-14)
 
 
 def test_rank_intervals_become_narrow():

@@ -36,6 +36,8 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 ROWS_SHOWN = 20
+CACHED_CELLS = 1 << 17
+"""Blocks of draws of this size (1 MB) stay in the cache."""
 
 
 class Comparison(NamedTuple):
@@ -365,16 +367,31 @@ def _find_rank_intervals(
     log_worths: Floats, covariance: Floats, errors: Floats, level: float
 ) -> NDArray[np.int64]:
     """Return the best and worst ranks; ``errors`` has one row per draw."""
-    C = len(log_worths)
     scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
     # An item does not differ from itself, nor do items that all draws tie.
     scales[scales <= 0] = np.inf
-    intervals = np.empty((C, 2), np.int64)
-    # Rows of draws, one per item, are subtracted and compared fastest.
-    by_item = np.ascontiguousarray(errors.T)
-    for i in range(C):
-        largest = np.abs((by_item - by_item[i]) / scales[i][:, None]).max(axis=0)
-        above = (log_worths - log_worths[i]) / scales[i]
-        reach = np.quantile(largest, level)
-        intervals[i] = 1 + (above > reach).sum(), C - (above < -reach).sum()
-    return intervals
+    reach = np.quantile(_largest_differences(errors, 1 / scales), level, axis=1)[:, None]
+    above = (log_worths - log_worths[:, None]) / scales
+    best = 1 + (above > reach).sum(axis=1)
+    worst = len(scales) - (above < -reach).sum(axis=1)
+    return np.column_stack([best, worst])
+
+
+def _largest_differences(errors: Floats, rates: Floats) -> Floats:
+    """Return max_j |d_i - d_j| r_ij of each item i, in each draw d (column)."""
+    n, C = errors.shape
+    largest = np.zeros((C, n))
+    size = max(1, CACHED_CELLS // C)
+    for start in range(0, n, size):
+        draws = np.ascontiguousarray(errors[start : start + size].T)
+        top, buffer = np.zeros_like(draws), np.empty_like(draws)
+        for i in range(1, C):
+            # Each pair of items is computed once, and counts for both.
+            before, parts = top[:i], buffer[:i]
+            np.subtract(draws[:i], draws[i], out=parts)
+            np.multiply(parts, rates[i, :i, None], out=parts)
+            np.abs(parts, out=parts)
+            np.maximum(before, parts, out=before)
+            parts.max(axis=0, out=top[i])
+        largest[:, start : start + size] = top
+    return largest
