@@ -100,13 +100,13 @@ def consensus(
         groups = _describe_rater_groups(given, k)
     console = Console()
     console.print(_summary_table(summaries, prior))
-    items = "seen classes" if _has_targets(summaries) else "items"
+    what = "seen classes" if _has_targets(summaries) else "items"
     say(
         "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
-        f"m rankings agree no more than by chance), of rankings that compare the same {items}; "
+        f"m rankings agree no more than by chance), of rankings that compare the same {what}; "
         "- stands for fewer than two. The distances are Kendall distances over the first "
         f"{_format_places(summaries)} places, divided by the largest possible distance (0: all "
-        f"rankings agree), on the {items} that both rankings compare. {items.capitalize()} that "
+        f"rankings agree), on the {what} that both rankings compare. {what.capitalize()} that "
         "are in none of these places do not count. The column furthest names the three raters or "
         "sources that are furthest from the consensus.",
         console,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankshot.cli.console import check_writable, say
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import RankshotError, quote_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -225,8 +225,8 @@ def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
     n_tied = int((rankings.is_subset & (rankings.places[rankings.starts[1:] - 1] == 0)).sum())
     if n_tied and ties is Ties.UNKNOWN:
         notes.append(
-            f"{format_count(n_tied, 'vote')} of {len(rankings):,} tie all of their items and count "
-            "for nothing. With --ties outcome, a tie is a result of its own."
+            f"Votes that tie all of their items: {n_tied:,} of {len(rankings):,}. They count for "
+            "nothing here. With --ties outcome, a tie is a result of its own."
         )
     if method is Method.BOOTSTRAP and not rankings.rater_names:
         notes.append(
@@ -244,13 +244,13 @@ def _find_one_sided(rankings: Rankings, ties: Ties) -> list[str]:
     from rankshot.ranking.layouts import group_by_place
 
     before = precedence(rankings) > 0
-    one_sided = ~(before.any(axis=0) & before.any(axis=1))
+    one_sided = np.asarray(~(before.any(axis=0) & before.any(axis=1)))
     if ties is Ties.OUTCOME:
         # There, a tie says that two items are about equal.
         _, size, row = group_by_place(rankings)
         counts = np.repeat((size > 1) & (rankings.weights[row] > 0), size)
         one_sided[rankings.codes[counts]] = False
-    return [rankings.items[i] for i in one_sided.nonzero()[0]]
+    return [rankings.items[i] for i in np.flatnonzero(one_sided)]
 
 
 def _board_table(board: Leaderboard) -> Table:
