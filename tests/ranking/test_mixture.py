@@ -181,7 +181,7 @@ def test_em_never_falls(orders, seed, kind):
     mixture = rs.RankingMixture(model, n_groups, n_starts=2, random_state=seed, tol=0.1)
     alone = rankings.raters == None  # noqa: E711
     n_units = len(rankings.rater_names) + rankings.weights[alone].sum()
-    if n_units < n_groups:
+    if n_units < n_groups and n_groups > 1:
         with pytest.raises(rs.RankshotError, match=f"n_groups={n_groups} needs"):
             mixture.fit(rankings)
         return
@@ -204,6 +204,48 @@ def test_equal_rankings_have_finite_parameters():
         # Nearly as probable as with spreads that are infinite.
         exact = 30 * np.log(0.6) + 20 * np.log(0.4)
         assert exact - 0.1 < mixture.log_likelihood_ <= exact
+
+
+def test_groups_of_babington_smith():
+    """The objective is the log-likelihood less the penalties, and the shared weight."""
+    f = np.triu(np.full((3, 3), 0.8), 1)
+    drawn = [
+        rs.BabingtonSmith.from_log_odds(sign * (f - f.T), items=list("abc")).sample(
+            n, random_state=1
+        )
+        for sign, n in ((1, 60), (-1, 40))
+    ]
+    votes = rs.Rankings.concatenate(drawn)
+    model = rs.BabingtonSmith(regularization=0.5)
+    mixture = rs.RankingMixture(model, n_starts=2, random_state=0).fit(votes)
+    assert [m.mode_ for m in mixture.models_] == [tuple("abc"), tuple("cba")]
+    assert mixture.n_parameters_ == 1 + 2 * 3
+    assert (np.diff(mixture.history_) >= -1e-9).all()
+    expected = mixture.log_likelihood_
+    for m in mixture.models_:
+        expected += 0.01 * m.log_prob(votes).mean()
+        expected -= 0.25 * np.sum(m.log_odds_[np.triu_indices(3, 1)] ** 2)
+    assert mixture.history_[-1] == pytest.approx(expected)
+
+
+def test_rankings_that_no_group_allows_say_nothing_of_the_group():
+    same = rs.Rankings.from_orders([["a", "b", "c"]] * 6)
+    mixture = rs.RankingMixture(rs.Mallows(), random_state=0).fit(same)
+    other = rs.Rankings.from_orders(
+        [["c", "b", "a"], ["a", "b", "c"]], items=list("abc"), raters=["x", "x"], weights=[0, 1]
+    )
+    assert mixture.log_prob(other[:1]) == -np.inf
+    assert mixture.predict_proba(same)[0] == pytest.approx(mixture.weights_)
+    impossible = rs.Rankings.from_orders([["c", "b", "a"]], items=list("abc"))
+    assert mixture.predict_proba(impossible)[0] == pytest.approx(mixture.weights_)
+    # A weight of 0 counts as no ranking.
+    assert mixture.predict_proba(other)[0] == pytest.approx(mixture.predict_proba(other[1:])[0])
+    strict = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[9, 5])
+    mixture = rs.RankingMixture(rs.DavidsonLuce(), random_state=0, n_starts=1).fit(strict)
+    tied = rs.Rankings.from_orders([["a", ["b", "c"], "d"], ABCD], items=ABCD)
+    found = mixture.predict_proba(tied)
+    assert found[0] == pytest.approx(mixture.weights_)
+    assert found[1, 0] > 0.99
 
 
 # ---- Known groups
@@ -257,6 +299,34 @@ def test_held_out_raters_are_in_one_part_only(raters):
     assert min(test.weights[0] for _, test in folds) > 20
 
 
+@pytest.mark.parametrize("criterion", ["bic", "held-out"])
+def test_there_are_no_more_groups_than_raters(criterion):
+    options = {"criterion": criterion, "n_starts": 1, "n_folds": 3, "random_state": 0}
+    few = rs.Rankings.from_orders([ABCD, ABCD, ABCD[::-1]], items=ABCD)
+    found = rs.choose_n_groups(few, rs.Mallows(), **options)
+    assert len(found.bic) == 3 if criterion == "bic" else len(found.bic) < 3
+    # Weights that add up to a fraction of a rater.
+    parts = rs.Rankings.from_orders([ABCD, ABCD[1:], ABCD[::-1]], items=ABCD, weights=[0.3] * 3)
+    assert rs.choose_n_groups(parts, **options).n_groups == 1
+    # Ten times 0.1 is a bit less than 1, three times over.
+    orders = [ABCD, ABCD[1:], ABCD[::-1]]
+    tenths = rs.Rankings.from_orders(orders * 10, items=ABCD, weights=[0.1] * 30)
+    assert rs.RankingMixture(n_groups=3, n_starts=1, random_state=0).fit(tenths).n_groups == 3
+
+
+def test_held_out_rankings_can_have_any_weight():
+    from rankshot.ranking.models.mixture import _split
+
+    votes = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[1e19, 1e300])
+    folds = _split(votes, "rater", 4, np.random.default_rng(0))
+    shares = np.array([test.weights for _, test in folds]) / votes.weights
+    assert shares == pytest.approx(np.full((4, 2), 0.25), rel=1e-6)
+    assert shares.sum(axis=0) == pytest.approx([1, 1], rel=1e-12)
+    alone = rs.Rankings.from_orders([ABCD], items=ABCD, weights=[0.7])
+    with pytest.raises(rs.RankshotError, match="needs at least two raters: one to leave out"):
+        rs.choose_n_groups(alone, criterion="held-out")
+
+
 def test_bic_counts_shares_and_parameters(votes, raters):
     options = {"n_starts": 1, "tol": 1.0, "random_state": 0}
     mixture = rs.RankingMixture(n_groups=3, **options).fit(votes)
@@ -308,7 +378,12 @@ def test_the_same_seed_gives_the_same_groups(votes, capsys):
         ({"n_starts": 1.5}, "n_starts must be a whole number"),
         ({"tol": 0}, "tol must be positive"),
         ({"by": "raters"}, "by must be one of 'rater', 'ranking', not 'raters'"),
-        ({"model": "mallows"}, "model must be a model of rankings such as PlackettLuce"),
+        (
+            {"model": "mallows"},
+            r"PlackettLuce\(\), Mallows\(\), DavidsonLuce\(\) or BabingtonSmith\(\), not 'mallows'",
+        ),
+        ({"model": rs.PlackettLuceRegression()}, r"not PlackettLuceRegression\(\)"),
+        ({"model": rs.Mallows}, "not <class"),
     ],
 )
 def test_wrong_parameters_are_refused(votes, options, message):

@@ -28,6 +28,9 @@ from rankshot.ranking.checks import (
     require_sample_length,
 )
 from rankshot.ranking.layouts import alike_items
+from rankshot.ranking.models.babington_smith import BabingtonSmith
+from rankshot.ranking.models.davidson_luce import DavidsonLuce
+from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.mixture_em import (
     EM,
     Run,
@@ -43,6 +46,11 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 UNITS = ("rater", "ranking")
+MODELS = (PlackettLuce, Mallows, DavidsonLuce, BabingtonSmith)
+MOST_DRAWN = 2**53
+"""So many rankings are split one by one."""
+IMPOSSIBLE = -1e9
+"""The log-likelihood of raters whom the others exclude: -∞ has no differences to compare."""
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
 
@@ -57,7 +65,7 @@ class RankingMixture(BaseEstimator):
 
     Parameters
     ----------
-    model : PlackettLuce, Mallows or DavidsonLuce, optional
+    model : PlackettLuce, Mallows, DavidsonLuce or BabingtonSmith, optional
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
         G. See `choose_n_groups`.
@@ -93,7 +101,8 @@ class RankingMixture(BaseEstimator):
     n_parameters_ : int
         G - 1 shares, and the parameters of each model. Plackett-Luce has one parameter less than
         there are items; items at the same level in every ranking count once. Mallows' spread is
-        one parameter, and its centre is counted like the worths of Plackett-Luce.
+        one parameter, and its centre is counted like the worths of Plackett-Luce. Babington-Smith
+        has one parameter per pair of them.
     bic_ : float
         -2 ``log_likelihood_`` + ``n_parameters_`` log ``n_raters_``: smaller is better.
     n_iter_ : int
@@ -167,7 +176,7 @@ class RankingMixture(BaseEstimator):
         require_one_subject(require_rankings(rankings))
         self._check_parameters()
         sample = merge_equal(rankings, self.by)
-        if float(sample.counts.sum()) < self.n_groups:
+        if self.n_groups > _most_groups(sample.counts):
             raise RankshotError(
                 f"n_groups={self.n_groups} needs at least as many {self.by}s, "
                 f"but there are {sample.counts.sum():g}"
@@ -239,11 +248,13 @@ class RankingMixture(BaseEstimator):
     def predict_proba(self, rankings: Rankings) -> Floats:
         """Return the probability of each group, one row per ranking.
 
-        All rankings of a rater count, and have the same row, unless ``by="ranking"``.
+        All rankings of a rater count, and have the same row, unless ``by="ranking"``. Rankings
+        that are impossible in every group say nothing of the group: their row is ``weights_``.
         """
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         joint, unit = self._log_joint_of_units(rankings)
+        joint = np.where(np.isneginf(joint).all(axis=1)[:, None], log_shares(self.weights_), joint)
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True))[unit])
 
     def predict(self, rankings: Rankings) -> NDArray[np.intp]:
@@ -253,7 +264,10 @@ class RankingMixture(BaseEstimator):
     def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
         """Return log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
         unit, exponents, _ = find_units(rankings, self.by)
-        log_probs = exponents[:, None] * log_probs_of(self.models_, rankings)
+        log_probs = log_probs_of(self.models_, rankings)
+        # A ranking of weight 0 says nothing, even if it is impossible.
+        log_probs *= np.where(exponents > 0, exponents, 1.0)[:, None]
+        log_probs[exponents == 0] = 0.0
         joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
         np.add.at(joint, unit, log_probs)
         return joint, unit
@@ -281,18 +295,25 @@ class RankingMixture(BaseEstimator):
 
 def _count_parameters(model: Any, rankings: Rankings) -> int:
     n_free = int(alike_items(rankings).max())
+    if isinstance(model, BabingtonSmith):
+        return n_free * (n_free + 1) // 2
     return n_free + (1 if hasattr(model, "spread_") else len(getattr(model, "tie_parameters_", ())))
 
 
 def _choose_model(model: Any | None) -> Any:
     if model is None:
         return PlackettLuce()
-    if not (hasattr(model, "fit") and hasattr(model, "log_prob") and hasattr(model, "get_params")):
+    if not isinstance(model, MODELS):
+        names = ", ".join(f"{kind.__name__}()" for kind in MODELS[:-1])
         raise RankshotError(
-            f"model must be a model of rankings such as PlackettLuce() or Mallows(), "
-            f"not {short_repr(model)}"
+            f"model must be {names} or {MODELS[-1].__name__}(), not {short_repr(model)}"
         )
     return model
+
+
+def _most_groups(counts: Floats) -> int:
+    """Return the largest number of groups of so many raters; sums of weights are not exact."""
+    return max(1, int(float(counts.sum()) * (1 + 1e-9)))
 
 
 # ---- The number of groups
@@ -355,10 +376,10 @@ def choose_n_groups(
     Parameters
     ----------
     rankings : Rankings
-    model : PlackettLuce, Mallows or DavidsonLuce, optional
+    model : PlackettLuce, Mallows, DavidsonLuce or BabingtonSmith, optional
         The model of a group; `PlackettLuce` by default.
     most : int
-        Mixtures of 1 to ``most`` groups are compared.
+        Mixtures of 1 to ``most`` groups are compared, or to as many as there are raters to fit.
     criterion : {"bic", "held-out"}
         The smallest BIC; or the log-likelihood of raters that were left out of the fit: the
         smallest number of groups for which it is within one standard error of the largest.
@@ -385,8 +406,13 @@ def choose_n_groups(
     require_whole_number("most", most)
     require_whole_number("n_folds", n_folds, least=2)
     rng = require_generator(random_state)
-    folds = _split(keep_counted_part(require_rankings(rankings)), by, n_folds, rng)
-    counts = np.concatenate([find_units(test, by)[2] for _, test in folds])
+    require_choice("by", by, UNITS)
+    counted = keep_counted_part(require_rankings(rankings))
+    folds = _split(counted, by, n_folds, rng) if criterion == "held-out" else []
+    if len(folds) == 1:
+        raise RankshotError(f"criterion='held-out' needs at least two {by}s: one to leave out")
+    fitted = [counted, *(train for train, _ in folds)]
+    most = min(most, *(_most_groups(find_units(part, by)[2]) for part in fitted))
     mixtures, left_out = [], []
     for n_groups in range(1, most + 1):
         mixture = RankingMixture(
@@ -397,6 +423,7 @@ def choose_n_groups(
             values = [clone(mixture).fit(train)._score_units(test) for train, test in folds]
             left_out.append(np.concatenate(values))
     bic = np.array([mixture.bic_ for mixture in mixtures])
+    counts = np.concatenate([find_units(test, by)[2] for _, test in folds] or [np.empty(0)])
     best = _best_held_out(np.array(left_out), counts) if left_out else int(np.argmin(bic))
     return GroupChoice(
         best + 1,
@@ -411,6 +438,7 @@ def choose_n_groups(
 
 def _best_held_out(values: Floats, counts: Floats) -> int:
     """Return the first row whose sum is within one standard error of the largest sum."""
+    values = np.maximum(values, IMPOSSIBLE)
     worse = values[np.argmax(values @ counts)] - values
     mean = worse @ counts / counts.sum()
     errors = np.sqrt((worse - mean[:, None]) ** 2 @ counts)
@@ -425,9 +453,12 @@ def _split(
     A ranking of weight w without a rater is w rankings, of which each is left out once.
     """
     unit, exponents, counts = find_units(rankings, by)
-    whole = np.floor(counts)
-    share = rng.multinomial(whole.astype(np.int64), np.full(n_folds, 1 / n_folds)).astype(float)
-    share[np.arange(counts.size), rng.integers(n_folds, size=counts.size)] += counts - whole
+    # Larger numbers than these are drawn in larger units.
+    scale = np.maximum(counts / MOST_DRAWN, 1.0)
+    drawn = np.floor(counts / scale).astype(np.int64)
+    share = rng.multinomial(drawn, np.full(n_folds, 1 / n_folds)) * scale[:, None]
+    rest = np.where(scale == 1, counts - drawn, 0.0)
+    share[np.arange(counts.size), rng.integers(n_folds, size=counts.size)] += rest
     folds = []
     for fold in range(n_folds):
         test = replace(rankings, weights=exponents * share[unit, fold])

@@ -11,6 +11,8 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from sklearn.base import clone
 
+from rankshot.ranking.models.babington_smith import BabingtonSmith
+from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.parts import keep_counted_part, merge_copies
 from rankshot.ranking.rankings import Rankings
 
@@ -238,5 +240,9 @@ def log_shares(shares: Floats) -> Floats:
 
 def penalty(model: Any) -> float:
     """Return what the fit of a model took from the log-likelihood."""
-    regularization = getattr(model, "regularization", 0.0)
-    return regularization / 2 * float(np.sum(model.log_worths_**2)) if regularization else 0.0
+    if isinstance(model, Mallows):
+        return 0.0
+    if isinstance(model, BabingtonSmith):
+        # Each pair is twice in the table.
+        return model.regularization / 4 * float(np.sum(model.log_odds_**2))
+    return float(model.regularization / 2 * np.sum(model.log_worths_**2))
