@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from pair_tables import PUDDING, SPRINGALL, read_table
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
+from scipy.sparse.csgraph import connected_components
 from scipy.stats import chisquare
 
 import rankshot as rs
@@ -334,12 +335,12 @@ def test_samples_follow_the_probabilities(k):
         ),
         (
             rs.Rankings.from_pairs(["a", "b", "a", "a"], ["b", "a", "b", "c"]),
-            "need not exist: 'c' did not both win and lose against the other items",
+            "does not exist: 'c' did not both win and lose against the other items",
         ),
         (
             # A win and a tie: the tie parameter grows with the worth of the winner.
             rs.Rankings.from_pairs(["a", "a"], ["b", "b"], ties=[False, True]),
-            "need not exist: 'a', 'b' did not both",
+            "does not exist: only ties speak for 'b' against 'a'",
         ),
         (rs.Rankings.from_orders([["a", "b"]], weights=[0]), "there are no rankings to fit"),
         ([["a", "b"]], "expected Rankings"),
@@ -360,6 +361,115 @@ def test_items_connected_through_others_are_estimated():
         rs.DavidsonLuce(regularization=0).fit(
             rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=list("abcd"))
         )
+
+
+def grows_without_bound(rankings):
+    """Whether a direction exists in which no choice becomes less probable, over all sets."""
+    C = rankings.n_items
+    sizes = {1}
+    choices = []
+    for order in rankings.orders():
+        groups = [list(g) if isinstance(g, (list, tuple)) else [g] for g in order]
+        groups = [[rankings.items.index(item) for item in group] for group in groups]
+        for i, group in enumerate(groups):
+            among = [item for later in groups[i:] for item in later]
+            if len(among) > 1:
+                choices.append((group, among))
+                sizes.add(len(group))
+    sizes = sorted(sizes)
+
+    def score(items):
+        row = np.zeros(C + len(sizes))
+        row[list(items)] = 1 / len(items)
+        row[C + sizes.index(len(items))] = 1
+        return row
+
+    rows = [
+        score(other) - score(chosen)
+        for chosen, among in choices
+        for size in sizes
+        for other in combinations(among, size)
+    ]
+    bounds = [(-1, 1)] * C + [(0, 0)] + [(-2, 2)] * (len(sizes) - 1)
+    found = linprog(np.sum(rows, axis=0), A_ub=np.array(rows), b_ub=np.zeros(len(rows)),
+                    bounds=bounds)  # fmt: skip
+    # All scores are the same if items that are not compared do not exist.
+    seen = np.zeros((C, C), bool)
+    for _, among in choices:
+        seen[np.ix_(among, among)] = True
+    return found.fun < -1e-6 or connected_components(seen)[0] > 1
+
+
+def test_an_estimate_is_found_where_it_exists_and_nowhere_else(rng):
+    """Against a linear program over all sets that could have been chosen."""
+    found = {True: 0, False: 0}
+    for _ in range(60):
+        orders = []
+        for _ in range(int(rng.integers(3, 7))):
+            items = rng.permutation(list("abcd"))[: int(rng.integers(2, 5))]
+            place = np.sort(rng.integers(0, 2 if rng.random() < 0.5 else 4, items.size))
+            orders.append([items[place == p].tolist() for p in np.unique(place)])
+        rankings = rs.Rankings.from_orders(orders, items=list("abcd"), kind="subset")
+        grows = grows_without_bound(rankings)
+        found[grows] += 1
+        if grows:
+            with pytest.raises(RankshotError, match=r"does not exist|is infinite"):
+                rs.DavidsonLuce(regularization=0).fit(rankings)
+        else:
+            model = rs.DavidsonLuce(regularization=0).fit(rankings)
+            assert np.abs(model.log_worths_).max() < 20
+    assert min(found.values()) > 10
+
+
+def test_ties_connect_items_where_other_rankings_limit_the_tie_parameter():
+    orders = [["a", "b"], ["b", "a"], [["b", "c"]], ["c", "a"]]
+    pairs = rs.Rankings.from_orders(orders, items=list("abc"), kind="subset")
+    model = rs.DavidsonLuce(regularization=0, tol=1e-14).fit(pairs)
+
+    def objective(values):
+        theta = dict(zip("abc", [*values[:2], -values[0] - values[1]], strict=True))
+        delta = {1: 1.0, 2: np.exp(values[2])}
+        lists = [[[x] if isinstance(x, str) else x for x in order] for order in orders]
+        return -sum(
+            brute_log_prob(order, sorted({i for g in order for i in g}), theta, delta)
+            for order in lists
+        )
+
+    best = minimize(objective, np.zeros(3), method="BFGS", options={"gtol": 1e-8})
+    assert_allclose(model.log_worths_[:2], best.x[:2], atol=1e-5)
+    assert_allclose(np.log(model.tie_parameters_[2]), best.x[2], atol=1e-5)
+
+
+def test_standard_errors_need_information_and_no_maximum():
+    """Against the inverse of the information, with the log-worth of c fixed at 0."""
+    model = rs.DavidsonLuce.from_worths({"a": 3, "b": 2, "c": 1}, {2: 0.5})
+    wins = rs.Rankings.from_orders([["a", "b", "c"], ["a", "c"]], kind="subset")
+    likelihood = Likelihood(wins, np.array([1, 2]))
+    information = likelihood.information(np.append(model.log_worths_, np.log(0.5)))
+    inverse = np.linalg.inv(np.delete(np.delete(information, 2, 0), 2, 1))
+    shift = np.array([[2, -1], [-1, 2], [-1, -1]]) / 3
+    assert_allclose(model.covariance(wins), shift @ inverse[:2, :2] @ shift.T)
+    assert_allclose(model.tie_standard_errors(wins)[2], np.sqrt(inverse[2, 2]))
+    alone = rs.Rankings.from_orders([["a"], ["b"]], items=list("abc"), kind="subset")
+    for rankings, message in ((wins[:0], "there are no rankings"), (alone, "errors are infinite")):
+        for errors in (model.covariance, model.standard_errors, model.tie_standard_errors):
+            with pytest.raises(RankshotError, match=message):
+                errors(rankings)
+    of_two = replace(wins, targets=np.array(["x", "y"], object))
+    for errors in (model.covariance, model.tie_standard_errors):
+        with pytest.warns(UserWarning, match="several targets"):
+            errors(of_two)
+
+
+def test_tie_parameters_without_information_have_no_standard_error():
+    """Pairs do not tell how often three items tie; the log-worths have errors all the same."""
+    worths = {"a": 3, "b": 2, "c": 1}
+    pairs = rs.Rankings.from_pairs(list("abc"), list("bca"), ties=[False, True, False])
+    model = rs.DavidsonLuce.from_worths(worths, {2: 0.5, 3: 0.1})
+    other = rs.DavidsonLuce.from_worths(worths, {2: 0.5})
+    assert_allclose(model.covariance(pairs), other.covariance(pairs))
+    with pytest.raises(RankshotError, match="tie parameter of ties of 3 items is infinite"):
+        model.tie_standard_errors(pairs)
 
 
 def test_standard_errors_need_the_tie_parameters_of_the_rankings():

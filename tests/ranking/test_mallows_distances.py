@@ -109,6 +109,32 @@ def test_fits_ignore_the_numbers_of_the_items(name, rng):
     assert one.spread_ == pytest.approx(two.spread_, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("unit", [1e-300, 1e-10, 1e300])
+@pytest.mark.parametrize("enumerated", [0, 6])
+def test_fits_ignore_the_unit_of_the_weights(name, unit, enumerated, monkeypatch):
+    monkeypatch.setattr(mallows_distances, "ENUMERATED_ITEMS", enumerated)
+    orders, weights = ["abc", "bac", "cab", "bca"], np.array([3.0, 1, 2, 1])
+    one, two = (
+        rs.Mallows(distance=name).fit(rs.Rankings.from_orders([list(o) for o in orders], weights=w))
+        for w in (weights, unit * weights)
+    )
+    assert two.center_ == one.center_
+    assert two.spread_ == pytest.approx(one.spread_, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("method", ["exact", "borda"])
+def test_subsets_of_all_items_but_one_are_refused(name, method):
+    """Nothing is known of the place of the last item: it was not compared."""
+    subset = rs.Rankings.from_orders([["a", "b"]], items=list("abc"), kind="subset")
+    message = rf"ranking 0 compares only a subset of the items: Mallows\(distance='{name}'\)"
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.Mallows.from_center(list("abc"), 1, name).log_prob(subset)
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.Mallows(distance=name, method=method).fit(subset)
+
+
 def test_the_search_by_swaps_finds_the_best_of_few_items(rng, monkeypatch):
     """Against all 720 centres, where these are not simply tried."""
     rankings = rs.Rankings.from_item_numbers(

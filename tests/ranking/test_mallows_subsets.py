@@ -1,5 +1,6 @@
 """The Mallows model of subset rankings, against sums over all full rankings."""
 
+from fractions import Fraction
 from itertools import combinations, permutations
 
 import numpy as np
@@ -105,8 +106,24 @@ def test_the_closed_form_of_pairs_is_the_sum_over_insertions(spread, n_between):
         items = [*items, "last"]
     found = np.exp(rs.Mallows.from_center(items, spread).log_prob(votes))
     assert found == pytest.approx([1 - reverse, reverse], rel=1e-9, abs=1e-13)
-    # Smaller than any number of double precision.
-    assert found[1] > 0 or n * spread > 700
+
+
+def test_probabilities_too_small_for_a_number_have_logarithms():
+    """Pairs by the closed form in exact fractions; more items by the sum over all rankings."""
+    items = [f"{i:03}" for i in range(400)]
+    far = rs.Rankings.from_orders([["399", "000"]], items=items, kind="subset")
+    e = Fraction(np.exp(-3.0))
+    reverse = 399 / (e**-399 - 1) - 400 / (e**-400 - 1)
+    expected = np.log(float(reverse * 10**500)) - 500 * np.log(10)
+    found = rs.Mallows.from_center(items, 3).log_prob(far)
+    assert found == pytest.approx([expected], rel=1e-12)
+    assert found == pytest.approx([-1191.06224], abs=1e-5)
+    model = rs.Mallows.from_center(list("abcde"), 300)
+    orders = [["e", "a"], ["e", "c", "a"], ["e", "d", "b", "a"], ["a", "b"], [["e", "d"], "a"]]
+    votes = rs.Rankings.from_orders(orders, items=list("abcde"), kind="subset")
+    expected = [by_enumeration(model, vote) for vote in votes]
+    assert min(expected) < -2000
+    assert model.log_prob(votes) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 def test_the_fit_has_the_best_spread_and_recovers_it():

@@ -191,6 +191,8 @@ def test_the_index_of_pandas_names_items(rankings):
         (FEATURES[:, 0], "features must be a table with one row per item, not of shape (6,)"),
         (FEATURES[:, :0], "features have no columns"),
         ([["x"]] * 6, "features must be a table of numbers"),
+        (1j * FEATURES, "features must be a table of numbers"),
+        (np.ma.array(FEATURES, mask=np.arange(18) == 7), "features: row 2, column 1 is masked"),
         (np.where(np.arange(18).reshape(6, 3) == 7, np.nan, FEATURES), "item 'c': 'x1' is nan"),
         (np.hstack([FEATURES, np.ones((6, 1))]), "the coefficients of 'x3' are not determined"),
         (
@@ -228,8 +230,62 @@ def test_an_order_that_no_ranking_contradicts_is_refused():
     # Not strongly connected, but the feature does not follow the order.
     model = rs.PlackettLuceRegression().fit(pairs, [[1.0], [3.0], [0.0]])
     assert np.isfinite(model.coef_).all()
-    with pytest.raises(RankshotError, match="does not exist"):
-        model.standard_errors(rs.Rankings.from_pairs(["a"], ["c"], items=list("abc")))
+    # The information of other rankings need only be positive: x² p (1 - p), with x = 1 - 0.
+    pair = rs.Rankings.from_pairs(["a"], ["c"], items=list("abc"))
+    p = np.exp(model.log_prob(pair))
+    assert_allclose(model.coef_covariance(pair), [1 / (p * (1 - p))])
+    with pytest.raises(RankshotError, match="the coefficients of 'x0' are not determined"):
+        model.coef_covariance(rs.Rankings.from_orders([["a"]], items=list("abc"), kind="subset"))
+
+
+def test_ties_that_k_cuts_do_not_make_an_estimate_exist():
+    """One of three items came first: as coefficients grow, that becomes certain."""
+    top = rs.Rankings.from_orders([[["a", "b", "c"]]], items=list("abcd")).top(1)
+    X = np.array([[0.0], [1], [3], [2]])
+    with pytest.raises(RankshotError, match=r"compared \(ties that K cuts aside\)"):
+        rs.PlackettLuceRegression().fit(top, X)
+    votes = rs.Rankings.from_orders([["a", "c"], ["c"]], items=list("abcd"))
+    both = rs.Rankings.concatenate([top, votes])
+    with pytest.raises(RankshotError, match=r"combination of 'x0' \(ties that K cuts aside\)"):
+        rs.PlackettLuceRegression().fit(both, [[3.0], [2.0], [3.0], [2.0]])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
+def test_the_scale_of_features_does_not_matter(rankings, scale):
+    scales = np.array([1.0, scale, 1.0])
+    model = rs.PlackettLuceRegression().fit(rankings, FEATURES * scales)
+    other = rs.PlackettLuceRegression().fit(rankings, FEATURES)
+    assert_allclose(model.coef_ * scales, other.coef_, rtol=1e-9)
+    assert_allclose(
+        model.coef_standard_errors(rankings) * scales, other.coef_standard_errors(rankings)
+    )
+    assert_allclose(model.standard_errors(rankings), other.standard_errors(rankings))
+    assert_allclose(model.predict_log_worths(FEATURES * scales), model.log_worths_, atol=1e-12)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+def test_a_penalty_counts_in_the_unit_of_the_features(rankings, l1_ratio):
+    """A penalty of large features is nothing, and that of small ones takes them away."""
+    free = rs.PlackettLuceRegression().fit(rankings, FEATURES)
+    penalised = rs.PlackettLuceRegression(alpha=0.1, l1_ratio=l1_ratio)
+    assert_allclose(penalised.fit(rankings, 1e200 * FEATURES).log_worths_, free.log_worths_)
+    assert_allclose(penalised.fit(rankings, 1e-200 * FEATURES).log_worths_, 0, atol=1e-12)
+
+
+def test_worths_that_differ_by_many_orders_are_found():
+    pairs = rs.Rankings.from_pairs(["a", "b"], ["b", "a"], weights=[1e12, 1])
+    model = rs.PlackettLuceRegression().fit(pairs, [[1.0], [0.0]])
+    assert_allclose(model.coef_, [12 * np.log(10)], rtol=1e-5)
+
+
+def test_covariances_of_no_rankings_and_of_several_targets(rankings):
+    model = rs.PlackettLuceRegression(alpha=1, l1_ratio=0).fit(rankings, FEATURES)
+    with pytest.raises(RankshotError, match="there are no rankings"):
+        model.coef_covariance(rankings[:0])
+    of_two = replace(rankings, targets=np.array(["x", "y"] * 20, object))
+    with pytest.warns(UserWarning, match="several targets"):
+        found = model.covariance(of_two)
+    assert_allclose(found, model.covariance(rankings))
 
 
 def test_a_lasso_has_no_standard_errors(rankings):

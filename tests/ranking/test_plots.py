@@ -197,3 +197,15 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
         plot_precedence(make_votes(3))
+
+
+def test_names_are_no_formulas(tmp_path):
+    """A pair of dollar signs begins a formula, and a wrong formula cannot be drawn."""
+    names = [r"$\foo{$", "$x_1$", "5$"]
+    votes = rs.Rankings.from_orders([names, names[::-1]], sources=names[:2])
+    axes = [plot(votes) for plot in (plot_bump, plot_precedence)]
+    axes.append(plot_worths(rs.leaderboard(votes, random_state=0)))
+    for number, ax in enumerate(axes):
+        ax.figure.savefig(tmp_path / f"{number}.svg")
+        ticks = [label.get_text() for label in ax.get_yticklabels()]
+        assert all(r"\$" in text for text in ticks)

@@ -1,5 +1,7 @@
 """Groups of raters are named where they are, and nowhere else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,17 @@ def test_raters_of_subsets_and_of_several_rankings():
             kinds.append("subset")
     rankings = rs.Rankings.from_orders(orders, items=ITEMS, raters=raters, kind=kinds)
     assert [len(group.raters) for group in find_rater_groups(rankings)] == [9, 7]
+
+
+@pytest.mark.parametrize("weight", [0.1, 10.0])
+def test_neither_weights_nor_repetitions_make_or_hide_groups(weight):
+    """12 raters with random orders of 6 items were always two groups at weight 10."""
+    orders = np.argsort(np.random.default_rng(3).random((12, 6)), axis=1)
+    random = name_raters(rs.Rankings.from_item_numbers(orders, items=list("abcdef")))
+    assert find_rater_groups(replace(random, weights=np.full(12, weight))) == ()
+    assert find_rater_groups(rs.Rankings.concatenate([random] * 4)) == ()
+    clear = rs.Rankings.concatenate([draw(ITEMS, 12, 8, 1, 2.0), draw(ITEMS[::-1], 9, 8, 2, 2.0)])
+    clear = name_raters(clear)
+    found = find_rater_groups(replace(clear, weights=np.full(21, weight)))
+    assert found == find_rater_groups(clear)
+    assert [len(group.raters) for group in found] == [12, 9]

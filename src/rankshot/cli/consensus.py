@@ -154,8 +154,8 @@ def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
     """Return a line for each new class whose raters clearly fall into groups."""
     from rankshot.ranking.rankings import Rankings
     from rankshot.ranking.rater_groups import (
-        describe_groups,
         find_rater_groups,
+        format_groups,
         has_too_many_raters,
     )
 
@@ -173,7 +173,7 @@ def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
             skipped += 1
         elif groups := find_rater_groups(theirs):
             whose = "The raters" if target is None else f"The raters of {target}"
-            lines.append(f"{whose} fall into {describe_groups(groups, SHOWN)}")
+            lines.append(f"{whose} fall into {format_groups(groups, SHOWN)}")
     if skipped:
         where = f" in {format_count(skipped, 'new class')}" if first.target_names else ""
         lines.append(

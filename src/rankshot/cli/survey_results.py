@@ -34,7 +34,7 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     """
     from rich.console import Console
 
-    from rankshot.ranking.rater_groups import describe_groups
+    from rankshot.ranking.rater_groups import format_groups
     from rankshot.survey.store.people import describe_state
 
     view = _read_overview(study, database, pilot=pilot)
@@ -43,7 +43,7 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     console.print(_make_table(view))
     for result in progress.targets:
         if result.groups:
-            text = describe_groups(result.groups, SHOWN)
+            text = format_groups(result.groups, SHOWN)
             say(f"The raters of {result.target} fall into {text}", console)
     more = sum(q.answered for q in progress.questions if not q.is_asked)
     if more:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rankshot.core.equal_rows import find_first
 from rankshot.ranking.rankings import Rankings
 
 T = TypeVar("T")
@@ -157,8 +159,8 @@ class Overview:
     Attributes
     ----------
     n_rankings : int
-    weight, largest_weight : float
-        The sum of their weights, and the largest.
+    weight, largest_weight, smallest_weight : float
+        The sum of their weights, the largest, and the smallest that is positive.
     targets : frozenset of str or None
         What they describe; None is for rankings without a target.
     longest : int
@@ -168,6 +170,7 @@ class Overview:
     n_rankings: int
     weight: float
     largest_weight: float
+    smallest_weight: float
     targets: frozenset[str | None]
     longest: int
 
@@ -186,6 +189,7 @@ class Overview:
             self.n_rankings + other.n_rankings,
             self.weight + other.weight,
             max(self.largest_weight, other.largest_weight),
+            min(self.smallest_weight, other.smallest_weight),
             self.targets | other.targets,
             max(self.longest, other.longest),
         )
@@ -197,13 +201,14 @@ def look_over(rankings: AnyRankings) -> Overview:
 
 
 def _look_over(part: Rankings) -> Overview:
-    counted = part.lengths[part.weights > 0]
+    counted = part.weights > 0
     return Overview(
         len(part),
         float(part.weights.sum()),
         float(part.weights.max(initial=0)),
+        float(part.weights[counted].min(initial=np.inf)),
         frozenset(part.targets),
-        int(counted.max(initial=0)),
+        int(part.lengths[counted].max(initial=0)),
     )
 
 
@@ -215,6 +220,16 @@ def select_target(rankings: Rankings, target: str) -> Rankings:
 def keep_counted(rankings: AnyRankings) -> AnyRankings:
     """Leave out rankings of weight 0."""
     return map_parts(rankings, keep_counted_part)
+
+
+def merge_copies(rankings: Rankings) -> tuple[Rankings, NDArray[np.intp]]:
+    """Add up the weights of equal rankings, whatever they describe; return the number of each."""
+    number = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
+    first = find_first(number)
+    if first.size == len(rankings):
+        return rankings, np.arange(first.size)
+    weights = np.bincount(number, rankings.weights).astype(float)
+    return replace(rankings[first], weights=weights), number
 
 
 def keep_counted_part(part: Rankings) -> Rankings:

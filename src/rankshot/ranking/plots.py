@@ -119,6 +119,7 @@ def plot_bump(rankings: Rankings | Mapping[str, Leaderboard], ax: Any = None) ->
     items, names, places = _read_places(rankings)
     ax = _require_axes(ax, max(4.0, 3.4 + 1.1 * len(names)), 1 + ROW_HEIGHT * len(items))
     x, drawn = np.arange(len(names)), _part_ties(places)
+    # An item that no ranking places is drawn last: its mean is that of the added row alone.
     means = np.nanmean(np.vstack([places, np.full(len(items), len(items))]), axis=0)
     for number, i in enumerate(np.argsort(means, kind="stable")):
         style = _line_style(number, number // len(COLOURS))
@@ -336,4 +337,6 @@ def _place_names(items: list[str], places: Floats) -> tuple[list[float], list[st
 def _shorten(name: str) -> str:
     """Leave out the middle of a long name: names often differ at their ends."""
     half = LONGEST_NAME // 2
-    return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+    short = name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+    # Matplotlib would read what stands between two dollar signs as a formula.
+    return short.replace("$", r"\$")

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import format_count
+from rankshot.ranking.encoding import number_labels
 from rankshot.ranking.layouts import ABSENT, NamedOrder, levels
 from rankshot.ranking.models.mixture import RankingMixture
 from rankshot.ranking.models.plackett_luce import PlackettLuce
@@ -51,7 +53,8 @@ def find_rater_groups(rankings: Rankings) -> tuple[RaterGroup, ...]:
 
     Empty unless the evidence is clear: there are at least ten raters, the BIC of a mixture of
     Plackett-Luce models is smaller by 10 or more for each further group, each group has at least
-    three raters, and raters belong to their groups with a mean probability of 0.9 or more.
+    three raters, and raters belong to their groups with a mean probability of 0.9 or more. Weights
+    do not count.
 
     Examples
     --------
@@ -80,13 +83,13 @@ def find_rater_groups(rankings: Rankings) -> tuple[RaterGroup, ...]:
     return found
 
 
-def describe_groups(groups: tuple[RaterGroup, ...], most: int) -> str:
+def format_groups(groups: tuple[RaterGroup, ...], most: int) -> str:
     """Return a sentence about groups, with the first ``most`` places of each.
 
     Examples
     --------
     >>> groups = RaterGroup(("p1", "p2"), ("a", ("b", "c"))), RaterGroup(("p3",), ("c",))
-    >>> describe_groups(groups, most=5)
+    >>> format_groups(groups, most=5)
     '2 groups. 2 raters: a > b = c. 1 rater: c'
     """
     parts = [format_count(len(groups), "group")]
@@ -103,10 +106,17 @@ def has_too_many_raters(rankings: Rankings) -> bool:
 
 
 def _keep_named(rankings: Rankings) -> Rankings:
-    """Keep rankings that have a rater and count, and items that are in any of them."""
+    """Keep the different rankings of each named rater, and the items that are in any of them.
+
+    Weights and repetitions are left out: that an answer counts ten times does not make it ten
+    independent ones, and evidence for groups would grow with it.
+    """
     named = np.array([rater is not None for rater in rankings.raters], bool)
     rankings = keep_counted_part(rankings[named])
-    rankings = replace(rankings, targets=np.full(len(rankings), None, object))
+    columns = [number_labels(rankings.raters), rankings.lengths, rankings.is_subset]
+    rankings = rankings[np.sort(find_first(rankings.lists.number_equal_rows(columns)))]
+    nothing = np.full(len(rankings), None, object)
+    rankings = replace(rankings, targets=nothing, weights=np.ones(len(rankings)))
     return keep_ranked_items(rankings) if len(rankings) else rankings
 
 

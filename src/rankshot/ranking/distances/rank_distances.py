@@ -215,8 +215,9 @@ def _require_permutations(rankings: Rankings, name: str) -> Ints:
 def require_places(rankings: Rankings, why: str) -> Ints:
     """Return the place of every item, from 0, or raise for a ranking that is not full or has ties.
 
-    The last item need not be listed.
+    The last item of a top-K ranking need not be listed.
     """
+    refuse_partial(rankings, why)
     short = rankings.n_listed < rankings.n_items - 1
     if (short | rankings.rows_with_ties).any():
         row = int((short | rankings.rows_with_ties).argmax())

@@ -18,7 +18,7 @@ SMALLEST_PIVOT = 1e-10
 
 
 def invert_information(information: Floats, items: tuple[str, ...], penalty: float = 0) -> Floats:
-    """Return the covariance of log-worths that add up to zero.
+    """Return the covariance of log-worths that add up to zero, and of other parameters.
 
     Only differences of log-worths are known, so the information has no inverse. One item is taken
     as the reference: the errors of the differences from it give all others. Each row is scaled,
@@ -26,10 +26,11 @@ def invert_information(information: Floats, items: tuple[str, ...], penalty: flo
 
     Parameters
     ----------
-    information : ndarray of shape (C, C)
-        Minus the second derivatives of the log-likelihood in the log-worths.
+    information : ndarray of shape (C, C) or larger
+        Minus the second derivatives of the log-likelihood in the log-worths, and then in any other
+        parameters.
     items : tuple of str
-        Their names, for messages.
+        The names of the C items, for messages.
     penalty : float
         η of the penalty η/2 Σ θ², which counts as a prior.
 
@@ -44,25 +45,44 @@ def invert_information(information: Floats, items: tuple[str, ...], penalty: flo
     array([[ 0.0625, -0.0625],
            [-0.0625,  0.0625]])
     """
-    C = len(items)
+    C, information = len(items), information.copy()
     # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
-    information = information + penalty * (np.eye(C) - 1 / C)
-    _require_connected(information, items)
-    reference = int(np.argmax(np.diag(information)))
-    others = np.delete(np.arange(C), reference)
-    own = np.diag(information)[others]
-    if np.any(own < 0):
-        raise _no_maximum(items[others[own.argmin()]])
-    scale = 1 / np.sqrt(own)
-    scaled = scale[:, None] * information[np.ix_(others, others)] * scale
-    covariance = np.zeros((C, C))
-    if C > 1:
-        factor = _factor(scaled, [items[i] for i in others])
-        inverse = cho_solve(factor, np.eye(C - 1))
-        covariance[np.ix_(others, others)] = scale[:, None] * inverse * scale
-    covariance -= covariance.mean(axis=0)
-    covariance -= covariance.mean(axis=1, keepdims=True)
+    information[:C, :C] += penalty * (np.eye(C) - 1 / C)
+    _require_connected(information[:C, :C], items)
+    reference = int(np.argmax(np.diag(information)[:C]))
+    others = np.delete(np.arange(len(information)), reference)
+    names = [items[i] if i < C else "a tie parameter" for i in others]
+    covariance = np.zeros_like(information)
+    covariance[np.ix_(others, others)] = invert_curvature(
+        information[np.ix_(others, others)], names
+    )
+    covariance[:C] -= covariance[:C].mean(axis=0)
+    covariance[:, :C] -= covariance[:, :C].mean(axis=1, keepdims=True)
     return (covariance + covariance.T) / 2
+
+
+def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
+    """Return the inverse of a positive definite matrix, with rows of any scale.
+
+    Raises
+    ------
+    RankshotError
+        Names a parameter for which the matrix is not positive, or hardly is.
+
+    Examples
+    --------
+    >>> invert_curvature(np.diag([1e-200, 4.0]), ["a", "b"])
+    array([[1.0e+200, 0.0e+000],
+           [0.0e+000, 2.5e-001]])
+    """
+    own = np.diag(curvature)
+    if np.any(own <= 0):
+        raise _no_maximum(names[int(own.argmin())])
+    if not names:
+        return curvature
+    scale = 1 / np.sqrt(own)
+    factor = _factor(scale[:, None] * curvature * scale, names)
+    return np.asarray(scale[:, None] * cho_solve(factor, np.eye(len(names))) * scale)
 
 
 def _require_connected(information: Floats, items: tuple[str, ...]) -> None:

@@ -9,22 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
-from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.checks import (
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+    warn_of_weight_range,
+)
 from rankshot.ranking.encoding import Entries, row_starts, validate_columns
 from rankshot.ranking.layouts import group_ties, name_groups
+from rankshot.ranking.models.covariances import invert_information
+from rankshot.ranking.models.davidson_luce_estimability import (
+    require_finite_worths,
+    require_tie_sizes,
+)
 from rankshot.ranking.models.davidson_luce_likelihood import (
     Likelihood,
     Parameters,
@@ -33,7 +40,7 @@ from rankshot.ranking.models.davidson_luce_likelihood import (
     log_prob,
     refuse_cut_ties,
 )
-from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.parts import keep_counted_part, merge_copies
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -62,7 +69,9 @@ class DavidsonLuce(BaseEstimator):
     ----------
     regularization : float
         η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood, and
-        `fit` raises unless wins and losses connect all items both ways.
+        `fit` raises if that does not exist, and names the items. It exists if wins and losses
+        connect all items both ways; ties connect items, too, if other rankings limit the tie
+        parameter.
     tol : float
         Stop when less log-likelihood than this is left to gain. If the weights of the rankings
         add up to less than 1, it is multiplied by their sum.
@@ -179,14 +188,15 @@ class DavidsonLuce(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        total_weight = require_one_subject(rankings).weight
+        found = require_one_subject(rankings)
+        warn_of_weight_range(found)
         merged = _merge(rankings)
-        sizes = _require_tie_sizes(merged)
+        sizes = require_tie_sizes(merged)
         if self.regularization == 0:
-            require_connected(merged)
+            require_finite_worths(merged, sizes)
         likelihood = Likelihood(merged, sizes)
         with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
-            values = self._climb(likelihood, self.tol * min(1.0, total_weight), line)
+            values = self._climb(likelihood, self.tol * min(1.0, found.weight), line)
         self.log_likelihood_ = likelihood.value_and_expected(values)[0]
         return self._with_parameters(
             rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
@@ -317,10 +327,10 @@ class DavidsonLuce(BaseEstimator):
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
         add up to zero. With a regulariser the penalty is taken as a prior.
         """
-        inverse = self._inverse_information(rankings)
+        check_is_fitted(self)
+        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
         C = len(self.items_)
-        centred = np.eye(C) - 1 / C
-        return np.asarray(centred @ inverse[:C, :C] @ centred)
+        return self._invert_information(rankings)[0][:C, :C]
 
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_``: see `covariance`."""
@@ -328,25 +338,36 @@ class DavidsonLuce(BaseEstimator):
 
     def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
         """Return the standard error of the logarithm of each tie parameter."""
-        variances = np.diag(self._inverse_information(rankings))
-        errors = np.sqrt(variances[len(self.items_) :]).tolist()
+        check_is_fitted(self)
+        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
+        covariance, known = self._invert_information(rankings)
+        if not known.all():
+            size = self._sizes[1:][~known][0]
+            raise RankshotError(
+                f"the standard error of the tie parameter of ties of {size} items is infinite: no "
+                "ranking chooses from so many items"
+            )
+        errors = np.sqrt(np.diag(covariance)[len(self.items_) :]).tolist()
         return dict(zip(self.tie_parameters_, errors, strict=True))
 
-    def _inverse_information(self, rankings: Rankings) -> Floats:
-        check_is_fitted(self)
-        merged = _merge(require_rankings(rankings).with_items(self.items_))
+    def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the covariance of log-worths and tie parameters, and which of these it has."""
+        merged = _merge(rankings.with_items(self.items_))
         unknown = np.setdiff1d(count_choices(merged)[0], self._sizes)
         if unknown.size:
             raise RankshotError(
                 f"the model has no tie parameter for ties of {unknown[0]} items, which these "
                 "rankings have: fit it to rankings with such ties"
             )
-        if self.regularization == 0:
-            require_connected(merged)
-        likelihood = Likelihood(merged, self._sizes)
-        parameters = self._parameters
-        values = np.append(parameters.theta, parameters.gamma[1:])
-        return np.asarray(np.linalg.inv(self._curvature(likelihood, values)), np.float64)
+        values = np.append(self.log_worths_, self._parameters.gamma[1:])
+        information = Likelihood(merged, self._sizes).information(values)
+        C = len(self.items_)
+        known = np.diag(information)[C:] > 0
+        kept = np.append(np.arange(C), C + np.flatnonzero(known))
+        found = invert_information(
+            information[np.ix_(kept, kept)], self.items_, self.regularization
+        )
+        return found, known
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent rankings of all items, or of at least ``k``.
@@ -425,46 +446,4 @@ def _factor(curvature: Floats) -> tuple[Floats, bool]:
 def _merge(rankings: Rankings) -> Rankings:
     """Merge equal rankings; refuse ties that are no outcome."""
     refuse_cut_ties(rankings)
-    return keep_counted_part(rankings).unique()
-
-
-# ---- Do the rankings compare enough for the estimate to exist?
-
-
-def _require_tie_sizes(rankings: Rankings) -> NDArray[np.intp]:
-    """Return the sizes of chosen sets, 1 first; raise if a tie parameter would be infinite.
-
-    It is infinite if smaller sets are never chosen where a tie of this size could have been.
-    """
-    chosen, available = count_choices(rankings)
-    sizes = np.union1d([1], chosen)
-    most = np.array([available[chosen == size].max(initial=1) for size in sizes])
-    chosen_over = most[:, None] >= sizes
-    count, label = connected_components(csr_array(chosen_over), connection="strong")
-    if count > 1:
-        size = sizes[np.flatnonzero(label != label[0])[0]]
-        raise RankshotError(
-            f"the tie parameter of ties of {size} items is infinite: wherever such a tie was "
-            "possible, items tied. Add rankings with fewer ties, or use PlackettLuce"
-        )
-    return sizes
-
-
-def require_connected(rankings: Rankings) -> None:
-    """Raise unless wins and losses connect all items both ways.
-
-    Then the maximum-likelihood estimate exists. A win is a place before another item; a tie is
-    none, as the tie parameter can account for it.
-    """
-    wins = csr_array(precedence(rankings))
-    count, label = connected_components(wins, connection="strong")
-    if count > 1:
-        sizes = np.bincount(label)
-        main = int(np.argmax(sizes))
-        outside = [rankings.items[i] for i in np.flatnonzero(label != main)]
-        rest = outside if sizes[main] > 1 else list(rankings.items)
-        raise RankshotError(
-            f"the Davidson-Luce maximum-likelihood estimate need not exist: {quote_names(rest)} "
-            "did not both win and lose against the other items, directly or through others. Use "
-            "regularization > 0, or add rankings that connect them"
-        )
+    return merge_copies(keep_counted_part(rankings))[0]

@@ -66,6 +66,8 @@ class Mallows(BaseEstimator):
     method : {"insertion", "exact", "adjacent", "borda"}
         How the centre is found. With Kendall's distance the maximum-likelihood centre is Kemeny's
         consensus, so ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`.
+        This is so for full and top-K rankings, but not for subset rankings and ties that K cuts:
+        see the notes.
         With the other distances, ``"borda"`` is the order of the average places, and all others
         mean the maximum-likelihood centre: an assignment problem for the footrule and Hamming's
         distance, the order of the average places for Spearman's, and a search by swaps for

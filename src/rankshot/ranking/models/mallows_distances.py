@@ -37,6 +37,8 @@ SPEARMAN_ITEMS = 18
 """The sum over all sets of places, of which there are 2^C, is exact up to this many items."""
 ENUMERATED_ITEMS = 6
 """Up to this many items, all centres are tried for Cayley's distance."""
+DIGITS = 12
+"""Mean distances that agree to so many decimals are the same, but for rounding."""
 
 
 class Normalizer(NamedTuple):
@@ -158,8 +160,8 @@ def _footrule_center(rankings: AnyRankings) -> tuple[str, ...]:
     )
 
 
-def _hamming_center(rankings: AnyRankings) -> tuple[str, ...]:
-    return _assign_places(rankings, "hamming", lambda C: 1 - np.eye(C))
+def _hamming_center(rankings: AnyRankings, name: str = "hamming") -> tuple[str, ...]:
+    return _assign_places(rankings, name, lambda C: 1 - np.eye(C))
 
 
 def _cayley_center(rankings: AnyRankings) -> tuple[str, ...]:
@@ -169,40 +171,42 @@ def _cayley_center(rankings: AnyRankings) -> tuple[str, ...]:
             "the centre for Cayley's distance is searched in memory, not in parts: if the rankings "
             "fit, give rankings.compute(), else method='borda' or another distance"
         )
-    order = _hamming_center(rankings)
+    order = _hamming_center(rankings, "cayley")
     votes = keep_counted_part(rankings.with_items(order)).unique()
+    # Means of distances can be rounded, so that equal ones are equal: they have no unit.
+    shares = votes.weights / votes.weights.sum()
     places = _require_full(votes, "cayley")
     C = len(order)
     if C <= ENUMERATED_ITEMS:
         starts = np.array(list(permutations(range(C))), np.int32)
         every = Rankings.from_item_numbers(starts, items=order, trusted=True)
-        best = starts[np.argmin(np.round(cayley_distance(every, votes) @ votes.weights, 9))]
+        best = starts[np.argmin(np.round(cayley_distance(every, votes) @ shares, DIGITS))]
         return tuple(order[i] for i in best)
-    heaviest = np.argsort(-votes.weights, kind="stable")[:5]
+    heaviest = np.argsort(-shares, kind="stable")[:5]
     starts = np.vstack([np.arange(C), np.argsort(places[heaviest], axis=1)])
-    found = [_swap_items(places, votes.weights, start) for start in starts]
+    found = [_swap_items(places, shares, start) for start in starts]
     return tuple(order[i] for i in min(found, key=lambda pair: pair[0])[1])
 
 
-def _swap_items(places: Ints, weights: Floats, center: Ints) -> tuple[float, Ints]:
+def _swap_items(places: Ints, shares: Floats, center: Ints) -> tuple[float, Ints]:
     """Swap the two items of a centre that lower the distances most, until no swap does.
 
     A swap splits the cycle that has both items, which lowers the distance by one, or merges two
     cycles, which raises it by one.
     """
     center = center.copy()
-    C, total = center.size, float(weights.sum())
+    C = center.size
     while True:
         labels = label_cycles(places[:, center])
         together = np.zeros((C, C))
         for rows in row_blocks(len(labels), C * C):
             same = labels[rows, :, None] == labels[rows, None, :]
-            together += np.tensordot(weights[rows], same, 1)
+            together += np.tensordot(shares[rows], same, 1)
         together = np.triu(together, 1)
         i, j = np.unravel_index(int(together.argmax()), together.shape)
-        if together[i, j] <= total / 2 * (1 + 1e-12):
+        if together[i, j] <= 0.5 + 1e-12:
             distance = (labels != np.arange(C)).sum(axis=1)
-            return round(float(weights @ distance), 9), center
+            return round(float(shares @ distance), DIGITS), center
         center[[i, j]] = center[[j, i]]
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import permutations, product
 from math import comb, factorial, perm
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from rankshot.ranking.checks import describe_ranking
 from rankshot.ranking.layouts import iterate_choices, rows_with_tied_choices
 from rankshot.ranking.models.mallows_likelihood import (
     MallowsStatistics,
+    log_phi,
     pole_remainder,
     rank_items,
 )
@@ -38,6 +39,10 @@ MOST_ORDERS = 5040
 MOST_WORK = 50_000_000
 """The sums over sets of places may have at most this many terms."""
 UNLISTED = -1
+SAFE_SUM = 1e-250
+"""Smaller sums of probabilities may have lost terms that are too small for a number."""
+LEAST_LOG = float(np.finfo(float).min)
+"""Stands for the logarithm of 0 where -∞ less itself would be no number."""
 
 
 def find_partial(rankings: Rankings) -> NDArray[np.bool_]:
@@ -86,6 +91,15 @@ def fit_spread_with_subsets(rankings: Rankings, center: tuple[str, ...]) -> tupl
     return max(inside, (grid[best], values[best]), key=lambda pair: pair[1])
 
 
+class _Part(NamedTuple):
+    """Rankings of one size: order number ``which`` of ``orders`` is one of ranking ``nth``."""
+
+    rows: Ints
+    nth: Ints
+    which: Ints
+    orders: _Insertions | _Pairs
+
+
 class SubsetOrders:
     """The strict orders that subset rankings allow, by what their probability depends on.
 
@@ -102,21 +116,19 @@ class SubsetOrders:
         self._shares = np.ones(self._n)
         rows, orders = self._list_orders(rankings)
         self._agrees = np.zeros(self._n, bool)
-        self._parts: list[tuple[Ints, Ints, _Insertions | _Pairs]] = []
+        self._parts: list[_Part] = []
         sizes = np.array([order.shape[1] for order in orders])
         for size in np.unique(sizes).tolist():
             same = np.flatnonzero(sizes == size)
             row = np.concatenate([rows[i] for i in same])
             ranks = rank[np.concatenate([orders[i] for i in same])]
             self._agrees[row[(np.diff(ranks, axis=1) > 0).all(axis=1)]] = True
-            if size == 1:
-                continue
-            distinct, which = np.unique(_describe_orders(ranks), axis=0, return_inverse=True)
-            kind = _Pairs if size == 2 else _Insertions
-            self._parts.append((row, which.ravel(), kind(distinct)))
-        self._certain = np.concatenate(
-            [rows[i] for i in np.flatnonzero(sizes == 1)] or [np.empty(0, int)]
-        )
+            # One item alone has one order: its probability is 1.
+            if size > 1:
+                distinct, which = np.unique(_describe_orders(ranks), axis=0, return_inverse=True)
+                kind = _Pairs if size == 2 else _Insertions
+                some, nth = np.unique(row, return_inverse=True)
+                self._parts.append(_Part(some, nth, which.ravel(), kind(distinct)))
 
     def _list_orders(self, rankings: Rankings) -> tuple[list[Ints], list[NDArray[Any]]]:
         """Return the rows and the orders of item numbers, in parts of one length."""
@@ -141,12 +153,15 @@ class SubsetOrders:
 
     def log_prob(self, spread: float) -> Floats:
         """Return the log-probability of each ranking."""
-        total = np.zeros(self._n)
-        total[self._certain] = 1
-        for row, which, orders in self._parts:
-            total += np.bincount(row, orders.probabilities(spread)[which], minlength=self._n)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(total * self._shares))
+        result = np.log(self._shares)
+        for part in self._parts:
+            log_probs = part.orders.log_probabilities(spread)[part.which]
+            largest = np.full(part.rows.size, LEAST_LOG)
+            np.maximum.at(largest, part.nth, log_probs)
+            scaled = np.bincount(part.nth, np.exp(log_probs - largest[part.nth]))
+            with np.errstate(divide="ignore"):
+                result[part.rows] += np.log(scaled) + largest
+        return result
 
 
 def _refine(rankings: Rankings, row: int) -> tuple[Ints, float]:
@@ -201,18 +216,34 @@ class _Pairs:
         self._sizes: Floats = described[:, 0].astype(float) + 2
         self._agrees = described[:, 1] == 1
 
-    def probabilities(self, spread: float) -> Floats:
-        """Return the probability of each order."""
+    def log_probabilities(self, spread: float) -> Floats:
+        """Return the log-probability of each order."""
         n = self._sizes
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            far = (n - 1) / np.expm1((n - 1) * spread) - n / np.expm1(n * spread)
+            # The formula without its factor e^{-(n-1)λ}, which can be too small for a number.
+            far = (1 - n) / np.expm1((1 - n) * spread) + n * np.exp(-spread) / np.expm1(-n * spread)
             # The poles of the two terms at zero cancel.
             near = 0.5 - n * pole_remainder(n * spread) + (n - 1) * pole_remainder((n - 1) * spread)
-        reverse = np.where(n * spread > 1, far, near)
-        return np.where(self._agrees, 1 - reverse, reverse)
+            reverse = np.where(n * spread > 1, np.log(far) - (n - 1) * spread, np.log(near))
+            return np.where(self._agrees, np.log1p(-np.exp(reverse)), reverse)
 
 
 # ---- More items: insert the items of the centre one after the other
+
+
+class _Terms(NamedTuple):
+    """What the sums are made of: numbers, or their logarithms.
+
+    ``powers[v]`` is e^{-λv}, ``phi[m]`` is φ_m, and ``inverse_phi[m]`` is 1 / φ_{m+1}. ``times``
+    and ``plus`` multiply and add two of them.
+    """
+
+    powers: Floats
+    phi: Floats
+    inverse_phi: Floats
+    times: np.ufunc
+    plus: np.ufunc
+    zero: float
 
 
 class _Insertions:
@@ -251,14 +282,26 @@ class _Insertions:
                     "places. Use PlackettLuce, rank all items, or give shorter lists"
                 )
 
-    def probabilities(self, spread: float) -> Floats:
-        """Return the probability of each order."""
+    def log_probabilities(self, spread: float) -> Floats:
+        """Return the log-probability of each order.
+
+        Sums of logarithms take twice as long, and are needed only for very improbable orders.
+        """
+        passed = np.arange(1, self._ways.shape[1] + 1)
+        powers = np.append(0.0, -spread * passed)
+        phi = np.append(-np.inf, log_phi(spread, passed))
+        plain = _Terms(np.exp(powers), np.exp(phi), np.exp(-phi[1:]), np.multiply, np.add, 0.0)
+        found = self._sum(plain, 1.0)
+        if found.min() < SAFE_SUM and spread < np.inf:
+            return self._sum(_Terms(powers, phi, -phi[1:], np.add, np.logaddexp, -np.inf), 0.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(found))
+
+    def _sum(self, terms: _Terms, one: float) -> Floats:
         n, width = self._ways.shape
-        powers = np.exp(-spread) ** np.arange(width + 1.0)
-        phi = np.append(0.0, np.cumsum(powers))
         result = np.empty(n)
         # One row of sums over sets of places for each way to begin.
-        sums = {0: np.ones(1)}
+        sums = {0: np.array([one])}
         for i in range(1, width):
             before, sums = sums, {}
             steps = np.column_stack([self._ways[:, i], self._listed[:, i]])
@@ -268,18 +311,19 @@ class _Insertions:
                 if ends.any():
                     begins, which = np.unique(self._begins[ends, i - 1], return_inverse=True)
                     rows = np.array([before[b] for b in begins.tolist()])
-                    weights = _last_weights(i, t - 1, way, powers, phi)
-                    result[ends] = (rows @ weights / phi[i + 1])[which]
+                    products = terms.times(rows, _last_weights(i, t - 1, way, terms))
+                    made = terms.plus.reduce(products, axis=1)
+                    result[ends] = terms.times(made, terms.inverse_phi[i])[which]
                 goes_on = some & ~ends
                 if goes_on.any():
                     begins, first = np.unique(self._begins[goes_on, i - 1], return_index=True)
                     rows = np.array([before[b] for b in begins.tolist()])
-                    made = _insert(rows, i, t, way, powers, phi) / phi[i + 1]
+                    made = terms.times(_insert(rows, i, t, way, terms), terms.inverse_phi[i])
                     sums.update(zip(self._begins[goes_on, i][first].tolist(), made, strict=True))
         return result
 
 
-def _insert(rows: Floats, i: int, t: int, way: int, powers: Floats, phi: Floats) -> Floats:
+def _insert(rows: Floats, i: int, t: int, way: int, terms: _Terms) -> Floats:
     """Return the sums over the sets of t of i + 1 places, after an insertion among i items.
 
     Sets are numbered by Σ binomial(p_u, u), with places p_1 < p_2 < … < p_t from 0: this is how
@@ -289,23 +333,23 @@ def _insert(rows: Floats, i: int, t: int, way: int, powers: Floats, phi: Floats)
     if way != UNLISTED:
         # The listed item is the one at place p_way, and the later ones were one place before.
         source = _number(sets[:, :way]) + _number(sets[:, way + 1 :] - 1, begin=way + 1)
-        return np.asarray(rows[:, source] * powers[i - sets[:, way]])
+        return np.asarray(terms.times(rows[:, source], terms.powers[i - sets[:, way]]))
     padded = np.pad(sets, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, i + 1)))
-    result = np.zeros((len(rows), len(sets)))
+    result = np.full((len(rows), len(sets)), terms.zero)
     for gap in range(t + 1):
         size = padded[:, gap + 1] - padded[:, gap] - 1
         some = np.flatnonzero(size > 0)
         source = _number(sets[some, :gap]) + _number(sets[some, gap:] - 1, begin=gap + 1)
-        weights = powers[i + 1 - padded[some, gap + 1]] * phi[size[some]]
-        result[:, some] += rows[:, source] * weights
+        weights = terms.times(terms.powers[i + 1 - padded[some, gap + 1]], terms.phi[size[some]])
+        result[:, some] = terms.plus(result[:, some], terms.times(rows[:, source], weights))
     return result
 
 
-def _last_weights(i: int, t: int, way: int, powers: Floats, phi: Floats) -> Floats:
-    """Return the weight of each set of t of i places for the insertion of the last listed item."""
+def _last_weights(i: int, t: int, way: int, terms: _Terms) -> Floats:
+    """Return the weight of each set of t of i places when the last listed item comes."""
     padded = np.pad(_list_sets(i, t), ((0, 0), (1, 1)), constant_values=((0, 0), (-1, i)))
     begin, end = padded[:, way], padded[:, way + 1]
-    return np.asarray(powers[i - end] * phi[end - begin])
+    return np.asarray(terms.times(terms.powers[i - end], terms.phi[end - begin]))
 
 
 def _number(places: Ints, begin: int = 1) -> Ints:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.parts import keep_counted_part, merge_copies
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -77,24 +77,20 @@ def merge_equal(rankings: Rankings, by: Unit) -> Sample:
     rankings = keep_counted_part(rankings)
     rankings = replace(rankings, targets=np.full(len(rankings), None, object))
     unit, exponents, counts = find_units(rankings, by)
-    same = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    _, first, number = np.unique(same, return_index=True, return_inverse=True)
+    merged, number = merge_copies(rankings)
     # Units with a single ranking that counts once are equal if their rankings are.
     single = (np.bincount(unit)[unit] == 1) & (exponents == 1)
     many, other = np.unique(unit[~single], return_inverse=True)
     kinds, kind = np.unique(number[single], return_inverse=True)
     row = np.empty(len(rankings), np.intp)
     row[single], row[~single] = kind, len(kinds) + other
-    merged = np.bincount(kind, counts[unit[single]], minlength=len(kinds))
-    shape = (len(kinds) + len(many), len(first))
+    alike = np.bincount(kind, counts[unit[single]], minlength=len(kinds))
+    shape = (len(kinds) + len(many), len(merged))
     copies = np.where(single, 0.0, exponents)
     entries = csr_array((copies, (row, number)), shape=shape)
     entries += csr_array((np.ones(len(kinds)), (np.arange(len(kinds)), kinds)), shape=shape)
     entries.eliminate_zeros()
-    weights = np.bincount(number, rankings.weights).astype(float)
-    return Sample(
-        replace(rankings[first], weights=weights), entries, np.append(merged, np.ones(len(many)))
-    )
+    return Sample(merged, entries, np.append(alike, np.ones(len(many))))
 
 
 # ---- EM

@@ -20,12 +20,15 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.names import as_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
-from rankshot.core.validation import Seed, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.core.validation import Seed, refuse_masked, require_number, require_whole_number
+from rankshot.ranking.checks import require_one_subject, require_rankings, warn_of_weight_range
 from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.models.covariances import invert_curvature
+from rankshot.ranking.models.estimability import without_cut_ties
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.models.plackett_luce_solvers import EPSILON, SHORT_STEP
+from rankshot.ranking.parts import keep_counted_part, merge_copies
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -33,6 +36,10 @@ ITEM = "item"
 """The column of a data frame that names the items."""
 DEPENDENT = 1e-9
 """A feature of length one that has less left, after others are taken out, depends on them."""
+ROUNDING = 1e-5
+"""Differences of less than this times `DEPENDENT`, of features of size one, are rounding."""
+SMALLEST_SCALE = 1e-100
+"""Penalised features are not taken as larger than this: the penalty would be too large a number."""
 
 
 class PlackettLuceRegression(BaseEstimator):
@@ -57,7 +64,8 @@ class PlackettLuceRegression(BaseEstimator):
     l1_ratio : float
         From 0 (ridge) to 1 (lasso, which sets coefficients to exactly zero).
     tol : float
-        Stop when less than this is left to gain, of the mean log-likelihood of a ranking.
+        Stop when less than this is left to gain, of the mean log-likelihood of a ranking, and no
+        log-worth changes by more than 0.0001; or no more than rounding allows.
     max_iter : int
         The largest number of iterations; a warning tells if they were not enough.
     verbose : bool
@@ -126,53 +134,71 @@ class PlackettLuceRegression(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        weight = require_one_subject(rankings).weight
+        found = require_one_subject(rankings)
+        warn_of_weight_range(found)
+        weight = found.weight
         table = _read_features(features, rankings.items)
         # Equal rankings, such as votes on the same pair, are evaluated once.
-        rankings = keep_counted_part(rankings).unique()
+        rankings = merge_copies(keep_counted_part(rankings))[0]
         rankings = replace(rankings, weights=rankings.weights / weight)
-        X = table.values - table.values.mean(axis=0)
+        # Squares of very large or small features are no numbers.
+        scale = _find_scale(table.values, SMALLEST_SCALE if self.alpha > 0 else 0.0)
+        scaled = table.values / scale
+        X = scaled - scaled.mean(axis=0)
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
-            _require_identified(rankings, X, table.names)
+            _require_estimable(rankings, X, table.names)
         with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
-            self.coef_ = self._climb(likelihood, X, line)
-        self.log_likelihood_ = weight * likelihood.value_and_expected(X @ self.coef_)[0]
+            beta = self._climb(likelihood, X, scale, line)
+        self.coef_ = beta / scale
+        self.log_likelihood_ = weight * likelihood.value_and_expected(X @ beta)[0]
         self.feature_names_in_ = np.array(table.names, object)
         self.n_features_in_ = len(table.names)
-        self._X = X
-        self._shift = float(table.values.mean(axis=0) @ self.coef_)
-        self._model = PlackettLuce()._with_log_worths(rankings.items, X @ self.coef_)
+        self._X, self._scale = X, scale
+        self._shift = float(scaled.mean(axis=0) @ beta)
+        self._model = PlackettLuce()._with_log_worths(rankings.items, X @ beta)
         self.items_, self.mode_ = rankings.items, self._model.mode_
         self.log_worths_, self.worths_ = self._model.log_worths_, self._model.worths_
         return self
 
-    def _climb(self, likelihood: Likelihood, X: Floats, line: ProgressLine) -> Floats:
-        """Maximise by Newton's method on the smooth part, with the lasso penalty in each step."""
-        lasso, ridge = self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio)
+    def _climb(
+        self, likelihood: Likelihood, X: Floats, scale: Floats, line: ProgressLine
+    ) -> Floats:
+        """Maximise by Newton's method on the smooth part, with the lasso penalty in each step.
+
+        The coefficients are those of features that were divided by ``scale``.
+        """
+        lasso = self.alpha * self.l1_ratio / scale
+        ridge = self.alpha * (1 - self.l1_ratio) / scale / scale
 
         def evaluate(beta: Floats) -> tuple[float, Floats]:
             """Return the penalised log-likelihood, and the gradient without the lasso penalty."""
             value, expected = likelihood.value_and_expected(X @ beta)
-            value -= ridge / 2 * float(beta @ beta) + lasso * float(np.abs(beta).sum())
+            value -= float(ridge @ beta**2) / 2 + float(lasso @ np.abs(beta))
             return value, np.asarray(X.T @ (likelihood.wins - expected) - ridge * beta)
 
         beta = np.zeros(X.shape[1])
         value, gradient = evaluate(beta)
         for iteration in range(1, self.max_iter + 1):
             self.n_iter_ = iteration
-            curvature = X.T @ likelihood.information(X @ beta) @ X + ridge * np.eye(beta.size)
+            curvature = X.T @ likelihood.information(X @ beta) @ X + np.diag(ridge)
             step = _best_step(_lift(curvature), gradient, beta, lasso)
-            saved = lasso * float(np.abs(beta).sum() - np.abs(beta + step).sum())
+            saved = float(lasso @ (np.abs(beta) - np.abs(beta + step)))
             gain = (float(gradient @ step) + saved) / 2
+            change = np.abs(X @ step)
+            # Where worths differ by many orders of magnitude, a long step can gain very little.
+            reached = gain <= self.tol and change.max() <= SHORT_STEP
+            reached |= gain <= 8 * EPSILON * float(likelihood.wins @ change)
             line.update(f"iteration {iteration}, objective {value:.6f}, to gain {gain:.1e}")
-            for scale in 0.5 ** np.arange(40):
-                trial = evaluate(beta + scale * step)
-                if trial[0] >= value - 1e-13 * abs(value):
+            # The value is a difference of sums of this size.
+            size = abs(value) + float(likelihood.wins.sum()) * (1 + np.ptp(X @ beta))
+            for part in 0.5 ** np.arange(40):
+                trial = evaluate(beta + part * step)
+                if trial[0] >= value - 4 * EPSILON * size:
                     break
-            beta = np.asarray(beta + scale * step)
+            beta = np.asarray(beta + part * step)
             value, gradient = trial
-            if gain <= self.tol:
+            if reached:
                 return beta
         warnings.warn(
             f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
@@ -206,28 +232,34 @@ class PlackettLuceRegression(BaseEstimator):
         A ridge penalty is taken as a prior. With a lasso penalty there is none: it sets
         coefficients to zero, and its estimates are not normal around the truth.
         """
+        return self._scaled_covariance(rankings) / self._scale[:, None] / self._scale
+
+    def _scaled_covariance(self, rankings: Rankings) -> Floats:
+        """Return the covariance of the coefficients of scaled features."""
         check_is_fitted(self)
         if self.alpha * self.l1_ratio > 0:
             raise RankshotError(
                 "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
                 "a bootstrap over raters"
             )
-        rankings = keep_counted_part(require_rankings(rankings)).with_items(self.items_).unique()
-        likelihood = Likelihood(rankings)
+        found = require_one_subject(require_rankings(rankings))
+        warn_of_weight_range(found)
+        weight = found.weight
+        rankings = merge_copies(keep_counted_part(rankings.with_items(self.items_)))[0]
+        names = tuple(self.feature_names_in_)
         if self.alpha == 0:
-            _require_identified(rankings, self._X, tuple(self.feature_names_in_))
-        information = self._X.T @ likelihood.information(self.log_worths_) @ self._X
-        ridge = float(rankings.weights.sum()) * self.alpha
-        return np.linalg.inv(information + ridge * np.eye(self.n_features_in_))
+            _require_determined(csr_array(precedence(rankings)), self._X, names)
+        information = self._X.T @ Likelihood(rankings).information(self.log_worths_) @ self._X
+        prior = weight * self.alpha / self._scale / self._scale
+        return invert_curvature(information + np.diag(prior), list(names))
 
     def coef_standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``coef_``: see `coef_covariance`."""
-        return np.sqrt(np.diag(self.coef_covariance(rankings)))
+        return np.sqrt(np.diag(self._scaled_covariance(rankings))) / self._scale
 
     def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
-        covariance = self.coef_covariance(rankings)
-        return np.asarray(self._X @ covariance @ self._X.T)
+        return np.asarray(self._X @ self._scaled_covariance(rankings) @ self._X.T)
 
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_``: see `covariance`."""
@@ -237,9 +269,9 @@ class PlackettLuceRegression(BaseEstimator):
 # ---- One step: a quadratic model of the log-likelihood, with the lasso penalty
 
 
-def _best_step(curvature: Floats, gradient: Floats, beta: Floats, lasso: float) -> Floats:
-    """Maximise gᵀs - sᵀHs/2 - lasso |β + s| over steps s, one coefficient at a time."""
-    if lasso == 0:
+def _best_step(curvature: Floats, gradient: Floats, beta: Floats, lasso: Floats) -> Floats:
+    """Maximise gᵀs - sᵀHs/2 - lassoᵀ|β + s| over steps s, one coefficient at a time."""
+    if not lasso.any():
         return np.asarray(cho_solve(cho_factor(curvature), gradient))
     step, slope = np.zeros_like(beta), gradient.copy()
     diagonal = np.diag(curvature)
@@ -248,7 +280,7 @@ def _best_step(curvature: Floats, gradient: Floats, beta: Floats, lasso: float) 
         for j in range(beta.size):
             # The best coefficient, if all others stay as they are.
             pull = slope[j] + diagonal[j] * (beta[j] + step[j])
-            best = np.sign(pull) * max(abs(pull) - lasso, 0.0) / diagonal[j]
+            best = np.sign(pull) * max(abs(pull) - lasso[j], 0.0) / diagonal[j]
             change = best - beta[j] - step[j]
             step[j] = best - beta[j]
             slope -= change * curvature[j]
@@ -321,9 +353,19 @@ def _read_features(
     return _Features(found, table)
 
 
+def _find_scale(values: Floats, least: float) -> Floats:
+    """Return a power of two for each column, of the size of its largest number."""
+    exponents = np.frexp(np.abs(values).max(axis=0))[1]
+    return np.maximum(np.ldexp(1.0, exponents - 1), least)
+
+
 def _read_array(features: Any) -> Floats:
+    refuse_masked("features", features)
     try:
-        table = np.array(features, np.float64)
+        given = np.asarray(features)
+        if given.dtype.kind not in "biufO":
+            raise TypeError  # noqa: TRY301 (complex numbers, dates and text can become numbers)
+        table = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise RankshotError(
             f"features must be a table of numbers, not {short_repr(features)}"
@@ -360,25 +402,43 @@ def _find_rows(labels: list[str | None], items: tuple[str, ...]) -> list[int]:
 # ---- Do the rankings determine the coefficients?
 
 
-def _require_identified(rankings: Rankings, X: Floats, names: tuple[str, ...]) -> None:
-    """Raise unless the maximum-likelihood estimate exists and is the only one."""
-    before = csr_array(precedence(rankings))
+def _require_estimable(rankings: Rankings, X: Floats, names: tuple[str, ...]) -> None:
+    """Raise unless the maximum-likelihood estimate exists and is the only one.
+
+    Ties that K cuts are left out, as in `require_estimable`.
+    """
+    aside = " (ties that K cuts aside)" if np.any(rankings.lengths < rankings.n_listed) else ""
+    before = csr_array(precedence(without_cut_ties(rankings)))
+    within = _require_determined(before, X, names, aside)
+    _refuse_separation(before, within, names, aside)
+
+
+def _require_determined(
+    before: csr_array, X: Floats, names: tuple[str, ...], aside: str = ""
+) -> Floats:
+    """Raise unless features differ, and in different ways, between items that are compared.
+
+    Returns
+    -------
+    ndarray
+        The features as differences inside groups of compared items, of length one.
+    """
     _, group = connected_components(before, directed=False)
     # Items of different groups were never compared: only differences inside a group matter.
     size = np.bincount(group)
     means = np.stack([np.bincount(group, column) / size for column in X.T], axis=1)
     within = X - means[group]
     length = np.linalg.norm(within, axis=0)
-    constant = length <= DEPENDENT * np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny)
+    constant = length <= DEPENDENT * np.maximum(np.linalg.norm(X, axis=0), ROUNDING)
     if constant.any():
         which = [names[j] for j in np.flatnonzero(constant)]
         raise RankshotError(
             f"the coefficients of {quote_names(which)} are not determined: the features do not "
-            "differ between items that are compared. Leave them out, or use alpha > 0"
+            f"differ between items that are compared{aside}. Leave them out, or use alpha > 0"
         )
     within /= length
     _require_independent(within, names)
-    _refuse_separation(before, within, names)
+    return within
 
 
 def _require_independent(X: Floats, names: tuple[str, ...]) -> None:
@@ -393,7 +453,7 @@ def _require_independent(X: Floats, names: tuple[str, ...]) -> None:
             )
 
 
-def _refuse_separation(before: csr_array, X: Floats, names: tuple[str, ...]) -> None:
+def _refuse_separation(before: csr_array, X: Floats, names: tuple[str, ...], aside: str) -> None:
     """Raise if a combination of features never contradicts the rankings.
 
     Its coefficients would grow without bound. Where each item comes before each other, directly
@@ -414,5 +474,5 @@ def _refuse_separation(before: csr_array, X: Floats, names: tuple[str, ...]) -> 
         which = [names[j] for j in np.flatnonzero(np.abs(found.x) > 1e-7)]
         raise RankshotError(
             "the maximum-likelihood estimate does not exist: no ranking contradicts the order of "
-            f"items by a combination of {quote_names(which)}. Use alpha > 0, or add rankings"
+            f"items by a combination of {quote_names(which)}{aside}. Use alpha > 0, or add rankings"
         )
