@@ -79,6 +79,9 @@ def test_too_many_different_subset_rankings_have_no_mean_distance(monkeypatch, r
     assert rs.summarize(rankings)[0].mean_distance is not None
     monkeypatch.setattr(pair_means, "MOST_CELLS", 100)
     assert rs.summarize(rankings)[0].mean_distance is None
+    # Few rankings of all items are compared one by one, too, but they need not be.
+    long = rs.Rankings.from_orders([rng.permutation(99).tolist() for _ in range(20)])
+    assert rs.summarize(long)[0].mean_distance is not None
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])

@@ -155,7 +155,8 @@ def mean_common_distance(rankings: AnyRankings, k: int) -> float | None:
     """
     shape = reduce_parts(rankings, _look_at_lengths, min(k, rankings.n_items))
     if shape.n_partial or _few_pairs(rankings, k):
-        return _mean_over_pairs(rankings, k) if isinstance(rankings, Rankings) else None
+        most = MOST_CELLS if shape.n_partial else np.inf
+        return _mean_over_pairs(rankings, k, most) if isinstance(rankings, Rankings) else None
     lengths = np.flatnonzero(shape.by_length)
     pairs = shape.weight**2 - shape.own_pairs
     if rankings.n_items < 2 or not pairs > 0:
@@ -176,13 +177,13 @@ def _few_pairs(rankings: AnyRankings, k: int) -> bool:
     return len(rankings) * (k + 1) ** 2 < rankings.n_items**2
 
 
-def _mean_over_pairs(rankings: Rankings, k: int) -> float | None:
+def _mean_over_pairs(rankings: Rankings, k: int, most: float) -> float | None:
     merged = rankings.unique()
     # Pairs of a ranking and itself do not count; those of it and an equal one do.
     own = replace(rankings, weights=_weight_once(rankings) * rankings.weights).unique().weights
     parts = _split_comparable(merged)
     places = min(k, int(merged.places.max(initial=0)) + 1) + 1
-    if sum(len(rows) ** 2 for rows in parts) * places**2 > MOST_CELLS:
+    if sum(len(rows) ** 2 for rows in parts) * places**2 > most:
         return None
     total = weight = 0.0
     for rows in parts:
