@@ -333,15 +333,6 @@ CONSENSUSES = [
         {"rankings.jsonl": RANKINGS + '{"ranking": ["fox"]}\n'},
         "rankings.jsonl: ranking 7 has no target, but others have",
     ),
-    (
-        CONSENSUS + " --seen seen.txt --prior mallows",
-        {
-            "seen.txt": "bus\nfox\nleopard\ntiger\ntram\n",
-            "rankings.jsonl": RANKINGS
-            + '{"target": "dog", "ranking": ["fox", "bus"], "source": "web", "kind": "subset"}\n',
-        },
-        "rankings.jsonl: ranking 2 of 'dog' by 'web' compares only a subset of the items",
-    ),
     (CONSENSUS + " --k 2 --k 3", {}, "--k is given more than once; give one value"),
     (CONSENSUS.replace("jsonl", "soc"), {"rankings.soc": "no PrefLib\n"}, "rankings.soc"),
 ]

@@ -233,7 +233,7 @@ def test_exact_names_are_not_parsed(small, monkeypatch):
 def test_names_that_cannot_be_matched(small):
     write_scores(small / "other.csv", LOGITS, [*IDS[:4], "yeti"])
     done = rankshot("classify other.csv --rankings rankings.jsonl -o out.csv")
-    assert "unknown item 'tram'; the columns of other.csv are 'n02924116'" in done.err
+    assert "unknown item 'tram'; the items are 'n02924116'" in done.err
     write_scores(small / "other.csv", LOGITS, ["Bus", "BUS", "leopard", "tiger", "tram"])
     done = rankshot("classify other.csv --rankings rankings.jsonl -o out.csv")
     assert "unknown item 'fox'" in done.err

@@ -442,7 +442,10 @@ def test_what_the_rankings_do_not_say_is_said(folder):
 def test_a_class_without_a_column_is_blamed_on_the_scores(folder):
     (folder / "scores.csv").write_text("id;bus;fox\nx1;1;2\n")
     err = rankshot(CLASSIFY).err
-    assert "unknown item 'leopard'; the columns of scores.csv are 'id;bus;fox'" in err
+    assert (
+        "unknown item 'leopard'; the items are 'id;bus;fox'; items must be columns of scores.csv"
+        in err
+    )
 
 
 def test_the_version(folder):

@@ -59,6 +59,9 @@ def test_a_table_of_votes_becomes_a_leaderboard(folder):
 
 
 def test_options_are_those_of_python(folder):
+    # The votes are without a rater: three of them would be too few for the bootstrap.
+    lines = [line.rsplit(",", 1)[0] for line in VOTES.splitlines()]
+    (folder / "votes.csv").write_text("\n".join(lines))
     options = {"level": 0.8, "method": "bootstrap", "n_draws": 30}
     run_well(f"{BOARD} --level .8 --method bootstrap --draws 30 --seed 4 -o board.json")
     wanted = rs.leaderboard(rs.read_pairs("votes.csv"), random_state=4, **options)
@@ -81,6 +84,56 @@ def test_columns_can_have_other_names(folder):
     run_well("leaderboard other.csv --first left --second right --winner outcome -o other.json")
     run_well(f"{BOARD} -o board.json")
     assert (folder / "other.json").read_bytes() == (folder / "board.json").read_bytes()
+
+
+def test_raters_and_weights_can_have_other_names(folder):
+    lines = VOTES.splitlines()
+    table = [f"{lines[0].replace('rater', 'judge')},times", *(f"{line},2" for line in lines[1:])]
+    (folder / "other.csv").write_text("\n".join(table))
+    columns = "--rater judge --weight times"
+    run_well(f"leaderboard other.csv {columns} --method bootstrap --draws 20 -o other.json")
+    votes = rs.read_pairs("other.csv", rater="judge", weight="times")
+    wanted = rs.leaderboard(votes, method="bootstrap", n_draws=20, random_state=0)
+    found = json.loads((folder / "other.json").read_text())
+    assert found["weight"] == 48
+    assert [item["low"] for item in found["items"]] == wanted.intervals[:, 0].tolist()
+
+
+def test_the_penalty_can_be_raised(folder):
+    run_well(f"{BOARD} --regularization 3 -o board.json")
+    model = rs.PlackettLuce(regularization=3).fit(rs.read_pairs("votes.csv"))
+    found = json.loads((folder / "board.json").read_text())
+    worths = {item["item"]: item["log_worth"] for item in found["items"]}
+    assert worths == pytest.approx(dict(zip(model.items_, model.log_worths_, strict=True)))
+
+
+def test_items_that_only_the_penalty_holds_are_named(folder):
+    assert "Always first" not in run_well(BOARD)
+    ballots = [["a", "b", "c"], ["b", "a", "c"], ["c", "b", "a"]]
+    rs.write_rankings(rs.Rankings.from_orders(ballots), "whole.jsonl")
+    assert "Always first" not in run_well("leaderboard whole.jsonl")
+    (folder / "more.csv").write_text(VOTES + "dog,ant,model_a,ann\neel,cat,model_b,bob\n")
+    assert "never compared: 'dog', 'eel'. Such" in run_well("leaderboard more.csv")
+    with_tie = VOTES + "dog,ant,model_a,ann\ndog,ant,tie,ann\n"
+    (folder / "more.csv").write_text(with_tie)
+    assert "never compared: 'dog'. Such" in run_well("leaderboard more.csv")
+    out = run_well("leaderboard more.csv --ties outcome")
+    assert "Always first" not in out
+
+
+def test_ties_that_count_for_nothing_are_told(folder):
+    assert "tie all of their items: 1 of 24. They count for nothing" in run_well(BOARD)
+    out = run_well(f"{BOARD} --ties outcome")
+    assert "for nothing" not in out
+    assert "preferred to the other, if they do not tie" in out
+
+
+def test_a_bootstrap_without_raters_says_what_is_drawn(folder):
+    drawn = "No rater is named, so single votes are drawn"
+    assert drawn not in run_well(f"{BOARD} --method bootstrap --draws 10")
+    (folder / "votes.csv").write_text(VOTES.replace(",rater", ",nobody"))
+    assert drawn in run_well(f"{BOARD} --method bootstrap --draws 10")
+    assert drawn not in run_well(BOARD)
 
 
 def test_rankings_of_one_target(folder):
@@ -128,7 +181,11 @@ def test_long_leaderboards_are_cut_on_the_screen(folder):
         (BOARD, {"votes.csv": ""}, "votes.csv: the file is empty"),
         (BOARD, {"votes.csv": "a,b\n1,2\n"}, "votes.csv: no column 'model_a'"),
         (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
-        (f"{BOARD} --winner victor", {}, "votes.csv: no column 'victor'"),
+        (f"{BOARD} --winner victor", {}, "with --first, --second and --winner, or those of"),
+        (f"{BOARD} --loser model_b", {}, "votes.csv:2: 'winner' is 'model_a', which is no item"),
+        (f"{BOARD} --rater judge", {}, "votes.csv: no column 'judge'"),
+        (f"{BOARD} --regularization -1", {}, "--regularization must be 0 or more, not -1"),
+        (BOARD, {"votes.csv": VOTES.replace(",", ";")}, "the first line has ';' between its names"),
         ("leaderboard ballots.jsonl", {}, "several targets ('autumn', 'spring'); choose one with"),
         ("leaderboard ballots.jsonl --target sprung", {}, "no target 'sprung' (did you mean"),
         ("leaderboard ballots.jsonl --first a", {}, "--first is for tables of pairs, not rankings"),

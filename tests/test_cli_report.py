@@ -104,8 +104,10 @@ def test_a_consensus_that_cuts_a_tie_stays_cut(folder):
     assert merged.lengths.tolist() == [2]
     assert merged.orders() == [["a", list("bcdefghi")]]
     (cells,) = table_rows(out).values()
-    assert cells[0] == "(all)"
-    assert "b = c = d = e = f = 3 more" in cells[2]
+    assert cells[0] == "8"
+    assert "b = c = d = e = f = 3 more" in cells[1]
+    assert "new class" not in out
+    assert "seen class" not in out
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
@@ -170,7 +172,12 @@ def test_consensus_of_a_preflib_file(folder):
         "3: 1,2\n1: 2,1\n"
     )
     (cells,) = table_rows(run_well("consensus votes.soc --prior mallows")).values()
-    assert cells[2] == "fox > bus"
+    assert cells[1] == "fox > bus"
+
+
+def test_consensus_names_the_command_for_tables_of_votes(folder):
+    (folder / "votes.csv").write_text("winner,loser\nfox,bus\n")
+    assert "use rankshot leaderboard" in rankshot("consensus votes.csv").err
 
 
 # -------------------------------------------------------------------- explain

@@ -581,7 +581,9 @@ def test_input_of_an_odd_type_or_range_is_refused_and_named(call, words, tmp_pat
 
 
 def test_the_caller_may_say_how_rows_are_called_in_messages():
-    with pytest.raises(RankshotError, match=r"^sheet 1, row 12: unknown item 'z'$"):
+    with pytest.raises(
+        RankshotError, match=r"^sheet 1, row 12: unknown item 'z'; the items are 'a'$"
+    ):
         Rankings.from_orders([["a"], ["z"]], items=["a"], where=lambda row: f"sheet 1, row {row}2")
 
 

@@ -1,11 +1,13 @@
 """Leaderboards: what they say of differences and ranks, against simulation."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.ranking.models.leaderboard import _largest_differences
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -60,12 +62,11 @@ def test_a_model_with_features_must_be_fitted(votes):
         rs.leaderboard(votes, model, method="bootstrap")
 
 
-def test_draws_without_an_estimate_are_refused():
-    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[5, 1])
-    with pytest.raises(
-        rs.RankshotError, match=r"the bootstrap drew .* cannot be fitted: .*Use reg"
-    ):
-        rs.leaderboard(votes, rs.PlackettLuce(regularization=0), method="bootstrap")
+@pytest.mark.parametrize("model", [rs.Mallows(), rs.BabingtonSmith(), rs.RankingMixture()])
+def test_models_without_worths_are_refused(votes, model):
+    name = type(model).__name__
+    with pytest.raises(rs.RankshotError, match=f"{name} has no worths: use PlackettLuce, David"):
+        rs.leaderboard(votes, model)
 
 
 def test_compare_is_a_test_of_the_difference(board):
@@ -96,6 +97,15 @@ def test_rank_intervals_hold_the_true_ranks(rng):
     # The standard error of a share of 0.8 is 0.033.
     assert shares.min() > 0.7
     assert np.mean(held) > 0.8
+
+
+def test_the_blocks_of_draws_are_put_together(monkeypatch, rng):
+    errors, rates = rng.normal(size=(7, 5)), rng.random((5, 5))
+    rates += rates.T
+    wanted = [[max(abs(d - d[i]) * rates[i]) for d in errors] for i in range(5)]
+    monkeypatch.setattr("rankshot.ranking.models.leaderboard.CACHED_CELLS", 15)
+    found = _largest_differences(errors, rates)
+    assert found == pytest.approx(np.array(wanted), rel=1e-14)
 
 
 def test_rank_intervals_become_narrow():
@@ -150,18 +160,101 @@ def test_names_have_no_influence(votes, board):
     assert renamed.standard_errors == pytest.approx(board.standard_errors, rel=1e-6)
 
 
+def refuse_bootstrap(votes, message, model=MODEL):
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.leaderboard(votes, model, method="bootstrap", n_draws=20, random_state=0)
+
+
+def warn_of_bootstrap(votes, message, model=MODEL):
+    with pytest.warns(UserWarning, match=message):
+        return rs.leaderboard(votes, model, method="bootstrap", n_draws=20, random_state=0)
+
+
+def subsets(*orders, weights, **options):
+    return rs.Rankings.from_orders(orders, weights=weights, kind="subset", **options)
+
+
+def test_the_bootstrap_refuses_items_that_are_not_compared():
+    """Only the regulariser would hold them in place, and all draws would agree."""
+    both = [["a", "b"], ["b", "a"]]
+    apart = subsets(*both, ["c", "d"], ["d", "c"], weights=[1000, 1000, 2000, 1000])
+    refuse_bootstrap(apart, r"directly or through others: 'c', 'd'\. Leave them out")
+    alone = subsets(*both, ["c"], weights=[10, 10, 10])
+    refuse_bootstrap(alone, "through others: 'c'")
+    unlisted = subsets(*both, weights=[10, 10], items=list("abc"))
+    refuse_bootstrap(unlisted, "through others: 'c'")
+    assert rs.leaderboard(unlisted, random_state=0).rank_intervals.tolist() == [[1, 3]] * 3
+    tied = subsets(*both, [["b", "c"]], weights=[10, 10, 10])
+    refuse_bootstrap(tied, "through others: 'c'")
+
+
+def test_the_bootstrap_warns_of_items_that_always_won_or_lost():
+    votes = subsets(["a", "b"], ["b", "a"], ["b", "c"], weights=[20, 20, 20])
+    warn_of_bootstrap(votes, r"too small: nothing else was placed after 'c'\. All draws")
+    tied = subsets(["a", "b"], ["b", "a"], [["b", "c"]], weights=[20, 20, 20])
+    # Where a tie is an outcome, it says that two items are alike; but it is no win.
+    warn_of_bootstrap(tied, "nothing else was compared with 'c'", rs.DavidsonLuce())
+
+
+def test_the_bootstrap_needs_several_raters():
+    one = rs.Rankings.from_orders([["a", "b", "c"]])
+    refuse_bootstrap(one, r"at least 2 raters, .*; here is 1 \(a ranking of weight w")
+    orders = [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]]
+    refuse_bootstrap(rs.Rankings.from_orders(orders, raters=["ann"] * 4), "here is 1 ")
+    refuse_bootstrap(rs.Rankings.from_orders(orders, weights=[4e-301] * 4), "here is 1.6e-300 ")
+    refuse_bootstrap(rs.Rankings.from_orders(orders, weights=[5e18] * 4), "add up to 2e\\+19: give")
+    warn_of_bootstrap(rs.Rankings.from_orders(orders), "draws from only 4 raters or rankings")
+
+
+def test_draws_without_an_estimate_are_drawn_again():
+    """A draw of the one order alone, of which there are about a third."""
+    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[50, 1])
+    message = (
+        r"^\d of 2\d draws .* could not be fitted, .*\(the last one: the Plackett-Luce maximum"
+    )
+    board = warn_of_bootstrap(votes, message, rs.PlackettLuce(regularization=0))
+    assert np.isfinite(board.covariance).all()
+    ties = rs.Rankings.from_orders([["a", "b"], ["b", "a"], [["a", "b"]]], weights=[1, 1, 30])
+    board = warn_of_bootstrap(
+        ties, "the tie parameter of ties of 2 items is inf", rs.DavidsonLuce()
+    )
+    assert board.standard_errors[0] > 0
+
+
+def test_a_bootstrap_whose_draws_mostly_fail_is_refused():
+    """Nine links of which each hangs on one vote: hardly any draw has all of them."""
+    items = [f"i{k}" for k in range(10)]
+    chain = [list(pair) for pair in pairwise(items)]
+    votes = subsets(*chain, *(pair[::-1] for pair in chain), weights=[5] * 9 + [1] * 9)
+    refuse_bootstrap(votes, "in most of its draws: .*Use reg", rs.PlackettLuce(regularization=0))
+
+
 # ---- Corners and text
 
 
 @pytest.mark.parametrize("method", ["simulation", "bootstrap"])
 def test_items_that_nothing_tells_apart_share_their_rank(method):
-    votes = rs.Rankings.from_orders([["a"], ["a"], ["b"]], items=list("abcd"))
-    board = rs.leaderboard(votes, method=method, n_draws=50, random_state=0)
+    votes = rs.Rankings.from_orders([["a"], ["b"]], items=list("abcd"), weights=[20, 10])
+    if method == "simulation":
+        board = rs.leaderboard(votes, n_draws=50, random_state=0)
+    else:
+        board = warn_of_bootstrap(votes, "nothing else was placed after 'c', 'd'")
     assert board.ranks.tolist() == [1, 2, 3, 3]
     assert np.isfinite(board.intervals).all()
     assert np.isfinite(board.quasi_variances).all()
     assert np.isfinite(board.comparison_intervals).all()
     assert board.rank_intervals[2:, 1].tolist() == [4, 4]
+
+
+def test_a_negative_quasi_variance_is_shown_as_the_standard_error():
+    """The errors of b and c are opposite, and a is between them; it is not known exactly."""
+    board = rs.leaderboard(rs.Rankings.from_orders([["a", "b", "c"]]), random_state=0)
+    covariance = np.array([[0.5, 0, 0], [0, 1, -1], [0, -1, 1]])
+    board = replace(board, covariance=covariance)
+    # q_a + q_b = q_a + q_c = 1.5 and q_b + q_c = 4.
+    assert board.quasi_variances == pytest.approx([-0.5, 2, 2])
+    widths = np.diff(board.comparison_intervals)[:, 0] / (2 * 1.959963985)
+    assert widths**2 == pytest.approx([0.5, 2, 2])
 
 
 def test_one_item():
@@ -184,13 +277,6 @@ def test_bad_options_are_refused(votes, change, message):
     options = {"rankings": votes, **change}
     with pytest.raises(rs.RankshotError, match=message):
         rs.leaderboard(**options)
-
-
-def test_the_bootstrap_refuses_what_no_ranking_lists():
-    pairs = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], items=list("abc"), kind="subset")
-    with pytest.raises(rs.RankshotError, match=r"no ranking lists: 'c'\. Leave them out"):
-        rs.leaderboard(pairs, method="bootstrap")
-    assert rs.leaderboard(pairs, random_state=0).rank_intervals.tolist() == [[1, 3]] * 3
 
 
 def test_unknown_items_are_refused(board):

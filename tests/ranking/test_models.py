@@ -115,3 +115,50 @@ def test_a_single_item_is_certain(model):
     assert fitted.log_prob(rankings) == pytest.approx([0, 0], abs=1e-12)
     assert fitted.mode_ == ("a",)
     assert fitted.sample(2, random_state=0).orders() == [["a"], ["a"]]
+
+
+# ---- Weights that differ by many orders of magnitude
+
+
+def fit_with_worths(name, votes):
+    """Fit one worth per item, whatever the model."""
+    if name == "PlackettLuceRegression":
+        return rs.PlackettLuceRegression().fit(votes, np.eye(votes.n_items)[:, 1:])
+    return getattr(rs, name)(regularization=0).fit(votes)
+
+
+@pytest.mark.parametrize("name", ["PlackettLuce", "DavidsonLuce", "PlackettLuceRegression"])
+def test_weights_may_differ_a_million_million_times(name):
+    """The odds of a pair are those of its votes; 1/se² = w p (1 - p), with 1/w1 + 1/w2."""
+    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[1e12, 1])
+    model = fit_with_worths(name, votes)
+    assert model.log_worths_ @ [1, -1] == pytest.approx(np.log(1e12), abs=1e-3)
+    assert 2 * model.standard_errors(votes)[0] == pytest.approx(1, rel=1e-3)
+    link = rs.Rankings.from_orders(
+        [["a", "b"], ["b", "a"], ["b", "c"], ["c", "b"]], weights=[1e12, 1e12, 3, 1], kind="subset"
+    )
+    model = fit_with_worths(name, link)
+    assert model.log_worths_ @ [0, 1, -1] == pytest.approx(np.log(3), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["PlackettLuce", "DavidsonLuce", "PlackettLuceRegression"])
+def test_weights_that_differ_more_are_named(name):
+    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[1e16, 1])
+    with pytest.warns(UserWarning, match=r"go from 1 to 1e\+16: what .* is lost in rounding"):
+        model = fit_with_worths(name, votes)
+    with pytest.warns(UserWarning, match="lost in rounding"):
+        model.standard_errors(votes)
+
+
+def test_newton_does_not_leave_because_of_rounding():
+    """The optimum, by arithmetic of 60 digits, is at 6.3, -27.0 and 20.7."""
+    votes = rs.Rankings.from_orders(
+        [["c"], ["c", "b", "a"], ["a", "b"]],
+        weights=[5e9, 2369, 6.7e17],
+        kind="subset",
+        items=["a", "b", "c"],
+    )
+    with pytest.warns(UserWarning, match="lost in rounding"):
+        model = rs.PlackettLuce(regularization=6.6e-5).fit(votes)
+    assert model.n_iter_ < 1000
+    assert model.log_worths_ == pytest.approx([6.3, -27.0, 20.7], abs=20)

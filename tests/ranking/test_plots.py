@@ -91,7 +91,8 @@ def test_a_bump_chart_shows_places_and_ties():
     axes = plot_bump(votes)
     assert names_at(axes.xaxis) == ["ann", "bo"]
     lines = {tuple(np.nan_to_num(line.get_ydata(), nan=-1)) for line in axes.lines}
-    assert lines == {(1, 2), (2.5, -1), (4, 1)}
+    # Tied items are drawn beside each other, around their mean place.
+    assert lines == {(1, 2), (2.4, -1), (2.6, -1), (4, 1)}
     assert names_at(axes.yaxis) == ["1. a", "2.5. b, c", "4. d"]
     right = axes.child_axes[0]
     assert names_at(right.yaxis) == ["1. d", "2. a"]
@@ -122,6 +123,18 @@ def test_precedence_is_a_share_of_the_rankings_that_order_both():
     assert sorted(text.get_text() for text in axes.texts) == ["0", "100", "25", "75"]
 
 
+@pytest.mark.parametrize("names", ["abcde", ["a name of some length", "b", "c"]])
+def test_precedence_fills_the_picture(names):
+    """No strip of more than half an inch is empty beside the names."""
+    axes = plot_precedence(rs.Rankings.from_orders([list(names)]))
+    figure = axes.figure
+    figure.canvas.draw()
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert max(box.x0, width - box.x1) < 0.5
+    assert max(box.y0, height - box.y1) < 0.5
+
+
 def make_mixture(**attributes):
     models = [SimpleNamespace(items_=tuple("abc"), **values) for values in attributes["models"]]
     return SimpleNamespace(models_=models, weights_=[0.3, 0.7])
@@ -146,6 +159,13 @@ def test_groups_of_a_fitted_mixture():
         wanted = [model.log_worths_[model.items_.index(name)] for name in names]
         assert line.get_xdata() == pytest.approx(wanted)
     assert names == ["a", "b", "c"]
+
+
+def test_one_group_has_points_and_no_line():
+    votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
+    axes = plot_groups(rs.RankingMixture(n_groups=1, n_starts=1, random_state=0).fit(votes))
+    assert axes.lines[0].get_linestyle() == "None"
+    assert axes.get_legend() is None
 
 
 def test_groups_with_orders():
@@ -177,3 +197,15 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
         plot_precedence(make_votes(3))
+
+
+def test_names_are_no_formulas(tmp_path):
+    """A pair of dollar signs begins a formula, and a wrong formula cannot be drawn."""
+    names = [r"$\foo{$", "$x_1$", "5$"]
+    votes = rs.Rankings.from_orders([names, names[::-1]], sources=names[:2])
+    axes = [plot(votes) for plot in (plot_bump, plot_precedence)]
+    axes.append(plot_worths(rs.leaderboard(votes, random_state=0)))
+    for number, ax in enumerate(axes):
+        ax.figure.savefig(tmp_path / f"{number}.svg")
+        ticks = [label.get_text() for label in ax.get_yticklabels()]
+        assert all(r"\$" in text for text in ticks)

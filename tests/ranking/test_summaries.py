@@ -1,9 +1,14 @@
 """How much rankings agree: distances, and summaries of targets."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.ranking.distances import pair_means
+from rankshot.ranking.distances.pair_means import mean_common_distance
+from rankshot.ranking.distances.shared_places import compare_common_items
 from rankshot.ranking.restriction import restrict_items
 from rankshot.ranking.summaries import merge_rankings, summarize_target
 
@@ -33,11 +38,50 @@ def test_a_single_ranking_has_nobody_to_agree_with():
 
 def test_agreement_on_different_items_is_refused():
     rankings = rs.Rankings.from_orders([list("ab"), list("bc")], kind="subset")
-    with pytest.raises(rs.RankshotError, match="no two rankings compare the same items"):
-        rs.agreement(rankings)
-    thrice = rs.Rankings.concatenate([rankings, rankings[:1]])
-    with pytest.raises(rs.RankshotError, match="ranking 0 compares only a subset of the items"):
-        rs.agreement(thrice)
+    for given in (rankings, rs.Rankings.concatenate([rankings, rankings[:1]])):
+        with pytest.raises(rs.RankshotError, match=r"ranking 0 compares only .* concordance\("):
+            rs.agreement(given)
+
+
+@pytest.mark.parametrize("sizes", [[2], [1, 2], [2, 3], [2, 4, 6]])
+@pytest.mark.parametrize("tied", [False, True])
+def test_equal_subset_rankings_are_merged_and_sets_are_compared_apart(rng, sizes, tied):
+    """The mean distance is that over all pairs of rankings, compared one by one."""
+    orders = []
+    for _ in range(300):
+        order = [f"{i}" for i in rng.permutation(7)[: rng.choice(sizes)]]
+        orders.append([order] if tied and rng.random() < 0.3 else order)
+    weights = rng.choice([0, 0.25, 0.5, 1, 1.5, 3], len(orders))
+    rankings = rs.Rankings.from_orders(orders, items=range(7), kind="subset", weights=weights)
+    for k in (1, 3):
+        distance = compare_common_items(rankings, k=k)
+        both = np.outer(weights, weights) - np.diag(weights * np.minimum(weights, 1))
+        both[np.isnan(distance)] = 0
+        wanted = (both * np.nan_to_num(distance)).sum() / both.sum()
+        assert mean_common_distance(rankings, k) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_many_votes_between_two_items_are_summarized_in_time(rng):
+    """The time is that of the different votes: all pairs of votes would be 10 billion."""
+    sides = rng.permuted(np.tile(np.arange(20), (100_000, 1)), axis=1)[:, :2]
+    votes = rs.Rankings.from_pairs(sides[:, 0], sides[:, 1], items=range(20))
+    start = process_time()
+    found = rs.summarize(votes)[0]
+    assert process_time() - start < 5
+    assert found.mean_distance == pytest.approx(0.5, abs=0.01)
+    assert len(found.order) == 2
+    assert len(found.model.mode_) == 20
+
+
+def test_too_many_different_subset_rankings_have_no_mean_distance(monkeypatch, rng):
+    orders = [rng.permutation(6)[:4].tolist() for _ in range(40)]
+    rankings = rs.Rankings.from_orders(orders, items=range(6), kind="subset")
+    assert rs.summarize(rankings)[0].mean_distance is not None
+    monkeypatch.setattr(pair_means, "MOST_CELLS", 100)
+    assert rs.summarize(rankings)[0].mean_distance is None
+    # Few rankings of all items are compared one by one, too, but they need not be.
+    long = rs.Rankings.from_orders([rng.permutation(99).tolist() for _ in range(20)])
+    assert rs.summarize(long)[0].mean_distance is not None
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])

@@ -4,7 +4,12 @@ import mpmath
 import numpy as np
 import pytest
 
-from rankshot.ranking.models.tie_integral import TiedChoice, tied_log_prob
+from rankshot.ranking.models.tie_integral import (
+    TiedChoice,
+    place_nodes,
+    ring_by_octaves,
+    tied_log_prob,
+)
 
 GROUPS = [(g, m) for g in range(1, 6) for m in range(1, g + 1)]
 
@@ -92,3 +97,14 @@ def test_derivatives_by_complex_arithmetic_of_the_sum(rng, size, taken):
                 bend = float(mpmath.diff(value, tuple(point), tuple(second)))
                 assert choice.hessian[0, i, j] == pytest.approx(bend, abs=1e-11)
                 assert choice.hessian[0, j, i] == pytest.approx(bend, abs=1e-11)
+
+
+def test_octaves_double_the_time_up_to_certainty():
+    """Also of fast items, which have rung for certain: 1 - q is multiplied by their rates."""
+    x = place_nodes(3)
+    rates = np.exp(np.array([[-40.0, -3.0], [0.0, 60.0]]))
+    found = ring_by_octaves(rates, x)
+    expected = -np.expm1(-rates * np.exp(x[:, None, None]))
+    assert found == pytest.approx(expected, rel=1e-14)
+    assert (found[expected == 1] == 1).all()
+    assert (1 - found[-1, 1]).tolist() == [0, 0]

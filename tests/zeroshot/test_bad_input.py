@@ -156,7 +156,7 @@ HEADS = [
     bad(
         lambda: PR().fit([["leopard"]]),
         "expected Rankings, not [['leopard']]: make them with Rankings.from_orders, "
-        "from_positions, from_scores or read_rankings",
+        "from_positions, from_scores, from_pairs, read_rankings or read_pairs",
     ),
     bad(
         lambda: PR().fit(lists(targets=["cat", None])),

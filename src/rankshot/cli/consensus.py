@@ -60,12 +60,15 @@ def consensus(
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
 ) -> None:
-    """Merge the rankings of each new class.
+    """Merge the rankings of each new class, or all of them.
 
     Only the first --k places of each ranking count, as in `classify --posterior consensus`. A
     table shows the consensus and how much the rankings agree. Rankings without a target are
     merged into one. If the raters of a class clearly fall into groups that do not agree, a line
     says so, with the size and the consensus of each group.
+
+    The consensus has as many places as the longest ranking. For the order of all items, and for
+    tables of votes (.csv), see `rankshot leaderboard`; in Python, borda, kemeny or model.mode_.
 
     Many files are read in parts, more of them than fit in memory, by local processes or a cluster.
 
@@ -97,14 +100,15 @@ def consensus(
         groups = _describe_rater_groups(given, k)
     console = Console()
     console.print(_summary_table(summaries, prior))
+    what = "seen classes" if _has_targets(summaries) else "items"
     say(
         "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
-        "m rankings agree no more than by chance), of rankings that compare the same seen "
-        "classes; - stands for fewer than two. The distances are Kendall distances over the first "
+        f"m rankings agree no more than by chance), of rankings that compare the same {what}; "
+        "- stands for fewer than two. The distances are Kendall distances over the first "
         f"{_format_places(summaries)} places, divided by the largest possible distance (0: all "
-        "rankings agree), on the seen classes that both rankings compare. Seen classes that are in "
-        "none of these places do not count. The column furthest names the three raters or sources "
-        "that are furthest from the consensus.",
+        f"rankings agree), on the {what} that both rankings compare. {what.capitalize()} that "
+        "are in none of these places do not count. The column furthest names the three raters or "
+        "sources that are furthest from the consensus.",
         console,
     )
     if output is not None:
@@ -126,6 +130,11 @@ def _open_rankings(
     if not in_parts:
         from rankshot.ranking import read_rankings
 
+        if rankings.endswith(".csv"):
+            raise RankshotError(
+                f"{rankings}: rankings are not read from .csv files. For a table of votes between "
+                "two items, use rankshot leaderboard"
+            )
         yield read_rankings(rankings, items=items)
         return
     from rankshot.cluster import read_rankings as read_parts
@@ -166,19 +175,27 @@ def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
             whose = "The raters" if target is None else f"The raters of {target}"
             lines.append(f"{whose} fall into {format_groups(groups, SHOWN)}")
     if skipped:
+        where = f" in {format_count(skipped, 'new class')}" if first.target_names else ""
         lines.append(
-            f"Groups of raters were not looked for in {format_count(skipped, 'new class')}: there "
-            "are many rankings, and rankshot.choose_n_groups may take long."
+            f"Groups of raters were not looked for{where}: there are many rankings, and "
+            "rankshot.choose_n_groups may take long."
         )
     return lines
+
+
+def _has_targets(summaries: list[TargetSummary]) -> bool:
+    """Tell whether the rankings are those of new classes, and not, say, ballots."""
+    return summaries[0].target is not None
 
 
 def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="Consensus of each new class")
-    table.add_column("new class", style="bold", overflow="fold")
+    has_targets = _has_targets(summaries)
+    table = Table(title="Consensus of each new class" if has_targets else "Consensus")
+    if has_targets:
+        table.add_column("new class", style="bold", overflow="fold")
     table.add_column("rankings", justify="right")
     worths = ", with worths" if prior is Prior.PLACKETT_LUCE else ""
     table.add_column(f"consensus{worths}", overflow="fold")
@@ -188,7 +205,8 @@ def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
     table.add_column("distance", justify="right")
     table.add_column("furthest", overflow="fold")
     for summary in summaries:
-        cells = [summary.target or "(all)", f"{summary.n_rankings:,}", _format_order(summary)]
+        cells = [summary.target] if summary.target is not None else []
+        cells += [f"{summary.n_rankings:,}", _format_order(summary)]
         if prior is Prior.MALLOWS:
             cells.append(f"{summary.model.spread_:.3g}")
         cells += [

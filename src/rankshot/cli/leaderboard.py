@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 OUTPUT_ENDINGS = (".csv", ".json")
 ROWS_SHOWN = 100
+COLUMNS = ("first", "second", "winner", "loser", "rater", "weight")
+"""The options that name columns, as `read_pairs` calls them."""
 
 
 class Method(StrEnum):
@@ -49,7 +52,7 @@ def leaderboard(
         Method,
         typer.Option(
             help="simulation: the votes are independent. bootstrap: the votes of one rater (column "
-            "rater) may be alike; raters are drawn again and again."
+            "--rater) may be alike; raters are drawn again and again."
         ),
     ] = Method.SIMULATION,
     ties: Annotated[
@@ -59,6 +62,13 @@ def leaderboard(
             "result of its own, more likely between items of equal worth (Davidson-Luce)."
         ),
     ] = Ties.UNKNOWN,
+    regularization: Annotated[
+        float | None,
+        typer.Option(
+            help="The penalty η/2 Σθ² on log-worths θ; the model's own, 0.01, by default. A larger "
+            "one draws items that always won or always lost towards the others."
+        ),
+    ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     draws: Annotated[int, typer.Option(help="How many draws, or fits for the bootstrap.")] = 1000,
     seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
@@ -76,6 +86,12 @@ def leaderboard(
     ] = None,
     loser: Annotated[
         str | None, typer.Option(help="The column of the loser; loser by default.")
+    ] = None,
+    rater: Annotated[
+        str | None, typer.Option(help="The column of who voted; rater by default.")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="The column of how often a vote counts; weight by default.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="A picture to write (.png, .svg, .pdf).")
@@ -99,21 +115,21 @@ def leaderboard(
 
     from rankshot.core.text_files import require_ending
     from rankshot.core.validation import require_number, require_whole_number
-    from rankshot.ranking import DavidsonLuce, PlackettLuce, leaderboard as make_leaderboard
+    from rankshot.ranking import leaderboard as make_leaderboard
 
     require_number("--level", level, above=0, below=1)
     require_whole_number("--draws", draws, least=2)
     require_whole_number("--seed", seed, least=0)
+    model = _build_model(ties, regularization)
     for path, endings in ((plot, PLOT_ENDINGS), (output, OUTPUT_ENDINGS)):
         if path is not None:
             require_ending(path, endings)
             check_writable(path, votes)
     if plot is not None:
         _prepare_matplotlib()
-    columns = {"first": first, "second": second, "winner": winner, "loser": loser}
+    columns = dict(zip(COLUMNS, (first, second, winner, loser, rater, weight), strict=True))
     given = {name: column for name, column in columns.items() if column is not None}
     rankings = _choose_target(_read_votes(votes, given), target, votes)
-    model = DavidsonLuce() if ties is Ties.OUTCOME else PlackettLuce()
     try:
         board = make_leaderboard(
             rankings, model, level=level, method=method.value, n_draws=draws, random_state=seed
@@ -125,18 +141,32 @@ def leaderboard(
     console.print(_board_table(board))
     if len(board) > ROWS_SHOWN:
         say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all", console)
+    unless_tied = ", if they do not tie" if ties is Ties.OUTCOME else ""
     say(
         "A log-worth is relative to the mean of all items. The difference of two is the log-odds "
-        "that the one is preferred to the other. The intervals hold the true log-worth with "
-        f"probability {level:g}, and the true rank (column ranks) with at least this.",
+        f"that the one is preferred to the other{unless_tied}. The intervals hold the true "
+        f"log-worth with probability {level:g}, and the true rank (column ranks) with at least "
+        "this.",
         console,
     )
+    for note in _find_notes(rankings, method, ties):
+        say(note, console)
     if output is not None:
         _write_board(board, output)
         say(f"leaderboard written to {output}", console)
     if plot is not None:
         _write_plot(board, plot)
         say(f"picture written to {plot}", console)
+
+
+def _build_model(ties: Ties, regularization: float | None) -> Any:
+    from rankshot.core.validation import require_number
+    from rankshot.ranking import DavidsonLuce, PlackettLuce
+
+    model = DavidsonLuce if ties is Ties.OUTCOME else PlackettLuce
+    if regularization is None:
+        return model()
+    return model(regularization=require_number("--regularization", regularization, least=0))
 
 
 def _prepare_matplotlib() -> None:
@@ -150,7 +180,12 @@ def _read_votes(path: Path, columns: dict[str, str]) -> Rankings:
     from rankshot.ranking import read_pairs, read_rankings
 
     if path.suffix == ".csv" or (path.suffix == ".parquet" and not _holds_rankings(path)):
-        return read_pairs(path, **columns)
+        try:
+            return read_pairs(path, **columns)
+        except RankshotError as error:
+            # Parameters of Python are options here.
+            text = re.sub(rf"\b({'|'.join(COLUMNS)})=", r"--\1", str(error))
+            raise RankshotError(text) from None
     if columns:
         raise RankshotError(f"{path}: --{next(iter(columns))} is for tables of pairs, not rankings")
     return read_rankings(path)
@@ -175,6 +210,47 @@ def _choose_target(rankings: Rankings, target: str | None, path: Path) -> Rankin
             "--target"
         )
     return rankings
+
+
+def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
+    """Return what the reader should know of these votes before believing the table."""
+    notes = []
+    if one_sided := _find_one_sided(rankings, ties):
+        notes.append(
+            f"Always first, always last or never compared: {quote_names(one_sided)}. Such an item "
+            "has no finite estimate, and only the penalty holds it; its intervals say little. "
+            "Leave it out, or raise --regularization."
+        )
+    # A subset ranking that ties all of its items says nothing if their order is unknown.
+    n_tied = int((rankings.is_subset & (rankings.places[rankings.starts[1:] - 1] == 0)).sum())
+    if n_tied and ties is Ties.UNKNOWN:
+        notes.append(
+            f"Votes that tie all of their items: {n_tied:,} of {len(rankings):,}. They count for "
+            "nothing here. With --ties outcome, a tie is a result of its own."
+        )
+    if method is Method.BOOTSTRAP and not rankings.rater_names:
+        notes.append(
+            "No rater is named, so single votes are drawn, not raters. --rater names the column "
+            "of raters in a table of votes."
+        )
+    return notes
+
+
+def _find_one_sided(rankings: Rankings, ties: Ties) -> list[str]:
+    """Return the items that others never came before, or never after."""
+    import numpy as np
+
+    from rankshot.ranking.consensus.precedence import precedence
+    from rankshot.ranking.layouts import group_by_place
+
+    before = precedence(rankings) > 0
+    one_sided = np.asarray(~(before.any(axis=0) & before.any(axis=1)))
+    if ties is Ties.OUTCOME:
+        # There, a tie says that two items are about equal.
+        _, size, row = group_by_place(rankings)
+        counts = np.repeat((size > 1) & (rankings.weights[row] > 0), size)
+        one_sided[rankings.codes[counts]] = False
+    return [rankings.items[i] for i in np.flatnonzero(one_sided)]
 
 
 def _board_table(board: Leaderboard) -> Table:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankshot.cli.console import say
-from rankshot.core.errors import RankshotError, UnknownItemError, format_count, quote_names
+from rankshot.core.errors import RankshotError, UnknownItemError, format_count
 
 if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
@@ -55,7 +55,7 @@ def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> R
     found = read_rankings(path)
     # A target that is no item is a new class, even if a seen class has its name as a synonym.
     rankings = rename(found, match_columns(found.items, table, path, quiet=quiet))
-    columns = f"the columns of {table.path} are {quote_names(table.items)}"
+    columns = f"items must be columns of {table.path}"
     if rankings is found:
         raise RankshotError(f"{problem}; {columns}") from None
     try:

@@ -70,6 +70,12 @@ def suggest_name(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def suggest_item(name: object, items: Iterable[str]) -> str:
+    """Return a hint for a name that is no item: one that is close to it, or what the items are."""
+    items = tuple(items)
+    return suggest_name(name, items) or f"; the items are {quote_names(items)}"
+
+
 def quote_names(names: Iterable[object], most: int = 8) -> str:
     """Join quoted names for a message; those beyond ``most`` are only counted."""
     quoted = [repr(name) for name in names]

@@ -12,6 +12,8 @@ from rankshot.ranking.rankings import Rankings
 
 MOST_SAMPLES = 2**31
 """Rankings that are drawn at once."""
+WIDEST_RANGE = 1e12
+"""The ratio of two weights up to which about four digits of the smaller one count."""
 
 
 def require_rankings(value: Rankings) -> Rankings:
@@ -23,7 +25,7 @@ def require_rankings(value: Rankings) -> Rankings:
     if not isinstance(value, Rankings):
         raise RankshotError(
             f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
-            "from_positions, from_scores or read_rankings"
+            "from_positions, from_scores, from_pairs, read_rankings or read_pairs"
         )
     return value
 
@@ -45,6 +47,17 @@ def require_one_subject(rankings: AnyRankings) -> Overview:
             stacklevel=3,
         )
     return found
+
+
+def warn_of_weight_range(found: Overview) -> None:
+    """Warn of weights so different that the sums over all rankings do not show the smallest."""
+    if found.largest_weight > WIDEST_RANGE * found.smallest_weight:
+        warnings.warn(
+            f"the weights of the rankings go from {found.smallest_weight:.3g} to "
+            f"{found.largest_weight:.3g}: what rankings say that weigh less than "
+            f"{1 / WIDEST_RANGE:g} of others is lost in rounding. Give weights that differ less",
+            stacklevel=3,
+        )
 
 
 def refuse_partial(rankings: Rankings, why: str) -> None:

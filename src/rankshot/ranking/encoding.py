@@ -20,7 +20,7 @@ from rankshot.core.errors import (
     UnknownItemError,
     quote_names,
     short_repr,
-    suggest_name,
+    suggest_item,
 )
 from rankshot.core.names import as_name
 from rankshot.core.validation import refuse_masked, require_whole_number, require_whole_numbers
@@ -157,7 +157,7 @@ def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> Ra
             "give them the same items= when they are built or read"
         )
     odd = min(set(there) - set(wanted))
-    return UnknownItemError(f"unknown item {odd!r}{suggest_name(odd, wanted)}")
+    return UnknownItemError(f"unknown item {odd!r}{suggest_item(odd, wanted)}")
 
 
 def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
@@ -200,7 +200,7 @@ def _encode_one_by_one(orders: Sequence[Order], code: dict[str, int], where: Whe
     for row, place, name in _walk(orders, where):
         if name not in code:
             raise UnknownItemError(
-                f"{where(row)}: unknown item {short_repr(name)}{suggest_name(name, code)}"
+                f"{where(row)}: unknown item {short_repr(name)}{suggest_item(name, code)}"
             )
         items.append(code[name])
         places.append(place)
@@ -259,7 +259,7 @@ def recode_items(
     if np.any(codes < 0):
         first = int(np.argmax(codes < 0))
         name, row = items[entries.codes[first]], int(entries.rows[first])
-        raise UnknownItemError(f"{where(row)}: unknown item {name!r}{suggest_name(name, wanted)}")
+        raise UnknownItemError(f"{where(row)}: unknown item {name!r}{suggest_item(name, wanted)}")
     return entries._replace(codes=codes).sort_ties().codes
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_item
 from rankshot.core.names import as_name, as_names
 from rankshot.core.validation import refuse_masked
 from rankshot.ranking.encoding import Entries, Where
@@ -76,7 +76,7 @@ def _number_labels(
         if name not in code:
             row = labels.index(label) % n
             raise UnknownItemError(
-                f"{where(row)}: unknown item {short_repr(name)}{suggest_name(name, code)}"
+                f"{where(row)}: unknown item {short_repr(name)}{suggest_item(name, code)}"
             )
     return names, {label: code[str(name)] for label, name in name_of.items()}
 

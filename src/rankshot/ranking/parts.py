@@ -159,8 +159,8 @@ class Overview:
     Attributes
     ----------
     n_rankings : int
-    weight, largest_weight : float
-        The sum of their weights, and the largest.
+    weight, largest_weight, smallest_weight : float
+        The sum of their weights, the largest, and the smallest that is positive.
     targets : frozenset of str or None
         What they describe; None is for rankings without a target.
     longest : int
@@ -170,6 +170,7 @@ class Overview:
     n_rankings: int
     weight: float
     largest_weight: float
+    smallest_weight: float
     targets: frozenset[str | None]
     longest: int
 
@@ -188,6 +189,7 @@ class Overview:
             self.n_rankings + other.n_rankings,
             self.weight + other.weight,
             max(self.largest_weight, other.largest_weight),
+            min(self.smallest_weight, other.smallest_weight),
             self.targets | other.targets,
             max(self.longest, other.longest),
         )
@@ -199,13 +201,14 @@ def look_over(rankings: AnyRankings) -> Overview:
 
 
 def _look_over(part: Rankings) -> Overview:
-    counted = part.lengths[part.weights > 0]
+    counted = part.weights > 0
     return Overview(
         len(part),
         float(part.weights.sum()),
         float(part.weights.max(initial=0)),
+        float(part.weights[counted].min(initial=np.inf)),
         frozenset(part.targets),
-        int(counted.max(initial=0)),
+        int(part.lengths[counted].max(initial=0)),
     )
 
 

@@ -32,6 +32,10 @@ NUMBERED = 12
 """Matrices of at most this many items have numbers in their cells."""
 CELL = 0.18
 """Inches per row and column of a matrix."""
+LETTER = 0.07
+"""Inches per letter of a name beside a matrix."""
+TIE_STEP = 0.2
+"""How far apart the lines of tied items are drawn, in places."""
 HIGHEST = 150
 """Inches: Matplotlib cannot draw much more."""
 COLOURED = 12
@@ -95,7 +99,8 @@ def plot_bump(rankings: Rankings | Mapping[str, Leaderboard], ax: Any = None) ->
     ----------
     rankings : Rankings, or mapping of names to leaderboards
         Rankings are named by their raters, or else by their sources, targets or numbers. Tied
-        items have the mean of their places. At most 12 columns can be read.
+        items have the mean of their places, and are drawn close to each other. At most 12 columns
+        can be read.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -113,13 +118,14 @@ def plot_bump(rankings: Rankings | Mapping[str, Leaderboard], ax: Any = None) ->
     """
     items, names, places = _read_places(rankings)
     ax = _require_axes(ax, max(4.0, 3.4 + 1.1 * len(names)), 1 + ROW_HEIGHT * len(items))
-    x = np.arange(len(names))
+    x, drawn = np.arange(len(names)), _part_ties(places)
+    # An item that no ranking places is drawn last: its mean is that of the added row alone.
     means = np.nanmean(np.vstack([places, np.full(len(items), len(items))]), axis=0)
     for number, i in enumerate(np.argsort(means, kind="stable")):
         style = _line_style(number, number // len(COLOURS))
         if number >= COLOURED:
             style = {"color": "0.8", "linewidth": 0.8, "zorder": 1, "marker": ".", "markersize": 3}
-        ax.plot(x, places[:, i], **style)
+        ax.plot(x, drawn[:, i], **style)
     columns = [_shorten(name) for name in names]
     long = max(map(len, columns)) > 8
     ax.set_xticks(x, columns, rotation=30 if long else 0, ha="right" if long else "center")
@@ -133,6 +139,16 @@ def plot_bump(rankings: Rankings | Mapping[str, Leaderboard], ax: Any = None) ->
         right.tick_params(length=0)
         _hide_spines(right, "right")
     return ax
+
+
+def _part_ties(places: Floats) -> Floats:
+    """Move tied items a little apart, so that their lines do not hide each other."""
+    parted = places.copy()
+    for row, moved in zip(places, parted, strict=True):
+        for place in set(row[~np.isnan(row)].tolist()):
+            tied = np.flatnonzero(row == place)
+            moved[tied] += TIE_STEP * (np.arange(tied.size) - (tied.size - 1) / 2)
+    return parted
 
 
 def _read_places(
@@ -207,7 +223,9 @@ def plot_precedence(rankings: AnyRankings, ax: Any = None) -> Any:
     shares = np.divide(before, both, out=np.full(before.shape, np.nan), where=both > 0)
     C = len(items)
     side = max(2.4, CELL * C)
-    ax = _require_axes(ax, 1.08 * side + 3.8, side + 2.0)
+    names = [_shorten(item) for item in items]
+    margin = LETTER * max(map(len, names)) + 0.3
+    ax = _require_axes(ax, 1.08 * side + margin + 0.7, side + margin)
     image = ax.imshow(100 * shares, cmap="PuOr_r", vmin=0, vmax=100)
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02)
     bar.set_label("row before column, %")
@@ -217,7 +235,6 @@ def plot_precedence(rankings: AnyRankings, ax: Any = None) -> Any:
             # Both ends of the colours are dark.
             colour = "white" if abs(share - 50) > 28 else "black"
             ax.text(j, i, f"{share:.0f}", ha="center", va="center", color=colour, fontsize=8)
-    names = [_shorten(item) for item in items]
     ax.set_xticks(range(C), names, rotation=90, fontsize=8)
     ax.set_yticks(range(C), names, fontsize=8)
     ax.tick_params(length=0)
@@ -250,9 +267,14 @@ def plot_groups(mixture: Any, ax: Any = None) -> Any:
     ax = _require_axes(ax, 6.4, 1.5 + ROW_HEIGHT * len(items))
     for g, weight in enumerate(weights):
         label = f"group {g + 1} ({100 * weight:.0f} %)"
-        ax.plot(values[g, order], np.arange(len(items)), label=label, **_line_style(g, g))
+        style = _line_style(g, g)
+        if len(models) == 1:
+            # A line from item to item is for comparing groups.
+            style["linestyle"] = "none"
+        ax.plot(values[g, order], np.arange(len(items)), label=label, **style)
     ax.set_xlabel("log-worth in the group" if has_worths else "place in the group's order")
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
+    if len(models) > 1:
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
     _name_rows(ax, [items[i] for i in order])
     return ax
 
@@ -315,4 +337,6 @@ def _place_names(items: list[str], places: Floats) -> tuple[list[float], list[st
 def _shorten(name: str) -> str:
     """Leave out the middle of a long name: names often differ at their ends."""
     half = LONGEST_NAME // 2
-    return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+    short = name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+    # Matplotlib would read what stands between two dollar signs as a formula.
+    return short.replace("$", r"\$")

@@ -11,7 +11,12 @@ from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import require_any_rankings, require_model, require_one_subject
+from rankshot.ranking.checks import (
+    refuse_partial,
+    require_any_rankings,
+    require_model,
+    require_one_subject,
+)
 from rankshot.ranking.distances.pair_means import mean_common_distance, mean_kendall_distances
 from rankshot.ranking.distances.shared_places import compare_common_items
 from rankshot.ranking.kendalls_w import concordance
@@ -57,7 +62,8 @@ def agreement(rankings: AnyRankings) -> Agreement:
     """Measure how much rankings of the same target agree.
 
     A ranking of weight w counts as w rankings. Items that no ranking ranks do not count. For
-    rankings in parts, ``distance_to_others`` is a lazy array.
+    rankings in parts, ``distance_to_others`` is a lazy array. Pairs and other rankings of a subset
+    have no such distance: `concordance` takes them.
 
     Examples
     --------
@@ -73,10 +79,12 @@ def agreement(rankings: AnyRankings) -> Agreement:
     found = require_one_subject(rankings)
     if not found.has_pairs:
         raise RankshotError("agreement needs at least two rankings, or one of a weight above 1")
-    W = concordance(rankings)
-    if W is None:
-        raise RankshotError("agreement is not defined if no two rankings compare the same items")
-    mean, to_others = mean_kendall_distances(keep_ranked_items(rankings), found.weight)
+    ranked = keep_ranked_items(rankings)
+    if isinstance(ranked, Rankings):
+        refuse_partial(ranked, "it has no distance to the others. concordance(rankings) takes it")
+    mean, to_others = mean_kendall_distances(ranked, found.weight)
+    # It is None only for rankings of a subset.
+    W = cast("float", concordance(ranked))
     return Agreement(W, mean, to_others)
 
 
@@ -101,7 +109,8 @@ class TargetSummary:
     model : PlackettLuce, Mallows, BabingtonSmith or None
         The model, fitted to the first k places of the rankings.
     order : tuple
-        The first k places of the consensus (`merge_rankings`); a tie is a tuple inside it.
+        The first k places of the consensus (`merge_rankings`); a tie is a tuple inside it. The
+        order of all items is ``model.mode_``.
     k : int
         How many places count, at most the length of the longest ranking.
     concordance : float or None
@@ -109,8 +118,8 @@ class TargetSummary:
         rankings are unrelated. For subset rankings it is the mean over the sets of items that
         several rankings compare; None if there is none.
     mean_distance : float or None
-        Mean distance between two of the rankings, from 0 to 1; None for a single one, and for
-        subset rankings in parts.
+        Mean distance between two of the rankings, from 0 to 1; None for a single one, for subset
+        rankings in parts, and for so many different ones that comparing them would take minutes.
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
         consensus, the largest first. Empty for a single ranking, which is its own consensus.
@@ -131,7 +140,9 @@ def summarize(
 ) -> list[TargetSummary]:
     """Summarize the rankings of every target.
 
-    The consensus is the one that a zero-shot head with the same ``k`` and prior uses.
+    The consensus is the one that a zero-shot head with the same ``k`` and prior uses. It has as
+    many places as the longest ranking: two for pairs, three for ballots of three. The order of all
+    items is ``model.mode_`` of a summary, or that of `borda` or `kemeny`.
 
     Parameters
     ----------

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.checks import refuse_partial
@@ -25,6 +26,12 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+MOST_CELLS = 2**29
+"""Cells of the tables of all pairs of rankings that are compared one by one: about a minute."""
+MOST_LINKS = 2**23
+"""Pairs of items that all rankings list, each for itself."""
+BATCH = 64
+"""Rankings that are compared at once: more of them take longer, and so do many small batches."""
 
 
 # ---- The distance of `kendall_distance`
@@ -142,12 +149,14 @@ def sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
 def mean_common_distance(rankings: AnyRankings, k: int) -> float | None:
     """Return the weighted mean of `compare_common_items` over pairs of different rankings.
 
-    Rankings of a subset have no such sums: their pairs are compared one by one, and in parts this
-    would take too long: then the result is None.
+    Rankings of a subset have no such sums: the pairs of those that differ are compared one by one.
+    In parts, and where there are too many that differ, this would take too long, and the result is
+    None.
     """
     shape = reduce_parts(rankings, _look_at_lengths, min(k, rankings.n_items))
     if shape.n_partial or _few_pairs(rankings, k):
-        return _mean_over_pairs(rankings, k) if isinstance(rankings, Rankings) else None
+        most = MOST_CELLS if shape.n_partial else np.inf
+        return _mean_over_pairs(rankings, k, most) if isinstance(rankings, Rankings) else None
     lengths = np.flatnonzero(shape.by_length)
     pairs = shape.weight**2 - shape.own_pairs
     if rankings.n_items < 2 or not pairs > 0:
@@ -168,16 +177,60 @@ def _few_pairs(rankings: AnyRankings, k: int) -> bool:
     return len(rankings) * (k + 1) ** 2 < rankings.n_items**2
 
 
-def _mean_over_pairs(rankings: Rankings, k: int) -> float | None:
+def _mean_over_pairs(rankings: Rankings, k: int, most: float) -> float | None:
+    merged = rankings.unique()
+    # Pairs of a ranking and itself do not count; those of it and an equal one do.
+    own = replace(rankings, weights=_weight_once(rankings) * rankings.weights).unique().weights
+    parts = _split_comparable(merged)
+    places = min(k, int(merged.places.max(initial=0)) + 1) + 1
+    if sum(len(rows) ** 2 for rows in parts) * places**2 > most:
+        return None
+    total = weight = 0.0
+    for rows in parts:
+        sums = _sum_over_different(merged[rows], own[rows], k)
+        total, weight = total + sums[0], weight + sums[1]
+    return total / weight if weight > 0 else None
+
+
+def _sum_over_different(rankings: Rankings, own: Floats, k: int) -> tuple[float, float]:
+    """Return the sums of w_a w_b d(a, b) and of w_a w_b over pairs of different rankings."""
     total = weight = 0.0
     for rows, columns, distance in iterate_common_distances(rankings, rankings, k):
         weights = np.outer(rankings.weights[rows], rankings.weights[columns])
         same = np.arange(rows.start, rows.stop)[:, None] == np.arange(columns.start, columns.stop)
-        weights[same] -= (_weight_once(rankings) * rankings.weights)[rows][same.any(axis=1)]
+        weights[same] -= own[rows][same.any(axis=1)]
         weights[np.isnan(distance)] = 0
         total += float((weights * np.nan_to_num(distance)).sum())
         weight += float(weights.sum())
-    return total / weight if weight > 0 else None
+    return total, weight
+
+
+def _split_comparable(rankings: Rankings) -> list[Ints]:
+    """Split rankings into sets, such that rankings of two sets never compare the same two items.
+
+    Votes between two items have many small sets, which are joined to batches. Rankings of all items
+    are one set.
+    """
+    sizes, C = rankings.n_listed, rankings.n_items
+    n_pairs = sizes * (sizes - 1) // 2
+    if not rankings.is_subset.all() or n_pairs.sum() > MOST_LINKS:
+        return [np.arange(len(rankings))]
+    links = []
+    for size in np.unique(sizes):
+        rows = np.flatnonzero(sizes == size)
+        codes = np.sort(rankings.codes[rankings.starts[rows][:, None] + np.arange(size)], axis=1)
+        i, j = np.triu_indices(size, 1)
+        pairs = codes[:, i].astype(np.int64) * C + codes[:, j]
+        links.append(np.column_stack([np.repeat(rows, i.size), pairs.ravel()]))
+    row, pair = np.concatenate(links).T
+    _, pair = np.unique(pair, return_inverse=True)
+    n = len(rankings)
+    graph = coo_array((np.ones(row.size), (row, n + pair)), shape=(n + pair.size,) * 2)
+    label = connected_components(graph, directed=False)[1][:n]
+    by_label = np.argsort(label, kind="stable")
+    ends = np.flatnonzero(np.diff(label[by_label])) + 1
+    _, first_of_batch = np.unique(ends // BATCH, return_index=True)
+    return list(np.split(by_label, ends[first_of_batch]))
 
 
 class _Shape(NamedTuple):

@@ -42,7 +42,7 @@ def read_pairs(
     A table has one of two forms. If it has the column ``loser``, a row names the winner and the
     loser, and a column ``tie``, where there is one, says whether they tied. Otherwise a row names
     two items and who won: ``winner`` holds the name of one of the two columns, one of the two
-    items, or a word for a tie.
+    items, or a word for a tie. Blanks around names do not count.
 
     Parameters
     ----------
@@ -87,6 +87,7 @@ def read_pairs(
     raters = _labels(table, rater) if table.has(rater, default="rater") else None
     if table.has(loser, default="loser"):
         pairs = table.column(winner), table.column(loser)
+        _refuse_sides(table, *pairs, winner, tie_words)
         ties = _yes_or_no(table, tie) if table.has(tie, default="tie") else None
     else:
         winners, losers, ties = _decide(table, first, second, winner, tie_words)
@@ -116,13 +117,16 @@ class _Table(NamedTuple):
         return cells
 
     def cells(self, name: str) -> list[str]:
-        """Return a column whose cells may be empty."""
-        return self.columns[self.names[find_column(self.names, name, self.path)]]
+        """Return a column whose cells may be empty, without blanks around them."""
+        column = self.columns[self.names[find_column(self.names, name, self.path)]]
+        return [cell.strip() for cell in column]
 
 
 def _read_csv(path: Path) -> _Table:
     with closing(read_csv_rows(path)) as rows:
-        _, names = next(rows)
+        _, head = next(rows)
+        names = [name.strip() for name in head]
+        _refuse_separator(names, path)
         numbered = list(rows)
     lines = [line for line, _ in numbered]
     _require_rows(len(lines), path)
@@ -153,6 +157,29 @@ def _require_rows(count: int, path: Path) -> None:
         raise RankshotError(f"{path}: no pairs in it")
 
 
+def _refuse_separator(names: list[str], path: Path) -> None:
+    for separator in (";", "\t"):
+        if len(names) == 1 and separator in names[0]:
+            raise RankshotError(
+                f"{path}: the first line has {separator!r} between its names; the columns of a CSV "
+                "file are separated by commas"
+            )
+
+
+def _refuse_sides(
+    table: _Table, winners: list[str], losers: list[str], winner: str, tie_words: Sequence[str]
+) -> None:
+    """Refuse winners that are sides or ties: such a table has two items and no loser."""
+    words = {*table.names, *(word.lower() for word in tie_words)}
+    for name in dict.fromkeys(winners):
+        if (name in words or name.lower() in words) and name not in losers:
+            raise RankshotError(
+                f"{table.where(winners.index(name))}: {winner!r} is {name!r}, which is no item but "
+                "a column or a tie. Name the columns of the two items and of the winner with "
+                "first=, second= and winner=, and leave out loser="
+            )
+
+
 def _decide(
     table: _Table, first: str, second: str, winner: str, tie_words: Sequence[str]
 ) -> tuple[list[str], list[str], list[bool]]:
@@ -168,7 +195,7 @@ def _decide(
     winners, losers, tied = [], [], []
     sides = table.column(first), table.column(second), table.column(winner)
     for row, (a, b, outcome) in enumerate(zip(*sides, strict=True)):
-        is_tie = outcome.strip().lower() in ties and outcome not in (a, b)
+        is_tie = outcome.lower() in ties and outcome not in (a, b)
         second_won = outcome in (second, b)
         if not is_tie and second_won == (outcome in (first, a)):
             raise RankshotError(
@@ -182,7 +209,7 @@ def _decide(
 
 
 def _yes_or_no(table: _Table, name: str) -> list[bool]:
-    cells = [cell.strip().lower() for cell in table.column(name)]
+    cells = [cell.lower() for cell in table.column(name)]
     for row, cell in enumerate(cells):
         if cell not in YES_OR_NO:
             raise RankshotError(

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_item
 from rankshot.core.names import as_name, as_names
 from rankshot.core.tables import find_column, import_pyarrow, open_parquet, refuse_text_columns
 from rankshot.core.text_files import NamedFile
@@ -264,7 +264,7 @@ def _number_items(
             label = [*labels, None][numbers[first]]
             raise RankshotError(f"{where(first)}: an item must be a name, not {short_repr(label)}")
         raise UnknownItemError(
-            f"{where(first)}: unknown item {short_repr(name)}{suggest_name(name, items)}"
+            f"{where(first)}: unknown item {short_repr(name)}{suggest_item(name, items)}"
         )
     return codes, items
 

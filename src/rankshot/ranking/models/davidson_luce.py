@@ -19,7 +19,12 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings, require_sample_length
+from rankshot.ranking.checks import (
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+    warn_of_weight_range,
+)
 from rankshot.ranking.encoding import Entries, row_starts, validate_columns
 from rankshot.ranking.layouts import group_ties, name_groups
 from rankshot.ranking.models.covariances import invert_information
@@ -183,14 +188,15 @@ class DavidsonLuce(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        total_weight = require_one_subject(rankings).weight
+        found = require_one_subject(rankings)
+        warn_of_weight_range(found)
         merged = _merge(rankings)
         sizes = require_tie_sizes(merged)
         if self.regularization == 0:
             require_finite_worths(merged, sizes)
         likelihood = Likelihood(merged, sizes)
         with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
-            values = self._climb(likelihood, self.tol * min(1.0, total_weight), line)
+            values = self._climb(likelihood, self.tol * min(1.0, found.weight), line)
         self.log_likelihood_ = likelihood.value_and_expected(values)[0]
         return self._with_parameters(
             rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
@@ -322,7 +328,7 @@ class DavidsonLuce(BaseEstimator):
         add up to zero. With a regulariser the penalty is taken as a prior.
         """
         check_is_fitted(self)
-        require_one_subject(require_rankings(rankings))
+        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
         C = len(self.items_)
         return self._invert_information(rankings)[0][:C, :C]
 
@@ -333,7 +339,7 @@ class DavidsonLuce(BaseEstimator):
     def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
         """Return the standard error of the logarithm of each tie parameter."""
         check_is_fitted(self)
-        require_one_subject(require_rankings(rankings))
+        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
         covariance, known = self._invert_information(rankings)
         if not known.all():
             size = self._sizes[1:][~known][0]

@@ -27,8 +27,57 @@ def require_estimable(rankings: AnyRankings) -> None:
     compared = reduce_parts(keep_counted(rankings), _count_neighbours)
     count, label = connected_components(compared.before, connection="strong")
     if count > 1:
-        cut = compared.n_cut > 0
-        raise RankshotError(_message(compared.before, int(count), label, rankings.items, cut=cut))
+        verdict = "need not exist, ties that K cuts aside" if compared.n_cut else "does not exist"
+        raise RankshotError(
+            f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
+            f"{count} groups whose worths cannot be compared "
+            f"({_describe_groups(compared.before, label, rankings.items)}). "
+            "Use regularization > 0, or add rankings that connect them"
+        )
+
+
+def describe_one_sided(rankings: Rankings) -> str:
+    """Return which items are never placed before, or never after, others; "" if there are none.
+
+    Examples
+    --------
+    >>> describe_one_sided(Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]]))
+    "nothing else was placed after 'c'"
+    """
+    before = _count_neighbours(rankings).before
+    count, label = connected_components(before, connection="strong")
+    return _describe_groups(before, label, rankings.items) if count > 1 else ""
+
+
+def find_uncompared(rankings: Rankings, *, ties_compare: bool) -> list[str]:
+    """Return the items outside the largest group that rankings connect.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        All of positive weight.
+    ties_compare : bool
+        Whether a ranking that ties all of its items connects them.
+
+    Examples
+    --------
+    >>> pairs = Rankings.from_orders([["a", "b"], ["b", "c"], ["d", "e"]], kind="subset")
+    >>> find_uncompared(pairs, ties_compare=False)
+    ['d', 'e']
+    """
+    n_last = rankings.n_items - rankings.n_listed
+    compares = rankings.places[rankings.starts[1:] - 1] > 0
+    compares |= ~rankings.is_subset & (n_last > 0)
+    if ties_compare:
+        compares |= rankings.n_listed > 1
+    if np.any(compares & ~rankings.is_subset):
+        return []
+    lists = rankings[compares]
+    follows = lists.entry_rows[1:] == lists.entry_rows[:-1]
+    linked = _connect(lists.codes[:-1][follows], lists.codes[1:][follows], rankings.n_items)
+    _, label = connected_components(linked, directed=False)
+    main = np.argmax(np.bincount(label))
+    return [rankings.items[i] for i in np.flatnonzero(label != main)]
 
 
 class _Neighbours(NamedTuple):
@@ -96,18 +145,12 @@ def without_cut_ties(rankings: Rankings) -> Rankings:
     return rankings[kept].top(lengths[kept])
 
 
-def _message(
-    before: csr_array,
-    count: int,
-    label: NDArray[np.int32],
-    items: tuple[str, ...],
-    *,
-    cut: bool,
-) -> str:
+def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[str, ...]) -> str:
+    """Return which groups of items are at the ends, or compared with no others."""
     winner, loser = (label[ends] for ends in before.nonzero())
     apart = winner != loser
-    loses, wins = (np.bincount(x[apart], minlength=count) > 0 for x in (loser, winner))
     sizes = np.bincount(label)
+    loses, wins = (np.bincount(x[apart], minlength=sizes.size) > 0 for x in (loser, winner))
     # Name the items outside the largest group, not those in it.
     in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
     parts: list[str] = []
@@ -119,9 +162,4 @@ def _message(
         names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
         if names:
             parts.append(f"{text} {quote_names(names)}")
-    verdict = "need not exist, ties that K cuts aside" if cut else "does not exist"
-    return (
-        f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
-        f"{count} groups whose worths cannot be compared ({'; '.join(parts)}). "
-        "Use regularization > 0, or add rankings that connect them"
-    )
+    return "; ".join(parts)

@@ -28,6 +28,7 @@ from rankshot.ranking.checks import (
     require_any_rankings,
     require_one_subject,
     require_sample_length,
+    warn_of_weight_range,
 )
 from rankshot.ranking.layouts import alike_items, group_ties, name_groups
 from rankshot.ranking.models.covariances import invert_information
@@ -177,7 +178,9 @@ class PlackettLuce(BaseEstimator):
         require_number("regularization", self.regularization, least=0, below=np.inf)
         require_number("tol", self.tol, least=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
-        weight = require_one_subject(rankings).weight
+        found = require_one_subject(rankings)
+        warn_of_weight_range(found)
+        weight = found.weight
         # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
         unit = max(weight, SMALLEST_UNIT * self.regularization)
         counted = keep_counted(map_parts(rankings, _divide_weights, unit))
@@ -197,8 +200,11 @@ class PlackettLuce(BaseEstimator):
                 likelihood, penalty, tol, self.max_iter, line
             )
         if not converged:
+            advice = "raise max_iter"
+            if self.n_iter_ < self.max_iter:
+                advice = "rounding hides what is left to gain; give weights that differ less"
             warnings.warn(
-                f"{self.solver} did not converge in {self.n_iter_} iterations: raise max_iter"
+                f"{self.solver} did not converge in {self.n_iter_} iterations: {advice}"
                 + ("" if self.solver == "newton" else ", or use solver='newton'"),
                 ConvergenceWarning,
                 stacklevel=2,
@@ -238,7 +244,7 @@ class PlackettLuce(BaseEstimator):
                [-0.0333,  0.0333]])
         """
         check_is_fitted(self)
-        require_one_subject(rankings)
+        warn_of_weight_range(require_one_subject(rankings))
         rankings = with_items(rankings, self.items_)
         information = build_likelihood(rankings).information(self.log_worths_)
         return invert_information(information, self.items_, self.regularization)

@@ -21,7 +21,7 @@ from rankshot.core.names import as_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import Seed, refuse_masked, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings
+from rankshot.ranking.checks import require_one_subject, require_rankings, warn_of_weight_range
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.covariances import invert_curvature
 from rankshot.ranking.models.estimability import without_cut_ties
@@ -134,7 +134,9 @@ class PlackettLuceRegression(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        weight = require_one_subject(rankings).weight
+        found = require_one_subject(rankings)
+        warn_of_weight_range(found)
+        weight = found.weight
         table = _read_features(features, rankings.items)
         # Equal rankings, such as votes on the same pair, are evaluated once.
         rankings = merge_copies(keep_counted_part(rankings))[0]
@@ -240,7 +242,9 @@ class PlackettLuceRegression(BaseEstimator):
                 "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
                 "a bootstrap over raters"
             )
-        weight = require_one_subject(require_rankings(rankings)).weight
+        found = require_one_subject(require_rankings(rankings))
+        warn_of_weight_range(found)
+        weight = found.weight
         rankings = merge_copies(keep_counted_part(rankings.with_items(self.items_)))[0]
         names = tuple(self.feature_names_in_)
         if self.alpha == 0:

@@ -25,6 +25,8 @@ AnyLikelihood = Likelihood | PartsLikelihood
 EPSILON = float(np.finfo(float).eps)
 SHORT_STEP = 1e-4
 """Newton's method ends with a step that changes no log-worth by more."""
+LONGEST_STEP = 10.0
+"""A step changes no log-worth by more: where rankings weigh next to nothing, rounding decides."""
 LAST_FEW = 4
 EXACT = 1e-4
 """Conjugate gradients end when so many directions have added less than this part of the gain."""
@@ -56,20 +58,23 @@ def solve_newton(
     for iteration in range(1, max_iter + 1):
         gradient = likelihood.wins - expected - penalty * theta
         # The curvature is computed again once the gains fall less than a hundredfold per step.
-        if gain > fresh_enough:
+        fresh = gain > fresh_enough
+        if fresh:
             solve = _curvature_solver(likelihood, theta, penalty)
             gain = np.inf
         fresh_enough = gain / 100
         # A common shift of all log-worths is rounding, which a small penalty would magnify.
         step = _centre(solve(gradient), penalty)
+        step *= LONGEST_STEP / max(float(np.abs(step).max()), LONGEST_STEP)
         gain = float(gradient @ step) / 2
         line.update(f"iteration {iteration}, mean log-likelihood {value:.6f}, to gain {gain:.1e}")
         # Where worths differ by many orders of magnitude, a long step can gain very little.
         reached = gain <= tol and float(np.abs(step).max()) <= SHORT_STEP
         reached |= gain <= _round_gain(likelihood, expected, step)
+        last = theta
         theta, value, expected = _climb(likelihood, penalty, theta, value, step)
-        if reached:
-            return theta, iteration, True
+        if reached or (fresh and np.array_equal(theta, last)):
+            return theta, iteration, reached
     return theta, max_iter, False
 
 
@@ -144,7 +149,7 @@ def _conjugate_gradients(curvature: Curvature, penalty: Floats, gradient: Floats
 def _climb(
     likelihood: AnyLikelihood, penalty: Floats, theta: Floats, value: float, step: Floats
 ) -> tuple[Floats, float, Floats]:
-    """Take the step, halved until the value does not decrease (except by rounding)."""
+    """Take the step, halved until the value does not decrease (except by rounding), or none."""
     # The value is a difference of sums of this size.
     size = abs(value) + float(likelihood.wins.sum()) * (1 + float(theta.max() - theta.min()))
     least = value - 4 * EPSILON * size
@@ -152,9 +157,9 @@ def _climb(
     while True:
         trial = theta + scale * step
         trial_value, expected = _evaluate_with_penalty(likelihood, trial, penalty)
-        if trial_value >= least or scale < 1e-10:
+        if trial_value >= least or scale == 0:
             return trial, trial_value, expected
-        scale /= 2
+        scale = scale / 2 if scale > 1e-10 else 0.0
 
 
 def solve_mm(

@@ -48,8 +48,8 @@ def tied_log_prob(
 
     If the group is slow compared with the rest, few nodes of Gauss and Laguerre are enough.
     Otherwise the nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
-    are computed for the first few of them only: twice the time means q (2 - q) instead of q, a
-    product, which loses no digits.
+    are computed for the first few of them only: twice the time means q + q (1 - q) instead of
+    q, which loses no digits.
 
     Parameters
     ----------
@@ -126,24 +126,37 @@ def _log_prob_of_two(ratios: Floats) -> Floats:
 
 
 def _integrate_by_octaves(ratios: Floats, taken: int, x: Floats) -> Floats:
-    octave = round(np.log(2) / (x[1] - x[0]))
-    rung = np.empty((x.size, *ratios.shape))
     # Faster items have certainly rung, at any node.
-    rates = np.exp(np.minimum(ratios, -SMALLEST_LOG))
-    rung[:octave] = -np.expm1(-rates * np.exp(x[:octave, None, None]))
-    for j in range(octave, x.size, octave):
-        before, after = rung[j - octave : j], rung[j : j + octave]
-        np.subtract(2, before, out=after)
-        after *= before
+    rung = ring_by_octaves(np.exp(np.minimum(ratios, -SMALLEST_LOG)), x)
     tail = _at_least(rung, taken)
     return np.asarray(np.log(np.exp(x - np.exp(x)) @ tail * (x[1] - x[0])))
 
 
+def ring_by_octaves(rates: Floats, x: Floats) -> Floats:
+    """Return the probability q that items of these rates have rung, with the nodes first.
+
+    Twice the time means q + q (1 - q) instead of q: only the first octave needs exponentials. The
+    sum reaches 1, where the product q (2 - q) would stay one rounding error below it.
+    """
+    octave = round(np.log(2) / (x[1] - x[0]))
+    rung = np.empty((x.size, *rates.shape))
+    rung[:octave] = -np.expm1(-rates * np.exp(x[:octave, None, None]))
+    for j in range(octave, x.size, octave):
+        before, after = rung[j - octave : j], rung[j : j + octave]
+        np.subtract(1, before, out=after)
+        after *= before
+        after += before
+    return rung
+
+
 def _octaves(taken: int, lowest: float, tolerance: float) -> Floats:
     """Return nodes from ``lowest`` upwards, in whole octaves."""
-    octave = _nodes_per_octave(taken, tolerance)
     # To the right, the integrand is at most exp((m + 1) x - e^x).
     highest = np.log(gammainccinv(taken + 1, tolerance))
+    return _fill_octaves(lowest, highest, _nodes_per_octave(taken, tolerance))
+
+
+def _fill_octaves(lowest: float, highest: float, octave: int) -> Floats:
     n_octaves = int(np.ceil((highest - lowest) / np.log(2)))
     return np.asarray(lowest + np.arange(n_octaves * octave) * np.log(2) / octave)
 
@@ -283,11 +296,11 @@ def _lowest(fastest: float, taken: int, negligible: float = LOWEST) -> float:
 
 
 def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
-    """Return the nodes of the trapezoidal rule for a group of this size, from ``lowest`` on."""
+    """Return nodes of the trapezoidal rule for a group of this size, in whole octaves."""
     # A group of g slow items has its peak at r t = g + 1, in log r t of width 1/sqrt(g + 1).
     width = 1 / np.sqrt(size + 1)
     highest = np.log(size + 1 + 10 / width + 40)
-    return np.arange(lowest, highest, min(0.25, width / 2))
+    return _fill_octaves(lowest, highest, int(np.ceil(np.log(2) / min(0.25, width / 2))))
 
 
 def _at_least(rung: Floats, count: int) -> Floats:

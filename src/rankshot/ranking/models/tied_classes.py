@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from rankshot.ranking.models.tie_integral import SMALLEST_LOG, place_nodes
+from rankshot.ranking.models.tie_integral import SMALLEST_LOG, place_nodes, ring_by_octaves
 
 Floats = NDArray[np.float64]
 MARGIN = 44.0
@@ -63,14 +63,15 @@ class TiedClasses:
         size = int(counts[0].sum())
         ratios = log_worths - log_rest[:, None]
         self._x = x = place_nodes(size, _lowest(ratios, size, taken))
-        self._y = ratios[:, :, None] + x
-        self._times = np.exp(self._y)
-        self._slope = self._times * np.exp(-self._times)
+        rates = np.exp(ratios)
+        rung = np.ascontiguousarray(np.moveaxis(ring_by_octaves(rates, x), 0, 2))
+        self._times = rates[:, :, None] * np.exp(x)
+        self._slope = self._times * (1 - rung)
         self._counts = counts[:, :, None].astype(float)
         self._rung = (
-            _AllRung(self._times, self._counts)
+            _AllRung(rung, self._counts)
             if taken == size
-            else _SomeRung(self._times, self._counts, taken)
+            else _SomeRung(rung, self._times, self._counts, taken)
         )
         step = x[1] - x[0]
         self._weights = step * np.exp(x - np.exp(x))
@@ -94,7 +95,7 @@ class TiedClasses:
     @cached_property
     def hessian(self) -> Floats:
         """Second derivatives, as (n, p + 1, p + 1), in the log-worths and, last, in log r."""
-        n, p, _ = self._y.shape
+        n, p, _ = self._times.shape
         slopes = self._counts * self._slope
         second = np.empty((n, p, p))
         for b, without_two in enumerate(self._rung.iterate_without_two()):
@@ -124,9 +125,10 @@ def _lowest(ratios: Floats, size: int, taken: int) -> float:
 class _AllRung:
     """How probable it is that all other items of a tie have rung."""
 
-    def __init__(self, times: Floats, counts: Floats) -> None:
-        self._rung = -np.expm1(-times)
-        every = (self._rung**counts).prod(axis=1)
+    def __init__(self, rung: Floats, counts: Floats) -> None:
+        self._rung = rung
+        # Powers take much longer than products, and most classes are single items.
+        every = (rung if np.all(counts == 1) else rung**counts).prod(axis=1)
         self.without_one: Floats = every[:, None] / self._rung
 
     def iterate_without_two(self) -> Iterator[Floats]:
@@ -140,10 +142,10 @@ class _SomeRung:
     Distributions are arrays with the count, from 0 to m - 1, on the first axis.
     """
 
-    def __init__(self, times: Floats, counts: Floats, taken: int) -> None:
+    def __init__(self, rung: Floats, times: Floats, counts: Floats, taken: int) -> None:
         n, p, nodes = times.shape
         self._times, self._counts, self._taken = times, counts, taken
-        self._log_rung = np.log(-np.expm1(-times))
+        self._log_rung = np.log(rung)
         self._whole, self._less_one = self._count_rung(0), self._count_rung(1)
         nobody = np.zeros((taken, n, nodes))
         nobody[0] = 1
