@@ -26,6 +26,7 @@ from rankshot.ranking.parts import (
     AnyRankings,
     RankingParts,
     keep_counted_part,
+    merge_copies,
     reduce_parts,
     with_items,
 )
@@ -172,7 +173,7 @@ def _cayley_center(rankings: AnyRankings) -> tuple[str, ...]:
             "fit, give rankings.compute(), else method='borda' or another distance"
         )
     order = _hamming_center(rankings, "cayley")
-    votes = keep_counted_part(rankings.with_items(order)).unique()
+    votes = merge_copies(keep_counted_part(rankings.with_items(order)))[0]
     # Means of distances can be rounded, so that equal ones are equal: they have no unit.
     shares = votes.weights / votes.weights.sum()
     places = _require_full(votes, "cayley")
