@@ -71,6 +71,15 @@ def test_options_are_those_of_python(folder):
     np.testing.assert_array_equal(low, wanted.intervals[:, 0])
 
 
+def test_warnings_are_lines(folder):
+    (folder / "few.csv").write_text("winner,loser,rater\na,b,x\na,b,y\n")
+    out = run_well("leaderboard few.csv --method bootstrap --draws 9")
+    text = " ".join(out.split())
+    assert "warning: the bootstrap draws from only 2 raters" in text
+    assert "warning: the errors of some items are too small: nothing else was placed before" in text
+    assert "UserWarning" not in text
+
+
 def test_a_tie_can_be_an_outcome(folder):
     run_well(f"{BOARD} --ties outcome -o board.json")
     wanted = rs.leaderboard(rs.read_pairs("votes.csv"), rs.DavidsonLuce(), random_state=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -130,13 +131,17 @@ def leaderboard(
     columns = dict(zip(COLUMNS, (first, second, winner, loser, rater, weight), strict=True))
     given = {name: column for name, column in columns.items() if column is not None}
     rankings = _choose_target(_read_votes(votes, given), target, votes)
-    try:
-        board = make_leaderboard(
-            rankings, model, level=level, method=method.value, n_draws=draws, random_state=seed
-        )
-    except RankshotError as error:
-        raise RankshotError(f"{votes}: {error}") from None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            board = make_leaderboard(
+                rankings, model, level=level, method=method.value, n_draws=draws, random_state=seed
+            )
+        except RankshotError as error:
+            raise RankshotError(f"{votes}: {error}") from None
     console = Console()
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"warning: {message}", console)
     say(board.summary, console)
     console.print(_board_table(board))
     if len(board) > ROWS_SHOWN:
