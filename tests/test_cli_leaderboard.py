@@ -97,7 +97,7 @@ def test_columns_can_have_other_names(folder):
 
 def test_raters_and_weights_can_have_other_names(folder):
     lines = VOTES.splitlines()
-    table = [f"{lines[0].replace('rater', 'judge')},times", *(f"{line},2" for line in lines[1:])]
+    table = [f"{lines[0]},judge,times", *(f"{line},{i},2" for i, line in enumerate(lines[1:]))]
     (folder / "other.csv").write_text("\n".join(table))
     columns = "--rater judge --weight times"
     run_well(f"leaderboard other.csv {columns} --method bootstrap --draws 20 -o other.json")
@@ -117,17 +117,17 @@ def test_the_penalty_can_be_raised(folder):
 
 
 def test_items_that_only_the_penalty_holds_are_named(folder):
-    assert "Always first" not in run_well(BOARD)
+    assert "always won" not in run_well(BOARD)
     ballots = [["a", "b", "c"], ["b", "a", "c"], ["c", "b", "a"]]
     rs.write_rankings(rs.Rankings.from_orders(ballots), "whole.jsonl")
-    assert "Always first" not in run_well("leaderboard whole.jsonl")
+    assert "always won" not in run_well("leaderboard whole.jsonl")
     (folder / "more.csv").write_text(VOTES + "dog,ant,model_a,ann\neel,cat,model_b,bob\n")
-    assert "never compared: 'dog', 'eel'. Such" in run_well("leaderboard more.csv")
+    out = run_well("leaderboard more.csv")
+    assert "(nothing else was placed before 'dog'; nothing else was placed after 'eel')" in out
     with_tie = VOTES + "dog,ant,model_a,ann\ndog,ant,tie,ann\n"
     (folder / "more.csv").write_text(with_tie)
-    assert "never compared: 'dog'. Such" in run_well("leaderboard more.csv")
-    out = run_well("leaderboard more.csv --ties outcome")
-    assert "Always first" not in out
+    assert "(nothing else was placed before 'dog')" in run_well("leaderboard more.csv")
+    assert "always won" not in run_well("leaderboard more.csv --ties outcome")
 
 
 def test_ties_that_count_for_nothing_are_told(folder):
@@ -139,9 +139,11 @@ def test_ties_that_count_for_nothing_are_told(folder):
 
 def test_a_bootstrap_without_raters_says_what_is_drawn(folder):
     drawn = "No rater is named, so single votes are drawn"
-    assert drawn not in run_well(f"{BOARD} --method bootstrap --draws 10")
-    (folder / "votes.csv").write_text(VOTES.replace(",rater", ",nobody"))
+    lines = VOTES.splitlines()
+    table = [f"{lines[0]},judge", *(f"{line},{i}" for i, line in enumerate(lines[1:]))]
+    (folder / "votes.csv").write_text("\n".join(table).replace(",rater", ",nobody"))
     assert drawn in run_well(f"{BOARD} --method bootstrap --draws 10")
+    assert drawn not in run_well(f"{BOARD} --method bootstrap --draws 10 --rater judge")
     assert drawn not in run_well(BOARD)
 
 

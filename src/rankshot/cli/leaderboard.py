@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -219,12 +220,17 @@ def _choose_target(rankings: Rankings, target: str | None, path: Path) -> Rankin
 
 def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
     """Return what the reader should know of these votes before believing the table."""
+    from rankshot.ranking.models.estimability import describe_one_sided
+
     notes = []
-    if one_sided := _find_one_sided(rankings, ties):
+    counted = rankings[rankings.weights > 0]
+    # A tie that is a result says that items are about equal: neither of them always won.
+    strict = _break_ties_both_ways(counted) if ties is Ties.OUTCOME else counted
+    if one_sided := describe_one_sided(strict):
         notes.append(
-            f"Always first, always last or never compared: {quote_names(one_sided)}. Such an item "
-            "has no finite estimate, and only the penalty holds it; its intervals say little. "
-            "Leave it out, or raise --regularization."
+            f"Some items always won, always lost or were not compared ({one_sided}). They have no "
+            "finite estimate, only the penalty holds them, and their intervals say little. Leave "
+            "them out, or raise --regularization."
         )
     # A subset ranking that ties all of its items says nothing if their order is unknown.
     n_tied = int((rankings.is_subset & (rankings.places[rankings.starts[1:] - 1] == 0)).sum())
@@ -241,21 +247,19 @@ def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
     return notes
 
 
-def _find_one_sided(rankings: Rankings, ties: Ties) -> list[str]:
-    """Return the items that others never came before, or never after."""
+def _break_ties_both_ways(rankings: Rankings) -> Rankings:
+    """Return every ranking twice, with the items of each tie in one order and in the other."""
     import numpy as np
 
-    from rankshot.ranking.consensus.precedence import precedence
     from rankshot.ranking.layouts import group_by_place
 
-    before = precedence(rankings) > 0
-    one_sided = np.asarray(~(before.any(axis=0) & before.any(axis=1)))
-    if ties is Ties.OUTCOME:
-        # There, a tie says that two items are about equal.
-        _, size, row = group_by_place(rankings)
-        counts = np.repeat((size > 1) & (rankings.weights[row] > 0), size)
-        one_sided[rankings.codes[counts]] = False
-    return [rankings.items[i] for i in np.flatnonzero(one_sided)]
+    rows = rankings.entry_rows
+    entries = np.arange(rows.size)
+    _, size, _ = group_by_place(rankings)
+    first = np.cumsum(size) - size
+    backward = np.repeat(2 * first + size - 1, size) - entries
+    one = replace(rankings, places=(entries - rankings.starts[rows]).astype(np.int32))
+    return one.concatenate([one, replace(one, codes=rankings.codes[backward])])
 
 
 def _board_table(board: Leaderboard) -> Table:
