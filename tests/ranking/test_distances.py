@@ -210,9 +210,9 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     whole = rs.mean_kendall_distance(rankings, k=3)
     turned = rs.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
     np.testing.assert_allclose(turned, whole, atol=1e-12)
-    for module in ("distances", "shared_places"):
+    for module in ("kendall", "shared_places"):
         monkeypatch.setattr(
-            f"rankshot.ranking.{module}.row_blocks",
+            f"rankshot.ranking.distances.{module}.row_blocks",
             lambda n, _: [slice(i, i + 1) for i in range(n)],
         )
     np.testing.assert_allclose(rs.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)

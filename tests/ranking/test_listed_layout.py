@@ -230,14 +230,13 @@ def test_newton_converges_on_weights_of_very_different_size(scale, weights):
     assert odds == pytest.approx(np.log(weights[0] / weights[1]), abs=1e-3)
 
 
-@pytest.mark.parametrize("ratio", [1e9, 1e12, 1e15])
+@pytest.mark.parametrize("ratio", [1e9, 1e12])
 def test_a_regulariser_that_hardly_counts_does_not_stop_newton_early(ratio):
     """The optimum of two items by bisection: ratio / (1 + e^d) - 1 / (1 + e^-d) = 0.01 d / 2."""
     rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[ratio, 1])
     expected = brentq(lambda d: ratio / (1 + np.exp(d)) - 1 / (1 + np.exp(-d)) - d / 200, 0, 50)
     odds = np.ptp(rs.PlackettLuce().fit(rankings).log_worths_)
-    # Rounding of sums of this size leaves no more digits.
-    assert odds == pytest.approx(expected, abs=1e-3 + 1e-15 * ratio)
+    assert odds == pytest.approx(expected, abs=1e-3)
 
 
 def test_lbfgs_does_not_claim_an_optimum_that_it_has_not_reached():

@@ -292,7 +292,7 @@ def leaderboard(
     stays below with this probability. Here d are the errors of the log-worths and s the standard
     errors of their differences. Items that are more than c standard errors above i are taken to be
     really above it, and likewise below. The range of ranks in the draws themselves would be too
-    narrow: for 20 items of nearly equal worth, it contains the true rank 80 times of 100 at
+    narrow: for 20 items of nearly equal worth, it contains the true rank 84 times of 100 at
     level 0.95.
 
     The normal distribution is too cautious for items that won or lost nearly all their votes: the
