@@ -6,6 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
+# Compiled files are kept even if the environment says otherwise: the tests start many processes, and
+# each of them would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test test-slow bench bench-gpu clean
 .DELETE_ON_ERROR:
 

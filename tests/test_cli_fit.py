@@ -266,7 +266,7 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
         ),
         (f"fit --seen seen.txt {RANKINGS} -o no/out.rankshot", "no is not a folder"),
         (f"fit --seen seen.txt {RANKINGS} --k 0 -o out.rankshot", "--k must be a whole number"),
-        (f"fit --seen few.txt {RANKINGS} -o out.rankshot", "the columns of few.txt are 'bus'"),
+        (f"fit --seen few.txt {RANKINGS} -o out.rankshot", "items must be columns of few.txt"),
         (
             f"fit --seen scores.csv --reference usual_probabilities.csv {RANKINGS} -o out.rankshot",
             "usual_probabilities.csv: the scores look like probabilities",

@@ -476,16 +476,16 @@ def test_people_are_found_by_id_code_invitation_and_rater(survey):
 
 
 def test_ids_of_the_platform_are_forgotten(survey):
-    ann = survey.start("ann", session=ProlificSession("5f1e", "st", "se"))
+    ann = survey.start("ann", session=ProlificSession("no-hex-digits", "st", "se"))
     bob = survey.start("bob", turk=TurkTask("3AAA", "https://www.mturk.com"))
     person = survey.people()[ann]
     assert [person.ids[f"platform_{name}"] for name in ("id", "study", "session")] == [
-        *("5f1e", "st", "se")
+        *("no-hex-digits", "st", "se")
     ]
     assert forget_ids(survey.database) == 2
     people = survey.people()
     assert set(people[ann].ids.values()) == set(people[bob].ids.values()) == {None}
-    assert "5f1e" not in str(dump(survey.database))
+    assert "no-hex-digits" not in str(dump(survey.database))
     assert survey.events() == {("forget-ids", None, "ids of 2 participants"): 1}
 
 

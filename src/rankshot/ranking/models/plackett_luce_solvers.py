@@ -215,7 +215,8 @@ def mm_step(theta: Floats, wins: Floats, expected: Floats, penalty: Floats) -> F
 
 def _centre(theta: Floats, penalty: Floats) -> Floats:
     """Shift log-worths to where the penalty is least: the likelihood depends on no common shift."""
-    return np.asarray(theta - np.average(theta, weights=penalty if penalty.any() else None))
+    total = float(penalty.sum())
+    return np.asarray(theta - (penalty @ theta / total if total > 0 else theta.mean()))
 
 
 def solve_lbfgs(
