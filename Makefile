@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-slow bench bench-gpu clean
+.PHONY: demo test types quick-tests test-slow bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -19,8 +19,14 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	bash scripts/system_packages.sh
+	$(MAKE) --jobs 2 types quick-tests
+
+# The types are checked while the tests start: many of these wait for a browser or a server.
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+quick-tests: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow'
 
 # The slow tests: whole experiments, examples with networks, crowds and killed processes.
@@ -29,9 +35,9 @@ test-slow: $(VENV)/.test
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-bench test test-slow: export OMP_NUM_THREADS = 1
-bench test test-slow: export OPENBLAS_NUM_THREADS = 1
-bench test test-slow: export MKL_NUM_THREADS = 1
+bench test quick-tests test-slow: export OMP_NUM_THREADS = 1
+bench test quick-tests test-slow: export OPENBLAS_NUM_THREADS = 1
+bench test quick-tests test-slow: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py

@@ -18,6 +18,7 @@ ONE_QUESTION = small_study(
 )
 
 
+@pytest.mark.slow
 def test_every_page_of_a_survey(open_page, survey):
     page = open_page()
     page.goto(f"{survey.url}/?participant=axe")

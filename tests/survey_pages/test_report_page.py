@@ -85,7 +85,7 @@ def build_pages(n_new):
     return render_report(known), render_report(unknown)
 
 
-@pytest.mark.parametrize("name", ["few", "unknown"])
+@pytest.mark.parametrize("name", [pytest.param("few", marks=pytest.mark.slow), "unknown"])
 def test_a_report_is_accessible_folded_and_open(open_page, pages, name):
     page = open_page()
     page.set_content(pages[name])

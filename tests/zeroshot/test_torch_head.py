@@ -184,6 +184,7 @@ def test_torch_export_with_any_number_of_inputs(name):
         check_equal(exported(scores[:n]), module(scores[:n]))
 
 
+@pytest.mark.slow
 @few_heads
 def test_torch_compile_in_one_graph(name):
     """Scores of usual size and gaps go through the same graph."""
