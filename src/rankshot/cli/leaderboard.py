@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -140,6 +139,8 @@ def leaderboard(
             )
         except RankshotError as error:
             raise RankshotError(f"{votes}: {error}") from None
+    # Too many items for a picture are refused before anything is printed or written.
+    axes = None if plot is None else _draw(board)
     console = Console()
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"warning: {message}", console)
@@ -161,7 +162,7 @@ def leaderboard(
         _write_board(board, output)
         say(f"leaderboard written to {output}", console)
     if plot is not None:
-        _write_plot(board, plot)
+        _write_plot(axes, plot)
         say(f"picture written to {plot}", console)
 
 
@@ -224,9 +225,7 @@ def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
 
     notes = []
     counted = rankings[rankings.weights > 0]
-    # A tie that is a result says that items are about equal: neither of them always won.
-    strict = _break_ties_both_ways(counted) if ties is Ties.OUTCOME else counted
-    if one_sided := describe_one_sided(strict):
+    if one_sided := describe_one_sided(counted, ties_compare=ties is Ties.OUTCOME):
         notes.append(
             f"Some items always won, always lost or were not compared ({one_sided}). They have no "
             "finite estimate, only the penalty holds them, and their intervals say little. Leave "
@@ -245,21 +244,6 @@ def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
             "of raters in a table of votes."
         )
     return notes
-
-
-def _break_ties_both_ways(rankings: Rankings) -> Rankings:
-    """Return every ranking twice, with the items of each tie in one order and in the other."""
-    import numpy as np
-
-    from rankshot.ranking.layouts import group_by_place
-
-    rows = rankings.entry_rows
-    entries = np.arange(rows.size)
-    _, size, _ = group_by_place(rankings)
-    first = np.cumsum(size) - size
-    backward = np.repeat(2 * first + size - 1, size) - entries
-    one = replace(rankings, places=(entries - rankings.starts[rows]).astype(np.int32))
-    return one.concatenate([one, replace(one, codes=rankings.codes[backward])])
 
 
 def _board_table(board: Leaderboard) -> Table:
@@ -304,10 +288,14 @@ def _write_board(board: Leaderboard, path: Path) -> None:
         stream.write("\n")
 
 
-def _write_plot(board: Leaderboard, path: Path) -> None:
-    from rankshot.core.text_files import replace_file
+def _draw(board: Leaderboard) -> Any:
     from rankshot.ranking.plots import plot_worths
 
-    axes = plot_worths(board)
+    return plot_worths(board)
+
+
+def _write_plot(axes: Any, path: Path) -> None:
+    from rankshot.core.text_files import replace_file
+
     with replace_file(path) as stream:
         axes.figure.savefig(stream.buffer, format=path.suffix[1:], dpi=150)

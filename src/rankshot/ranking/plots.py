@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_module
 from rankshot.ranking.checks import require_any_rankings, require_rankings
-from rankshot.ranking.consensus.kemeny import average_places
+from rankshot.ranking.consensus.average_places import sort_by_average
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.leaderboard import Leaderboard
 from rankshot.ranking.parts import AnyRankings
@@ -216,7 +216,7 @@ def plot_precedence(rankings: AnyRankings, ax: Any = None) -> Any:
     ['75', '100', '25', '100', '0', '0']
     """
     rankings = require_any_rankings(rankings)
-    order = np.lexsort((np.array(rankings.items), average_places(rankings)))
+    order = sort_by_average(rankings)
     items = [rankings.items[i] for i in order]
     before = precedence(rankings)[np.ix_(order, order)]
     both = before + before.T

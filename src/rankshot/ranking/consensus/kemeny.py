@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.checks import require_one_subject
+from rankshot.ranking.consensus.average_places import average_places, sort_by_average
 from rankshot.ranking.consensus.kemeny_solvers import (
     adjacent_search,
     insertion_search,
@@ -28,14 +29,13 @@ from rankshot.ranking.layouts import (
     ABSENT,
     NamedOrder,
     alike_items,
-    group_by_place,
     group_ties,
     iterate_blocks,
     last_levels,
     levels,
     name_groups,
 )
-from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
+from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
 
 MANY = 1000
@@ -125,10 +125,10 @@ def borda(rankings: AnyRankings) -> Consensus:
     (('a', 'b'), 'c')
     """
     require_one_subject(rankings)
-    return describe_groups(rankings, group_ties(average_places(rankings), tolerance=1e-9))
+    return make_consensus(rankings, group_ties(average_places(rankings), tolerance=1e-9))
 
 
-def describe_groups(
+def make_consensus(
     rankings: AnyRankings,
     groups: list[NDArray[np.intp]],
     W: NDArray[np.float64] | None = None,
@@ -191,10 +191,9 @@ def kemeny(
     -----
     If several orders are best, neighbours that the rankings do not tell apart are in the order of
     their average places, then of their names. The order in which the items were listed has no
-    influence. Items at the same level
-    in every ranking, such as those that no ranking lists, are moved together and stay sorted by
-    name; the order among them has no meaning. So short lists of many items take as long as the
-    listed items alone.
+    influence. Items at the same level in every ranking, such as those that no ranking lists, are
+    moved together and stay sorted by name; the order among them has no meaning. So short lists of
+    many items take as long as the listed items alone.
 
     Examples
     --------
@@ -253,88 +252,13 @@ def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
     Some best order has the items of each class next to each other: moving all of them to the best
     place of any of them costs nothing. So classes are ordered instead of items.
     """
-    start = _canonical_start(rankings)
+    start = sort_by_average(rankings)
     number = alike_items(keep_counted(rankings))[start]
     if int(number.max()) + 1 == number.size:
         return list(start[:, None])
     _, first = np.unique(number, return_index=True)
     by_class = start[np.argsort(first[number], kind="stable")]
     return np.split(by_class, np.cumsum(np.bincount(number)[number[np.sort(first)]])[:-1])
-
-
-def average_places(rankings: AnyRankings) -> NDArray[np.float64]:
-    """Return the mean place of every item, as a fraction of the ranking's length.
-
-    An item that no ranking lists has 1, which is after all others.
-    """
-    total, weight, listed = reduce_parts(rankings, _sum_places)
-    return np.where(listed > 0, total / np.where(listed > 0, weight, 1.0), 1.0)
-
-
-def item_weights(rankings: AnyRankings) -> NDArray[np.float64]:
-    """Return the weight of the rankings that list each item."""
-    return reduce_parts(rankings, _sum_listed)
-
-
-def _sum_listed(part: Rankings) -> NDArray[np.float64]:
-    weights = part.weights[part.entry_rows]
-    return np.bincount(part.codes, weights, minlength=part.n_items).astype(float)
-
-
-class Places(NamedTuple):
-    """Places as fractions of the number of items that a ranking compares."""
-
-    listed: NDArray[np.float64]
-    left_out: NDArray[np.float64]
-
-
-def places_of_entries(block: Rankings) -> Places:
-    """Return the place of each entry, and of what each top-K ranking leaves out.
-
-    Items that share a place have the mean of the places that they take; the first place of C is
-    1/2 of C.
-    """
-    place = block.places + 0.5
-    if block.has_ties:
-        begin, size, _ = group_by_place(block)
-        place = np.repeat(begin + size / 2, size)
-    n_listed = block.n_listed
-    n_compared = np.where(block.is_subset, n_listed, block.n_items)
-    left_out = (n_listed + n_compared) / 2 / n_compared
-    return Places(place / n_compared[block.entry_rows], left_out)
-
-
-def _sum_places(
-    rankings: Rankings,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weighted sum of the places of each item, and the weights that place and list it.
-
-    The items that a top-K ranking leaves out share a place, so only the listed ones are visited.
-    """
-    C = rankings.n_items
-    total, weight, listed = np.zeros(C), np.zeros(C), np.zeros(C)
-    for block in iterate_blocks(rankings, int(rankings.n_listed.max(initial=1))):
-        rows, codes, place = block.entry_rows, block.codes, places_of_entries(block)
-        of_top = np.where(block.is_subset, 0.0, block.weights)
-        own = block.weights[rows]
-        shift = own * place.listed - (of_top * place.left_out)[rows]
-        total += of_top @ place.left_out + np.bincount(codes, shift, minlength=C)
-        listed += np.bincount(codes, own, minlength=C)
-        weight += of_top.sum()
-        if block.is_subset.any():
-            weight += np.bincount(codes, own - of_top[rows], minlength=C)
-    return total, weight, listed
-
-
-def average_order(rankings: AnyRankings) -> tuple[str, ...]:
-    """Order the items by their average place; names break ties."""
-    return tuple(rankings.items[i] for i in _canonical_start(rankings))
-
-
-def _canonical_start(rankings: AnyRankings) -> NDArray[np.intp]:
-    """Sort the items by average place, then by name: the order of the columns has no effect."""
-    average = np.round(average_places(rankings), 12)
-    return np.lexsort((np.array(rankings.items), average))
 
 
 # ---- The score of a consensus with ties

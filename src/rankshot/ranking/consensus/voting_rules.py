@@ -13,12 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.consensus.kemeny import (
-    Consensus,
-    describe_groups,
-    item_weights,
-    places_of_entries,
-)
+from rankshot.ranking.consensus.average_places import item_weights, places_of_entries
+from rankshot.ranking.consensus.kemeny import Consensus, make_consensus
 from rankshot.ranking.consensus.kemeny_solvers import majority_groups
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.layouts import group_ties, iterate_blocks
@@ -49,7 +45,7 @@ def copeland(rankings: AnyRankings) -> Consensus:
     W = precedence(rankings)
     beats = _find_majorities(W, rankings)
     losses_minus_wins = beats.sum(axis=0) - beats.sum(axis=1)
-    return describe_groups(rankings, group_ties(losses_minus_wins, tolerance=0.5), W)
+    return make_consensus(rankings, group_ties(losses_minus_wins, tolerance=0.5), W)
 
 
 def schulze(rankings: AnyRankings) -> Consensus:
@@ -86,7 +82,7 @@ def schulze(rankings: AnyRankings) -> Consensus:
         np.maximum(path, np.minimum(path[:, [k]], path[k]), out=path)
     better = _find_majorities(path, rankings)
     n_better = better.sum(axis=0)
-    return describe_groups(rankings, group_ties(n_better, tolerance=0.5), W)
+    return make_consensus(rankings, group_ties(n_better, tolerance=0.5), W)
 
 
 def median_rank(rankings: AnyRankings) -> Consensus:
@@ -113,7 +109,7 @@ def median_rank(rankings: AnyRankings) -> Consensus:
     medians = _weighted_medians(*table, rankings.n_items)
     # A place is below 1, so the items that no ranking lists come last.
     medians[item_weights(rankings) == 0] = 1.0
-    return describe_groups(rankings, group_ties(medians, tolerance=1e-9))
+    return make_consensus(rankings, group_ties(medians, tolerance=1e-9))
 
 
 def condorcet_winner(rankings: AnyRankings) -> str | None:
@@ -158,16 +154,16 @@ def _find_majorities(W: Floats, rankings: AnyRankings) -> NDArray[np.bool_]:
 # ---- Medians: the weight of each place of each item
 
 
-Places = tuple[NDArray[np.integer], Floats, Floats]
+PlaceWeights = tuple[NDArray[np.integer], Floats, Floats]
 """Items, places and weights: one entry for each place that an item has, sorted by both."""
 
 
-def _count_places(rankings: Rankings) -> Places:
+def _count_places(rankings: Rankings) -> PlaceWeights:
     """Return the places of all items that rankings compare, as fractions of their length."""
     return reduce(_merge_places, map(_count_in_block, iterate_blocks(rankings, rankings.n_items)))
 
 
-def _count_in_block(block: Rankings) -> Places:
+def _count_in_block(block: Rankings) -> PlaceWeights:
     place = places_of_entries(block)
     absent = -1.0
     table = np.empty((len(block), block.n_items))
@@ -177,12 +173,12 @@ def _count_in_block(block: Rankings) -> Places:
     return _sum_equal_places(item, table[row, item], block.weights[row])
 
 
-def _merge_places(a: Places, b: Places) -> Places:
+def _merge_places(a: PlaceWeights, b: PlaceWeights) -> PlaceWeights:
     item, place, weight = (np.concatenate(pair) for pair in zip(a, b, strict=True))
     return _sum_equal_places(item, place, weight)
 
 
-def _sum_equal_places(item: NDArray[np.integer], place: Floats, weight: Floats) -> Places:
+def _sum_equal_places(item: NDArray[np.integer], place: Floats, weight: Floats) -> PlaceWeights:
     order = np.lexsort((place, item))
     item, place, weight = item[order], place[order], weight[order]
     first = np.ones(item.size, bool)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.models.estimability import describe_one_sided, find_uncompared
-from rankshot.ranking.models.mixture_em import Sample
+from rankshot.ranking.models.units import Sample
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -108,7 +108,8 @@ def _require_compared(rankings: Rankings, *, ties_compare: bool) -> None:
             f"directly or through others: {quote_names(apart)}. Leave them out, or use "
             "method='simulation'"
         )
-    if one_sided := describe_one_sided(rankings):
+    # An item that only ties is as strong as the others of its tie in every draw.
+    if one_sided := describe_one_sided(rankings, ties_compare=False):
         warnings.warn(
             f"the errors of some items are too small: {one_sided}. All draws of the bootstrap say "
             "the same of them. Use method='simulation'",

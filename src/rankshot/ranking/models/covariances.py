@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
@@ -138,26 +136,11 @@ def variances_of_differences(covariance: Floats) -> Floats:
     return np.asarray(variances[:, None] + variances - 2 * covariance)
 
 
-class QuasiVariances(NamedTuple):
-    """One number per item that stands for all covariances.
+def find_quasi_variances(covariance: Floats) -> Floats:
+    r"""Return the quasi-variances of Firth and de Menezes: one number per item.
 
-    Attributes
-    ----------
-    variances : ndarray of shape (C,)
-        The variance of the difference of items i and j is about ``variances[i] + variances[j]``.
-    errors : ndarray of shape (C, C)
-        How much too large the standard error of each difference is if it is computed from them,
-        as a fraction: 0.01 is one per cent.
-    """
-
-    variances: Floats
-    errors: Floats
-
-
-def find_quasi_variances(covariance: Floats) -> QuasiVariances:
-    r"""Return the quasi-variances of Firth and de Menezes.
-
-    They minimise, over the pairs of items, the squares of
+    The variance of a difference of two log-worths is about the sum of theirs. They minimise, over
+    the pairs of items, the squares of
 
     .. math:: \log(q_i + q_j) - \log \operatorname{Var}(\theta_i - \theta_j)
 
@@ -169,7 +152,7 @@ def find_quasi_variances(covariance: Floats) -> QuasiVariances:
 
     Examples
     --------
-    >>> find_quasi_variances(np.diag([1.0, 2.0, 3.0])).variances.round(6)
+    >>> find_quasi_variances(np.diag([1.0, 2.0, 3.0])).round(6)
     array([1., 2., 3.])
     """
     C = len(covariance)
@@ -180,9 +163,7 @@ def find_quasi_variances(covariance: Floats) -> QuasiVariances:
     pairs = wanted > 1e-14 * unit
     wanted = np.where(pairs, wanted / unit, 1.0)
     q = np.where(pairs, wanted, 0.0).sum(axis=1) / (2 * max(C - 1, 1))
-    q = _minimise_log_ratios(q, wanted, pairs)
-    ratios = np.where(pairs, (q[:, None] + q) / wanted, 1.0)
-    return QuasiVariances(q * unit, np.sqrt(ratios) - 1)
+    return np.asarray(_minimise_log_ratios(q, wanted, pairs) * unit)
 
 
 def _minimise_log_ratios(q: Floats, wanted: Floats, pairs: NDArray[np.bool_]) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.layouts import ABSENT, last_levels, levels
+from rankshot.ranking.layouts import ABSENT, group_by_place, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -36,17 +37,38 @@ def require_estimable(rankings: AnyRankings) -> None:
         )
 
 
-def describe_one_sided(rankings: Rankings) -> str:
+def describe_one_sided(rankings: Rankings, *, ties_compare: bool) -> str:
     """Return which items are never placed before, or never after, others; "" if there are none.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        All of positive weight.
+    ties_compare : bool
+        Whether a tie says that its items are about equal, so that none of them always won.
 
     Examples
     --------
-    >>> describe_one_sided(Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]]))
+    >>> votes = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
+    >>> describe_one_sided(votes, ties_compare=False)
     "nothing else was placed after 'c'"
     """
+    if ties_compare:
+        rankings = _break_ties_both_ways(rankings)
     before = _count_neighbours(rankings).before
     count, label = connected_components(before, connection="strong")
     return _describe_groups(before, label, rankings.items) if count > 1 else ""
+
+
+def _break_ties_both_ways(rankings: Rankings) -> Rankings:
+    """Return every ranking twice, with the items of each tie in one order and in the other."""
+    rows = rankings.entry_rows
+    entries = np.arange(rows.size)
+    _, size, _ = group_by_place(rankings)
+    first = np.cumsum(size) - size
+    backward = np.repeat(2 * first + size - 1, size) - entries
+    one = replace(rankings, places=(entries - rankings.starts[rows]).astype(np.int32))
+    return Rankings.concatenate([one, replace(one, codes=rankings.codes[backward])])
 
 
 def find_uncompared(rankings: Rankings, *, ties_compare: bool) -> list[str]:

@@ -30,8 +30,8 @@ from rankshot.core.validation import (
 from rankshot.ranking.checks import require_model, require_one_subject, require_rankings
 from rankshot.ranking.models.bootstrap import bootstrap_log_worths
 from rankshot.ranking.models.covariances import find_quasi_variances, variances_of_differences
-from rankshot.ranking.models.mixture_em import merge_equal
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
+from rankshot.ranking.models.units import merge_equal
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -117,7 +117,7 @@ class Leaderboard:
     @cached_property
     def quasi_variances(self) -> Floats:
         """One variance per item, such that differences have about the sum of two of them."""
-        return find_quasi_variances(self.covariance).variances
+        return find_quasi_variances(self.covariance)
 
     @property
     def comparison_intervals(self) -> Floats:
@@ -148,7 +148,8 @@ class Leaderboard:
         """
         i, j = self._find(first), self._find(second)
         difference = float(self.log_worths[i] - self.log_worths[j])
-        error = float(np.sqrt(variances_of_differences(self.covariance)[i, j]))
+        pair = self.covariance[np.ix_([i, j], [i, j])]
+        error = float(np.sqrt(variances_of_differences(pair)[0, 1]))
         reach = _quantile(self.level) * error
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.float64(difference) / error

@@ -18,7 +18,8 @@ from rankshot.ranking.checks import (
     require_one_subject,
     require_sample_length,
 )
-from rankshot.ranking.consensus.kemeny import METHODS, average_order, kemeny
+from rankshot.ranking.consensus.average_places import average_order
+from rankshot.ranking.consensus.kemeny import METHODS, kemeny
 from rankshot.ranking.models.mallows_distances import (
     DISTANCES,
     add_up_distances,

@@ -31,16 +31,9 @@ from rankshot.ranking.layouts import alike_items
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.mallows import Mallows
-from rankshot.ranking.models.mixture_em import (
-    EM,
-    Run,
-    Unit,
-    find_units,
-    log_probs_of,
-    log_shares,
-    merge_equal,
-)
+from rankshot.ranking.models.mixture_em import EM, Run, log_probs_of, log_shares
 from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.models.units import Unit, find_units, merge_equal
 from rankshot.ranking.parts import keep_counted_part
 from rankshot.ranking.rankings import Rankings
 

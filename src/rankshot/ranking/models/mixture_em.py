@@ -1,23 +1,21 @@
-"""EM for mixtures of models of rankings: who belongs to a group, the two steps, and the starts."""
+"""EM for mixtures of models of rankings: the two steps, and the starts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from sklearn.base import clone
 
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
-from rankshot.ranking.parts import keep_counted_part, merge_copies
+from rankshot.ranking.models.units import Sample
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-Unit = Literal["rater", "ranking"]
 SHARED_WEIGHT = 0.01
 """The total weight with which all rankings count in every group, so that no group, however small,
 makes a ranking impossible."""
@@ -25,77 +23,6 @@ GROWTH = 1.3
 """By how much a step of EM grows if the last one was good."""
 TINY = 1e-300
 """Smaller memberships have no logarithm to go on from."""
-
-
-# ---- Who belongs to a group
-
-
-def find_units(rankings: Rankings, by: Unit) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return what belongs to a group: a rater, or a ranking.
-
-    Returns
-    -------
-    unit : ndarray of shape (n,)
-        The unit of each ranking, from 0.
-    exponents : ndarray of shape (n,)
-        How often each ranking counts within its unit.
-    counts : ndarray of shape (units,)
-        How many equal units each unit stands for: a ranking of weight w without a rater is w
-        units.
-    """
-    n = len(rankings)
-    owned = np.zeros(n, bool)
-    if by == "rater":
-        owned = np.array([rater is not None for rater in rankings.raters], bool)
-    names, rater = np.unique(rankings.raters[owned].astype(str), return_inverse=True)
-    alone = np.flatnonzero(~owned)
-    unit = np.empty(n, np.intp)
-    unit[owned] = rater
-    unit[alone] = len(names) + np.arange(alone.size)
-    exponents = np.where(owned, rankings.weights, 1.0)
-    return unit, exponents, np.append(np.ones(len(names)), rankings.weights[alone])
-
-
-class Sample(NamedTuple):
-    """Rankings without repetitions, for EM.
-
-    Attributes
-    ----------
-    rankings : Rankings
-        The different rankings, with their total weights.
-    copies : csr_array of shape (units, rankings)
-        How often a unit, a rater or a ranking, gave each of them.
-    counts : ndarray of shape (units,)
-        How many equal units each one stands for.
-    """
-
-    rankings: Rankings
-    copies: csr_array
-    counts: Floats
-
-
-def merge_equal(rankings: Rankings, by: Unit) -> Sample:
-    """Merge equal rankings, and equal units that have one ranking each."""
-    rankings = keep_counted_part(rankings)
-    rankings = replace(rankings, targets=np.full(len(rankings), None, object))
-    unit, exponents, counts = find_units(rankings, by)
-    merged, number = merge_copies(rankings)
-    # Units with a single ranking that counts once are equal if their rankings are.
-    single = (np.bincount(unit)[unit] == 1) & (exponents == 1)
-    many, other = np.unique(unit[~single], return_inverse=True)
-    kinds, kind = np.unique(number[single], return_inverse=True)
-    row = np.empty(len(rankings), np.intp)
-    row[single], row[~single] = kind, len(kinds) + other
-    alike = np.bincount(kind, counts[unit[single]], minlength=len(kinds))
-    shape = (len(kinds) + len(many), len(merged))
-    copies = np.where(single, 0.0, exponents)
-    entries = csr_array((copies, (row, number)), shape=shape)
-    entries += csr_array((np.ones(len(kinds)), (np.arange(len(kinds)), kinds)), shape=shape)
-    entries.eliminate_zeros()
-    return Sample(merged, entries, np.append(alike, np.ones(len(many))))
-
-
-# ---- EM
 
 
 class State(NamedTuple):
