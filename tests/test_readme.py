@@ -33,7 +33,13 @@ def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
 def test_the_first_screen_has_all_that_a_visitor_needs():
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
     text = "\n".join(first_screen)
-    for part in ("pip install", "ZeroShotClassifier", "![", "docs/zeroshot.md", "docs/ranking.md"):
+    for part in (
+        "pip install",
+        "ZeroShotClassifier",
+        "![",
+        "docs/guide/zeroshot.md",
+        "docs/guide/ranking.md",
+    ):
         assert part in text
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
 
-# One run's figures, as in docs/zeroshot.md.
+# One run's figures, as in docs/guide/zeroshot.md.
 EXPECTED = {
     (DS, "WordNet"): (0.283, None, 0.289),
     (DS, "GloVe"): (0.332, None, 0.333),
@@ -80,7 +80,7 @@ def test_the_numbers(demo):
 
 
 def test_what_is_said_of_the_comparison(demo):
-    """As in docs/zeroshot.md: the mean of rankings beats DS with the same sources, which beats
+    """As in docs/guide/zeroshot.md: the mean of rankings beats DS with the same sources, which beats
     DR; the consensus of rankings is (unlike in the paper) at best as good as DS; asking a panel is
     better still, then the default head, and then the better questions."""
 

@@ -1,4 +1,4 @@
-"""What `docs/other_packages.md` says of choix and corankco, against these packages."""
+"""What `docs/guide/other_packages.md` says of choix and corankco, against these packages."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 """How often intervals of ranks hold the true ranks of nearly equal items: the numbers of the docs.
 
-docs/leaderboards.md tells of this simulation.
+docs/guide/leaderboards.md tells of this simulation.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """The file format of saved heads: a ZIP archive of JSON, JSON lines and .npy arrays.
 
-This module knows the archive; `saved_heads` turns its content into heads. ``docs/zeroshot.md``
+This module knows the archive; `saved_heads` turns its content into heads. ``docs/guide/zeroshot.md``
 documents the format.
 """
 

@@ -1,4 +1,5 @@
-"""Zero-shot classification with a scikit-learn classifier.
+"""Zero-shot classification with a scikit-learn classifier
+=======================================================
 
 A classifier is trained on the classes of CIFAR-100. With rankings from a panel of language models,
 it recognises the classes of CIFAR-10, on which it was not trained. A rehearsal with seen classes

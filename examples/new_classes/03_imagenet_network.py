@@ -1,4 +1,5 @@
 """Can a network that was trained on ImageNet recognise classes that ImageNet does not have?
+=========================================================================================
 
 Install: pip install 'rankshot[images]'
 

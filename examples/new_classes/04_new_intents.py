@@ -1,4 +1,5 @@
 """Can a text classifier recognise intents that it was not trained on?
+===================================================================
 
 Install: pip install 'rankshot[skops]'
 

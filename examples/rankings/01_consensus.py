@@ -1,4 +1,5 @@
-"""Merge the rankings of several raters: Kemeny consensus, agreement and ranking models.
+"""Merge the rankings of several raters: Kemeny consensus, agreement and ranking models
+====================================================================================
 
 Eight raters (a panel of language models) listed, for each class of CIFAR-10, the 10 classes of
 CIFAR-100 that look most like it. This example computes a consensus for each class, shows how much

@@ -1,4 +1,5 @@
-"""Leaderboards from people's votes: intervals of worths and ranks, and groups of voters.
+"""Leaderboards from people's votes: intervals of worths and ranks, and groups of voters
+=====================================================================================
 
 Two sets of votes are real. People tasted two of six brands of chocolate pudding and said which they
 preferred, or that they could not decide (Davidson 1970, example 2). Psychologists ranked up to five

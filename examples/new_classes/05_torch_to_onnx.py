@@ -1,4 +1,5 @@
 """How do a torch network and new classes become one ONNX file, and what stays on the GPU?
+=======================================================================================
 
 Install: pip install torch 'rankshot[onnx]'
 

@@ -1,0 +1,100 @@
+"""How Sphinx builds the site: make docs."""
+
+import warnings
+from datetime import UTC, datetime
+from importlib.metadata import version as installed_version
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+project = "rankshot"
+author = "The rankshot developers"
+project_copyright = f"{datetime.now(UTC).year}, {author}"
+version = release = installed_version("rankshot")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+
+# ---- Pages in Markdown
+
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
+# Links to headings, as on code hosts: page.md#a-heading.
+myst_heading_anchors = 4
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# ---- Reference
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+# ---- Gallery
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"06_leaderboard",
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "backreferences_dir": "api/generated/backreferences",
+    "doc_module": ("rankshot",),
+    "parallel": 2,
+}
+# An example warns of nothing that a reader would have to ignore.
+warnings.filterwarnings("error", module="__main__")
+
+# ---- Look: all fonts and scripts are local
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "rankshot"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+
+# ---- Formulas as MathML, which browsers draw without a script
+
+
+def write_inline_math(translator: HTML5Translator, node: nodes.math) -> None:
+    """Write a formula inside a sentence."""
+    translator.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def write_block_math(translator: HTML5Translator, node: nodes.math_block) -> None:
+    """Write a formula on a line of its own."""
+    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Register the writers of formulas."""
+    app.add_html_math_renderer(
+        "mathml",
+        inline_renderers=(write_inline_math, None),
+        block_renderers=(write_block_math, None),
+    )
