@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
-    picture = (ROOT / "docs" / "idea.svg").read_text(encoding="utf-8")
+    picture = (ROOT / "docs" / "images" / "idea.svg").read_text(encoding="utf-8")
     text = re.sub(r"<[^>]+>", "", picture.replace("</text>", "\n").replace("&gt;", ">"))
     orders = {
         target: [item.strip() for item in order.split(">")]

@@ -80,7 +80,7 @@ def test_the_numbers(demo):
 
 
 def test_what_is_said_of_the_comparison(demo):
-    """As in docs/guide/zeroshot.md: the mean of rankings beats DS with the same sources, which beats
+    """As in the guide: the mean of rankings beats DS with the same sources, which beats
     DR; the consensus of rankings is (unlike in the paper) at best as good as DS; asking a panel is
     better still, then the default head, and then the better questions."""
 
