@@ -11,6 +11,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's colours, which colour-blind people tell apart; the markers differ, too."""
 MARKERS = "osD^vP"
 LINES = ("-", "--", ":", "-.")
+NUMBER_SIZE = 7
+"""Points: the numbers in a picture."""
 LONGEST_NAME = 32
 ROW_HEIGHT = 0.24
 """Inches per item: names in the default font do not overlap."""
@@ -18,6 +20,8 @@ CELL = 0.18
 """Inches per row and column of a matrix."""
 LETTER = 0.07
 """Inches per letter of a name beside a matrix."""
+PADDING = 0.08
+"""Inches around everything."""
 HIGHEST = 150
 """Inches: Matplotlib cannot draw much more."""
 
@@ -45,8 +49,8 @@ class Display:
                     f"a plot of so many items would be {height:,.0f} inches high; choose some of "
                     "them, or give axes to draw on (ax)"
                 )
-            size = (width, max(2.0, height))
-            ax = pyplot.subplots(figsize=size, layout="constrained")[1]
+            figure, ax = pyplot.subplots(figsize=(width, max(2.0, height)), layout="constrained")
+            figure.get_layout_engine().set(w_pad=PADDING, h_pad=PADDING)
         elif not hasattr(ax, "get_xlim"):
             raise RankshotError(f"ax must be Matplotlib axes, not {type(ax).__name__}")
         self.ax_, self.figure_ = ax, ax.figure
@@ -82,7 +86,9 @@ def name_rows(ax: Any, names: list[str]) -> None:
 def name_cells(ax: Any, names: list[str]) -> None:
     """Write the names of the rows and columns of a square matrix."""
     short = [shorten(name) for name in names]
-    ax.set_xticks(range(len(names)), short, rotation=90, fontsize=8)
+    side, room = measure_matrix(names)
+    turned = room > side / len(names)
+    ax.set_xticks(range(len(names)), short, rotation=90 if turned else 0, fontsize=8)
     ax.set_yticks(range(len(names)), short, fontsize=8)
     ax.tick_params(length=0)
 

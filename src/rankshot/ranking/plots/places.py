@@ -63,7 +63,7 @@ class RankingsDisplay(Display):
     k : int
         How many places are drawn.
     title : str
-        What is ranked.
+        For what the items are ranked, and what is left out.
 
     Attributes
     ----------
@@ -107,10 +107,10 @@ class RankingsDisplay(Display):
         k = require_whole_number("k", k)
         chosen = _select_target(require_rankings(rankings), target)
         shown = chosen[:COLUMNS_SHOWN]
-        title = chosen.target_names[0] if chosen.target_names else ""
+        title = list(chosen.target_names)
         if len(chosen) > len(shown):
-            title += f" (the first {len(shown)} of {len(chosen):,} rankings)"
-        return cls(shown.orders(), _name_rankings(shown), k, title.strip()).plot(ax)
+            title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
+        return cls(shown.orders(), _name_rankings(shown), k, ", ".join(title)).plot(ax)
 
     def plot(self, ax: Any = None) -> RankingsDisplay:
         """Draw on ``ax``, or on a new figure; return the display."""
