@@ -15,7 +15,7 @@ from rankshot.core.label_places import place_labels, text_width
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.maps import MAX_RANKINGS, find_largest_groups, place_points, place_rankings
-from rankshot.ranking.plots.axes import COLOURS, Display, choose_style, shorten
+from rankshot.ranking.plots.axes import COLOURS, Display, choose_names, choose_style, shorten
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 
@@ -98,11 +98,7 @@ class MapDisplay(Display):
             raise RankshotError(
                 f"a map needs two rankings or more, not {format_count(len(rankings), 'ranking')}"
             )
-        columns = (rankings.targets, rankings.sources, rankings.raters)
-        names = [
-            next((str(name) for name in labels if name), str(row + 1))
-            for row, labels in enumerate(zip(*columns, strict=True))
-        ]
+        names = choose_names(rankings.targets, rankings.sources, rankings.raters)
         if groups is not None:
             names = [str(name) for name in groups]
             if len(names) != len(rankings):
@@ -137,8 +133,8 @@ class MapDisplay(Display):
         if not isinstance(similarity, Similarity):
             raise RankshotError(f"expected a Similarity, not {short_repr(similarity)}")
         values = similarity.values[:, ~np.isnan(similarity.values).all(axis=0)]
-        known = ~np.isnan(values).any(axis=1)
-        names = [name for name, there in zip(similarity.targets, known, strict=True) if there]
+        known = np.flatnonzero(~np.isnan(values).any(axis=1))
+        names = [similarity.targets[row] for row in known]
         unknown = [name for name in similarity.targets if name not in set(names)]
         if len(names) < 2:
             raise RankshotError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import NDArray
+
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_module
 
@@ -96,6 +98,14 @@ def name_cells(ax: Any, names: list[str]) -> None:
 def measure_matrix(names: list[str], cell: float = CELL) -> tuple[float, float]:
     """Return the side of a square matrix and the room for its names, in inches."""
     return max(2.4, cell * len(names)), LETTER * max(len(shorten(name)) for name in names) + 0.3
+
+
+def choose_names(*columns: NDArray[Any]) -> list[str]:
+    """Return for each ranking the first label that it has in the columns, or its number."""
+    return [
+        next((str(label) for label in labels if label), str(row + 1))
+        for row, labels in enumerate(zip(*columns, strict=True))
+    ]
 
 
 def shorten(name: str, letters: int = LONGEST_NAME) -> str:

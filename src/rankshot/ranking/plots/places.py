@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from rankshot.ranking.plots.axes import (
     COLOURS,
     ROW_HEIGHT,
     Display,
+    choose_names,
     choose_style,
     hide_spines,
     measure_matrix,
@@ -161,8 +163,8 @@ def _list_cells(order: list[str | list[str]], k: int) -> list[tuple[str, str]]:
         for group in groups
         for item in group
     ]
-    ends = np.cumsum([len(group) for group in groups])
-    end = int(ends[min(np.searchsorted(ends, k), len(ends) - 1)])
+    ends = accumulate(len(group) for group in groups)
+    end = next((end for end in ends if end >= k), len(cells))
     return cells[:k] if end <= k else [*cells[: k - 1], ("", f"= {end - k + 1:,} more")]
 
 
@@ -178,11 +180,7 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
 
 
 def _name_rankings(rankings: Rankings) -> list[str]:
-    columns = (rankings.raters, rankings.sources, rankings.targets)
-    return [
-        next((str(name) for name in labels if name), str(row + 1))
-        for row, labels in enumerate(zip(*columns, strict=True))
-    ]
+    return choose_names(rankings.raters, rankings.sources, rankings.targets)
 
 
 # ---- Bump chart

@@ -27,7 +27,13 @@ from rankshot.zeroshot.confusions import (
     count_confusions,
     describe_left_out,
 )
-from rankshot.zeroshot.metrics import Reliability, format_share, reliability, require_labels
+from rankshot.zeroshot.metrics import (
+    Reliability,
+    compare_labels,
+    format_share,
+    reliability,
+    require_labels,
+)
 
 LARGEST, SMALLEST = 20.0, 4.0
 """The diameters of discs, in points."""
@@ -198,9 +204,8 @@ class ConfusionDisplay(Display):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
-        truth, predicted = require_labels(y_true, "y_true"), require_labels(y_pred, "y_pred")
-        if len(truth) != len(predicted):
-            raise RankshotError(f"y_true has {len(truth)} labels, but y_pred has {len(predicted)}")
+        truth, _ = compare_labels(y_true, y_pred)
+        predicted = require_labels(y_pred, "y_pred")
         occurring = sorted({*truth, *predicted})
         classes = occurring if labels is None else list(as_names(labels, "labels"))
         if not set(truth) & set(classes):
