@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from docutils import nodes
+from numpydoc.xref import DEFAULT_LINKS
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -100,6 +101,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
         for name in names
         if name[name.rfind(".") + 1].islower()
         and name.lower() in {other.lower() for other in names if other != name}
+    }
+    # Types of parameters are links if they are ours.
+    app.config.numpydoc_xref_ignore = "all"
+    app.config.numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
+        name.rpartition(".")[2]: name
+        for name, found in reversed(names.items())
+        if inspect.isclass(found)
     }
     app.connect("missing-reference", link_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

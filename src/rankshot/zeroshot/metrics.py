@@ -274,7 +274,7 @@ class Reliability:
 
     @property
     def expected_calibration_error(self) -> float:
-        """The mean over inputs of |accuracy - confidence| of their bin; 0 is perfect."""
+        """The mean over inputs of ``|accuracy - confidence|`` of their bin; 0 is perfect."""
         used = self.count > 0
         gap = np.abs(self.accuracy[used] - self.confidence[used])
         return float(np.average(gap, weights=self.count[used]))
