@@ -319,6 +319,7 @@ def test_given_axes_are_used_and_a_display_can_be_drawn_again():
         assert display.figure_ is given.figure
         assert display.plot() is display
         assert display.ax_ is not given
+        assert repr(display) == f"<{type(display).__name__}>"
 
 
 def test_names_are_no_formulas(tmp_path):

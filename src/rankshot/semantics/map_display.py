@@ -31,7 +31,7 @@ LEADER = 1.5
 """A label further from its point than this many lines is joined to it."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class MapDisplay(Display):
     """A map on which the distances of points are about those of rankings, or of classes.
 

@@ -42,6 +42,10 @@ class Display:
     ax_: Any
     figure_: Any
 
+    def __repr__(self) -> str:
+        # Not the arrays: notebooks print what a cell returns beside its picture.
+        return f"<{type(self).__name__}>"
+
     def _open_axes(self, ax: Any, width: float, height: float) -> Any:
         """Return the axes that are given, or those of a new figure of this size in inches."""
         pyplot = require_module("matplotlib.pyplot", "plots", "plot")

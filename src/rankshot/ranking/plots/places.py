@@ -49,7 +49,7 @@ NUMBERED = 12
 # ---- Side by side
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RankingsDisplay(Display):
     """The rankings of one target side by side, one column per ranking, best first.
 
@@ -186,7 +186,7 @@ def _name_rankings(rankings: Rankings) -> list[str]:
 # ---- Bump chart
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BumpDisplay(Display):
     """Rankings side by side, with a line from each item's place to its next place.
 
@@ -338,7 +338,7 @@ def _name_places(items: list[str], places: Floats) -> tuple[list[float], list[st
 # ---- Precedence
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PrecedenceDisplay(Display):
     """How often each item was placed before each other, among the rankings that order the two.
 

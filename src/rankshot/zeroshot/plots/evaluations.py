@@ -46,7 +46,7 @@ DARK = 0.55
 # ---- Reliability
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """A reliability diagram: the accuracy of inputs against their confidence, in bins.
 
@@ -151,7 +151,7 @@ class ReliabilityDisplay(Display):
 # ---- Confusion
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ConfusionDisplay(Display):
     """A confusion matrix that stays readable for many classes.
 

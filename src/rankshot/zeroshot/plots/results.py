@@ -31,7 +31,7 @@ MAX_BARS = 8
 # ---- Comparison
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ComparisonDisplay(Display):
     """A comparison of methods: a number with its interval for each, the best first.
 
@@ -155,7 +155,7 @@ def _require_interval(name: object, cell: Any) -> Floats:
 # ---- Explanation
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ExplanationDisplay(Display):
     """Why an input got its class: bars for what each seen class and each source contributed.
 
