@@ -4,6 +4,7 @@ A comment in the line before a fence says what else than running it is done with
 
 - ``<!-- not run: REASON -->``: it is not run.
 - ``<!-- output -->``: it is what the block before prints. ``...`` stands for anything.
+  ``<!-- output: rounded -->``: numbers are rounded to three digits after the point.
 - ``<!-- from: RUN -->``: it is the output of another run, which is named.
 """
 

@@ -57,7 +57,7 @@ def shell(scheduler, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "page")
     for name in ("RANKSHOT_SURVEY_TOKEN", "RANKSHOT_SURVEY_DATABASE"):
         monkeypatch.delenv(name, raising=False)
-    with patch.dict(os.environ, TMPDIR=str(tmp_path / "other")):
+    with patch.dict(os.environ, TMPDIR=str(tmp_path / "other"), COLUMNS="100"):
         yield Shell(scheduler)
 
 
@@ -82,15 +82,17 @@ def run_fence(fence, shell, printed):
     if fence.note is None and fence.language in SHELL:
         return run_commands(fence.text, shell)
     if fence.note == "output":
-        if not is_printed(fence.text, printed):
+        if not is_printed(fence.text, printed, rounded=fence.reason == "rounded"):
             raise AssertionError(f"the block before prints something else:\n{printed}")
     elif fence.note is None and fence.language in READERS:
         READERS[fence.language](fence.text)
     return printed
 
 
-def is_printed(text, printed):
+def is_printed(text, printed, *, rounded=False):
     """Compare as doctests do: ``...`` is anything. White space and lines of tables do not count."""
+    if rounded:
+        printed = re.sub(r"\d+\.\d{4,}", lambda number: f"{float(number[0]):.3f}", printed)
     found = " ".join(printed.translate(BOXES).split())
     parts = [re.escape(" ".join(part.split())) for part in text.translate(BOXES).split("...")]
     return re.search(".*".join(parts), found)
@@ -224,6 +226,13 @@ WORDS="$NAME" rankshot --help
 cat *.txt | head -n 1"""
     assert run_fence(fence_of(text), shell, "").endswith("two words\n")
     assert Path.cwd().name == "deep"
+
+
+def test_output_may_be_rounded(shell):
+    fence = fence_of("cat,0.513", "text", "<!-- output: rounded -->")
+    run_fence(fence, shell, "cat,0.51296\n")
+    with pytest.raises(AssertionError, match="0.51196"):
+        run_fence(fence, shell, "cat,0.51196\n")
 
 
 def test_output_is_compared_without_the_lines_of_tables(shell):
