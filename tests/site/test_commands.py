@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from markdown_fences import find_pages, parse_fences, read_fences
+from markdown_fences import ROOT, find_pages, parse_fences, read_fences
 from page_files import BUILDERS, START
 from page_shell import Shell, split_commands
 
@@ -161,10 +161,12 @@ def test_every_block_has_a_language_and_is_run_or_says_why_not(page):
 def test_every_comment_about_a_block_is_read():
     """A comment that is not in the line before a fence would say nothing."""
     for page in PAGES:
-        text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+        text = (ROOT / page).read_text(encoding="utf-8")
         said = [fence for fence in read_fences(page) if fence.note is not None]
         assert len(re.findall(r"<!-- (?:output|not run|from)\b", text)) == len(said), page
         assert all(fence.reason or fence.note == "output" for fence in said), page
+        named = re.findall(r"(?:tests|deploy)/[\w./]*\w", " ".join(f.reason or "" for f in said))
+        assert [name for name in named if not (ROOT / name).exists()] == [], page
 
 
 # ---- The tests of this test
