@@ -12,11 +12,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+import typer
 from markdown_fences import ROOT, find_pages, parse_fences, read_fences
 from page_files import BUILDERS, START
 from page_shell import Shell, split_commands
 
 import rankshot as rs
+from rankshot.cli import app
 
 PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}
@@ -167,6 +169,52 @@ def test_every_comment_about_a_block_is_read():
         assert all(fence.reason or fence.note == "output" for fence in said), page
         named = re.findall(r"(?:tests|deploy)/[\w./]*\w", " ".join(f.reason or "" for f in said))
         assert [name for name in named if not (ROOT / name).exists()] == [], page
+
+
+# ---- Commands inside of sentences, and in blocks that are not run
+
+
+def find_named_commands(page):
+    """Return the words of all commands that a page names without running them."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    inline = re.findall(r"(?<!`)`rankshot ([^`\n]+)`(?!`)", text)
+    unrun = [f.text.replace("\\\n", " ") for f in read_fences(page) if f.note == "not run"]
+    blocks = re.findall(r"\brankshot ((?:[a-z]+ ).+)", "\n".join(unrun))
+    return [re.split(r"[|&;<>#]", command)[0].split() for command in inline + blocks]
+
+
+def find_fault(words):
+    """Return the first word that is no subcommand or no option, or None."""
+    command = typer.main.get_command(app)
+    words = iter(words)
+    while hasattr(command, "commands"):
+        word = next(words, None)
+        if word is None or word in {"--help", "--version"}:
+            return None
+        if word not in command.commands:
+            return word
+        command = command.commands[word]
+    options = {name for given in command.params for name in given.opts} | {"--help"}
+    return next((w for w in words if re.match(r"--?[a-z]", w) and w not in options), None)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_that_are_named_exist_with_their_options(page):
+    faults = [(" ".join(words), find_fault(words)) for words in find_named_commands(page)]
+    assert [fault for fault in faults if fault[1]] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ("survey", None),
+        ("survey export study.toml --raw -o answers.csv", None),
+        ("survey exports study.toml", "exports"),
+        ("rank --sources wordnet", "--sources"),
+    ],
+)
+def test_a_wrong_command_in_a_sentence_is_found(words, fault):
+    assert find_fault(words.split()) == fault
 
 
 # ---- The tests of this test
