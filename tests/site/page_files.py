@@ -201,3 +201,15 @@ BUILDERS = {
     "docs/guide/zeroshot.md": {START: write_cifar_rankings},
 }
 """For a page, what is made before the first block of a section; or of the page."""
+
+PEOPLE = {
+    "docs/guide/need_rankings.md": [
+        {"breakfast": morning.split(), "dinner": evening.split()}
+        for morning, evening in (
+            ("coffee tea juice water beer", "beer water juice tea coffee"),
+            ("coffee tea juice water beer", "beer water juice tea coffee"),
+            ("tea juice", "water juice"),
+        )
+    ],
+}
+"""For a page, who takes part in its survey, and what they say to each target."""

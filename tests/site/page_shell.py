@@ -23,6 +23,8 @@ HARMLESS = {"cat", "cd", "cp", "echo", "export", "head", "ls", "mkdir", "python"
 WORDS = "rankshot() { pwd; env -0; printf '\\1'; printf '%s\\0' \"$@\"; }; "
 """Prints the environment of a command and its words, as bash expands them."""
 
+SIX_PEOPLE = ({},) * 6
+
 
 class Shell:
     """Remembers the folder and the variables from one command to the next.
@@ -31,10 +33,16 @@ class Shell:
     ----------
     find_scheduler : callable
         Returns the address of a Dask scheduler, which stands for all workers on the pages.
+
+    Attributes
+    ----------
+    people : sequence of dict
+        The participants of surveys: what each says to some targets.
     """
 
     def __init__(self, find_scheduler):
         self._find_scheduler = find_scheduler
+        self.people = SIX_PEOPLE
 
     def run(self, command):
         """Run one command, and return its exit status and output."""
@@ -54,7 +62,7 @@ class Shell:
     def _run_here(self, command):
         output = subprocess.check_output(["bash", "-c", WORDS + command], text=True)
         variables, _, words = output.partition("\n")[2].partition("\1")
-        with patch.dict(os.environ, parse_variables(variables)), people_who_answer():
+        with patch.dict(os.environ, parse_variables(variables)), people_who_answer(self.people):
             # A page leaves out that the reader says yes.
             return command_line.rankshot(self._take_workers(words.split("\0")[:-1]), typed="y\n")
 
@@ -126,8 +134,8 @@ def check_installation(words):
 
 
 @contextmanager
-def people_who_answer():
-    """Let ``rankshot survey serve`` end when some participants have answered all questions."""
+def people_who_answer(people=SIX_PEOPLE):
+    """Let ``rankshot survey serve`` end when these people have answered all questions."""
     import rankshot.survey.web.app as app_module
     from rankshot.survey.web import server
 
@@ -153,18 +161,34 @@ def people_who_answer():
     with (
         patch.object(app_module, "Participation", participate),
         patch.object(server, "open_port", Port),
-        patch.object(server, "serve", take_part),
+        patch.object(server, "serve", lambda app, port, log: take_part(app, people)),
     ):
         yield
 
 
-def take_part(app, port, log):
-    """Answer as six participants; the first of them has the id ``ID``, as on the pages."""
-    from asgi_client import Client, begin, finish
+def take_part(app, people):
+    """Answer as these people; the first of them has the id ``ID``, as on the pages."""
+    from asgi_client import Client
 
-    for number, name in enumerate(["ID", "p2", "p3", "p4", "p5", "p6"]):
+    for number, opinions in enumerate(people):
+        name = f"p{number}" if number else "ID"
         ids = f"participant={name}&PROLIFIC_PID={name}&STUDY_ID=s&SESSION_ID=session-{name}"
         client = Client(app, address=f"192.0.2.{number}", headers={"host": "127.0.0.1:8000"})
         # A study that is closed, or for invited people, has no button to start.
         if 'action="/start"' in client.get(f"/?{ids}").text:
-            finish(client, begin(client, ids))
+            answer_all(client, ids, number, opinions)
+
+
+def answer_all(client, ids, number, opinions):
+    from asgi_client import begin, form_of
+
+    home = begin(client, ids)
+    while 'name="place"' in (page := client.get(home).text):
+        heading = re.search("<h1[^>]*>(.*?)</h1>", page, re.DOTALL)[1]
+        shown = re.findall(r'data-name="([^"]+)"', page)
+        usual = sorted(shown)[number % 2 :]
+        order = next((order for target, order in opinions.items() if target in heading), usual)
+        places = [str(order.index(item) + 1) if item in order else "" for item in shown]
+        form = form_of(page)
+        reply = client.post(form.action, {**form.fields, "place": places})
+        assert reply.status == 303, reply.text

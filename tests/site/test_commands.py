@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 import typer
 from markdown_fences import ROOT, find_pages, parse_fences, read_fences
-from page_files import BUILDERS, START
+from page_files import BUILDERS, PEOPLE, START
 from page_shell import Shell, split_commands
 
 import rankshot as rs
@@ -59,13 +59,14 @@ def shell(scheduler, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "page")
     for name in ("RANKSHOT_SURVEY_TOKEN", "RANKSHOT_SURVEY_DATABASE"):
         monkeypatch.delenv(name, raising=False)
-    with patch.dict(os.environ, TMPDIR=str(tmp_path / "other"), COLUMNS="100"):
+    with patch.dict(os.environ, TMPDIR=str(tmp_path / "other"), COLUMNS="120"):
         yield Shell(scheduler)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_shows_runs(page, shell):
     builders = dict(BUILDERS.get(page, {}))
+    shell.people = PEOPLE.get(page, shell.people)
     printed = ""
     for fence in read_fences(page):
         for section in (START, fence.section):
