@@ -1,5 +1,6 @@
 """The files that a page presupposes: small ones of the right kind, by page or by its section."""
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -51,6 +52,21 @@ def write_cifar_rankings():
     """The same, with rankings of the new classes."""
     write_cifar()
     run_well(f"rank {NAMES} --source wordnet --source glove -o rankings.jsonl")
+
+
+def write_sources():
+    """Names of classes, also as they come with a network."""
+    write_cifar()
+    names = cifar_scores()[0].items
+    Path("config.json").write_text(json.dumps({"id2label": dict(enumerate(names))}), "utf-8")
+
+
+def answer_prompts():
+    """The answer of a language model, which a reader saves."""
+    panel = load_panel(question="similar")
+    answers = dict(zip(panel.targets, panel.orders(), strict=True))
+    lines = [f"{target}: {', '.join(order)}" for target, order in answers.items()]
+    write_lines("prompts/answers/rater-1.txt", lines)
 
 
 def write_photos():
@@ -197,10 +213,13 @@ BUILDERS = {
         "Who may start": invite_people,
         "Exclude, restore, reopen, delete": write_answered_study,
     },
-    "docs/guide/semantics.md": {START: write_cifar},
+    "docs/guide/semantics.md": {
+        START: write_sources,
+        f"rankshot rank {NAMES} --source answers": answer_prompts,
+    },
     "docs/guide/zeroshot.md": {START: write_cifar_rankings},
 }
-"""For a page, what is made before the first block of a section; or of the page."""
+"""For a page, what is made at its start, before the first block of a section, or for a command."""
 
 PEOPLE = {
     "docs/guide/need_rankings.md": [

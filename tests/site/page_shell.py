@@ -38,14 +38,24 @@ class Shell:
     ----------
     people : sequence of dict
         The participants of surveys: what each says to some targets.
+    builders : dict of str and callable
+        What makes files, by a section or by the beginning of a command that needs them.
     """
 
     def __init__(self, find_scheduler):
         self._find_scheduler = find_scheduler
         self.people = SIX_PEOPLE
+        self.builders = {}
+
+    def prepare(self, place):
+        """Make the files for what comes now, once."""
+        for key in [key for key in self.builders if key == place]:
+            self.builders.pop(key)()
 
     def run(self, command):
         """Run one command, and return its exit status and output."""
+        for key in [key for key in self.builders if key and command.startswith(key)]:
+            self.prepare(key)
         tokens = split_words(command)
         program = next(word for word in tokens if not re.match(r"\w+=", word))
         alone = not any(set(word) <= set("|&;<>()") for word in tokens)
