@@ -82,12 +82,12 @@ def find_wrong_parameters(name, found):
     parameters may tell of them in its sentences.
     """
     document = numpydoc.NumpyDocString(inspect.getdoc(found))
-    taken = [] if name in ERRORS else parameters(found)
+    taken = [] if name in ERRORS else [each for each in parameters(found) if each[0] != "_"]
     told = listed(document, "Parameters") + listed(document, "Other Parameters")
     if inspect.isclass(found) and not told:
         missing = [each for each in taken if each not in listed(document, "Attributes")]
         return f"{name} has no attribute {', '.join(missing)}" if missing else None
-    if told and told != taken:
+    if told and sorted(told) != sorted(taken):
         return f"{name} takes {taken} and documents {told}"
     if name in NAMES and not told and len(taken) > 2:
         return f"{name} documents no parameters"

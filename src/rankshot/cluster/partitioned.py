@@ -106,6 +106,9 @@ class PartitionedRankings(RankingParts):
 
         Parameters
         ----------
+        function : callable
+        *arguments : object
+            Further arguments, the same for all parts.
         each : sequence, optional
             A further, last argument for each part.
         """

@@ -65,6 +65,11 @@ def load_animals(path: str | Path) -> ImageData:
         Names the file and the array that is missing or wrong.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_animals
+    >>> load_animals("features.npz")  # doctest: +SKIP
     """
     file = FeatureFile.read(Path(path), ARRAYS)
     seen, new = class_names("animals")
@@ -164,6 +169,12 @@ def build_animals_features(
     ------
     RankshotError
         Names the file that is missing or wrong, and what is wrong with it.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import build_animals_features
+    >>> build_animals_features(
+    ...     "Animals_with_Attributes", "features.npz", announce=print)  # doctest: +SKIP
     """
     directory, destination = Path(directory), Path(destination)
     animals = _read_animals(directory)

@@ -120,6 +120,13 @@ class Thumbnails(NamedTuple):
         The class of each picture.
     rows : ndarray of int, shape (60,)
         The row of each picture in ``load_cifar().new``.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_thumbnails
+    >>> pictures = load_thumbnails()
+    >>> pictures.images.shape, str(pictures.labels[0])
+    ((60, 32, 32, 3), 'airplane')
     """
 
     images: Images

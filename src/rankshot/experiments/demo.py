@@ -54,6 +54,12 @@ class Demo:
         The scores of the new inputs by the classifier of `REPORTED`.
     truth : ndarray of str
         The classes of the new inputs.
+
+    Examples
+    --------
+    >>> from rankshot.experiments import run_demo
+    >>> demo = run_demo(announce=print)  # doctest: +SKIP
+    >>> demo.predicted                   # doctest: +SKIP
     """
 
     comparison: Comparison
@@ -74,6 +80,13 @@ def run_demo(announce: Announce) -> Demo:
     ----------
     announce : callable
         Called with the number of steps done, the number of all steps, and the next step.
+
+    Examples
+    --------
+    It trains classifiers, which takes a while; the command ``rankshot demo`` does the same.
+
+    >>> from rankshot.experiments import run_demo
+    >>> demo = run_demo(announce=print)  # doctest: +SKIP
     """
     benchmark = load_benchmark(load_cifar())
     task = benchmark.real

@@ -52,6 +52,13 @@ class Model:
         Where it runs.
     source : str or None
         What `open_model` opens again as the same model: a path or a name. None for an object.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> model = rs.open_model(lambda texts: [[text.count("a"), text.count("b")] for text in texts])
+    >>> model.takes, model.classes, model.run(["banana"])
+    ('values', None, array([[3, 1]]))
     """
 
     name: str

@@ -51,6 +51,17 @@ class Agreement:
         It counts pairs that only one of the two orders, too.
     distance_to_others : ndarray
         The same for each ranking and the others: the largest disagrees most.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["tiger", "lynx", "fox"], ["tiger", "lynx", "fox"], ["fox", "lynx", "tiger"]])
+    >>> found = rs.agreement(votes)
+    >>> found.distance_to_others
+    array([1.5, 1.5, 3. ])
+    >>> print(f"the third disagrees most; W is {found.concordance:.2f}")
+    the third disagrees most; W is 0.11
     """
 
     concordance: float
@@ -123,6 +134,18 @@ class TargetSummary:
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
         consensus, the largest first. Empty for a single ranking, which is its own consensus.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["leopard", "tiger"], ["fox", "leopard"]],
+    ...     items=["bus", "fox", "leopard", "tiger"], targets="cat", raters=["ann", "bob", "cy"])
+    >>> found = rs.summarize(votes)[0]
+    >>> found.target, found.n_rankings, found.order
+    ('cat', 3, ('leopard', 'tiger'))
+    >>> [rater for rater, distance in found.disagreement if distance > 0.2]
+    ['cy']
     """
 
     target: str | None

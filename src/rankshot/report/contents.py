@@ -46,7 +46,26 @@ N_CONFIDENCES = 10
 
 @dataclass(frozen=True)
 class ClassMap:
-    """Points in the plane, each with a name and a group; points close together are similar."""
+    """Points in the plane, each with a name and a group; points close together are similar.
+
+    Attributes
+    ----------
+    names, groups : tuple of str
+        The name and the group of each point.
+    x, y : tuple of float
+        The coordinates of each point.
+    caption : str
+        A sentence below the map.
+
+    Examples
+    --------
+    >>> from rankshot.report import ClassMap
+    >>> points = ClassMap(
+    ...     names=("cat", "dog", "car"), groups=("animal", "animal", "vehicle"),
+    ...     x=(0.0, 0.2, 3.0), y=(0.1, 0.0, 1.0))
+    >>> dict(zip(points.names, points.groups))
+    {'cat': 'animal', 'dog': 'animal', 'car': 'vehicle'}
+    """
 
     names: tuple[str, ...]
     groups: tuple[str, ...]
@@ -119,6 +138,16 @@ class Evaluation:
         k, and the share of inputs whose class is among the k most probable.
     uncalibrated : Calibration, optional
         With the temperature that the head had before a rehearsal calibrated it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import evaluate_predictions
+    >>> found = evaluate_predictions(
+    ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), np.array([[0.9, 0.1], [0.6, 0.4]]),
+    ...     ["cat", "dog"])
+    >>> found.per_class, found.n_inputs
+    ((1.0, 0.0), (1, 1))
     """
 
     classes: tuple[str, ...]
@@ -170,6 +199,15 @@ class Overview:
         The confidence of a prediction is the largest probability of its input.
     confidences : tuple of (float, float, int)
         Lower end, upper end and number of inputs of each bin of confidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import count_predictions
+    >>> found = count_predictions(
+    ...     np.array(["cat", "cat"]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["cat", "dog"])
+    >>> found.counts, found.median_confidence
+    ((2, 0), 0.75)
     """
 
     classes: tuple[str, ...]
@@ -189,6 +227,33 @@ class SourceLine(NamedTuple):
 
     ``known`` is the number of seen classes that all its rankings compare. Distances are from 0,
     the same order, to 1, the opposite order; NaN where there is nothing to compare.
+
+    Attributes
+    ----------
+    name : str
+        The source.
+    n_rankings : int
+        How many rankings it has.
+    known : int
+        How many seen classes all its rankings compare.
+    to_consensus : float
+        Its mean distance to the consensus.
+    to_others : tuple of float
+        Its mean distance to each source, in the order of the table.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import compare_sources
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
+    >>> table = compare_sources(rankings, head.consensus_, k=2)
+    >>> line = table.lines[0]
+    >>> line.name, line.n_rankings, line.known
+    ('glove', 2, 3)
     """
 
     name: str
@@ -200,7 +265,30 @@ class SourceLine(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceTable:
-    """The sources of rankings: one line per source, with its distances to all of them."""
+    """The sources of rankings: one line per source, with its distances to all of them.
+
+    Attributes
+    ----------
+    lines : tuple of SourceLine
+        One per source.
+    n_items : int
+        The number of all seen classes.
+    k : int
+        How many places of each ranking were compared.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import compare_sources
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
+    >>> table = compare_sources(rankings, head.consensus_, k=2)
+    >>> len(table.lines), table.n_items, table.k
+    (2, 3, 2)
+    """
 
     lines: tuple[SourceLine, ...]
     n_items: int
@@ -220,6 +308,18 @@ class ExplainedInput:
     truth : str, optional
         Its true class, if it is known.
     picture : Picture, optional
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import ExplainedInput
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> explanation = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
+    >>> ExplainedInput("photo.jpg", explanation, truth="cat").explanation.target
+    'cat'
     """
 
     name: str
@@ -427,6 +527,24 @@ def choose_examples(
 
     For every other target it is an input that was recognised, for the rest one that was not. If
     the truth is not known, it is an input that got the target.
+
+    Parameters
+    ----------
+    predicted : ndarray of str
+        The predicted classes.
+    truth : ndarray of str or None
+        The true classes, if they are known.
+    targets : sequence of str
+        The classes that get an example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import choose_examples
+    >>> predicted = np.array(["cat", "cat", "dog", "dog"])
+    >>> truth = np.array(["dog", "cat", "dog", "cat"])
+    >>> choose_examples(predicted, truth, ["cat", "dog"])
+    [1, 0]
     """
     chosen = []
     for place, target in enumerate(targets):
@@ -445,6 +563,27 @@ def choose_rival(
 
     It is the true class if the prediction is wrong, else the most probable other class. It is
     None if there is only one class.
+
+    Parameters
+    ----------
+    label : str
+        The predicted class.
+    truth : str or None
+        The true class, if it is known.
+    proba : ndarray of shape (L,)
+        The probabilities of all classes.
+    classes : sequence of str
+        The L classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import choose_rival
+    >>> proba = np.array([0.6, 0.3, 0.1])
+    >>> choose_rival("cat", "fox", proba, ["cat", "dog", "fox"])
+    'fox'
+    >>> choose_rival("cat", None, proba, ["cat", "dog", "fox"])
+    'dog'
     """
     if truth not in (None, label):
         return truth

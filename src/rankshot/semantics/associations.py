@@ -27,6 +27,13 @@ def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
 
     It does not need N, so it suits search engines, whose size is unknown.
 
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+
     Examples
     --------
     >>> dice([10, 10, 0], 30, [8, 0, 0])
@@ -45,6 +52,15 @@ def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats
     averaged or stored in a table. Such a pair gets -log(2 N) instead. The lowest value of a pair
     that does occur together is -log N (both are in every unit, together in one), so -log(2 N) is
     below it, and the same for all pairs that never occur together.
+
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+    N : int
+        The number of all units.
 
     Examples
     --------
@@ -65,6 +81,15 @@ def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Float
     To show that two names occur together less often than by chance takes far more text than to
     show that they do so more often. So negative values, which are mostly noise, become zero.
 
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+    N : int
+        The number of all units.
+
     Examples
     --------
     >>> ppmi(10, [20, 20, 20], [4, 1, 0], 100).round(3)
@@ -82,6 +107,15 @@ def normalized_web_similarity(
     d = (max(log n_a, log n_b) - log n_ab) / (log N - min(log n_a, log n_b)), runs from 0 to
     infinity; Gracia and Mena (2008) turn it into a similarity in this way. It is 1 for names that
     always occur together and 0 for names that never do.
+
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+    N : int
+        The number of all units.
 
     Examples
     --------

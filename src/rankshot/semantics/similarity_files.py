@@ -56,6 +56,18 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
         Names the file, and the line (CSV) or column (Parquet) of what is wrong.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("class,tiger,bus\\ncat,0.9,0.1\\ntruck,0.2,\\n")
+    ...     table = rs.read_similarity(path)
+    >>> table.source, table.values.tolist()
+    ('people', [[0.9, 0.1], [0.2, nan]])
     """
     path = Path(path)
     read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet

@@ -49,6 +49,15 @@ class Flag:
         The reason in words, with the figures.
     value : float
         The figure that was compared with the rule.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Answer, QualityRules, Question, find_flags
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> hasty = Answer("a1", cat, 1, False, cat.items, ("bus",), 0.8, 0.0)
+    >>> flag = find_flags([hasty], QualityRules(seconds=3))["a1"][0]
+    >>> flag.name, flag.text
+    ('fast', '1 of 1 answers within 3 seconds')
     """
 
     name: str

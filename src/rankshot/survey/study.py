@@ -107,6 +107,12 @@ class QualityRules:
         The largest allowed distance to the consensus of the others, in the same measure.
     gold_failures : int
         How many wrong answers to gold questions are allowed.
+
+    Examples
+    --------
+    >>> from rankshot.survey import QualityRules
+    >>> QualityRules(seconds=2)
+    QualityRules(seconds=2, repeat_distance=0.5, consensus_distance=0.4, gold_failures=0)
     """
 
     seconds: float = 3.0
@@ -184,6 +190,14 @@ class Study:
     ------
     RankshotError
         The message names the wrong key and value as in study.toml.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Question, Study
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> study.answers_per_question, study.quality.seconds
+    (20, 3.0)
     """
 
     title: str

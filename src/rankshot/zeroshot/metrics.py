@@ -117,7 +117,23 @@ def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
 
 
 class GeneralizedAccuracy(NamedTuple):
-    """Accuracies on new and on seen classes that compete, and their harmonic mean."""
+    """Accuracies on new and on seen classes that compete, and their harmonic mean.
+
+    Attributes
+    ----------
+    new, seen : float
+        The mean accuracies of the new and of the seen classes.
+    harmonic : float
+        Their harmonic mean.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import generalized_accuracy
+    >>> found = generalized_accuracy(
+    ...     ["cat", "cat", "fox", "fox"], ["fox", "cat", "fox", "fox"], seen=["fox"])
+    >>> found.new, found.seen
+    (0.5, 1.0)
+    """
 
     new: float
     seen: float
@@ -133,6 +149,15 @@ def generalized_accuracy(
     classes and S for that on seen classes: H = 2 U S / (U + S). It is high only if both are, and
     0 if both are 0. ``seen`` names the classes that the classifier was trained on, whether they
     occur in ``y_true`` or not; every other class is a new class.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true classes.
+    y_pred : array-like of shape (n,)
+        The predicted classes.
+    seen : iterable of names
+        The seen classes.
 
     Examples
     --------
@@ -155,7 +180,24 @@ def generalized_accuracy(
 
 
 class Interval(NamedTuple):
-    """A share and the ends of its confidence interval; as text, ``.445 [.430, .461]``."""
+    """A share and the ends of its confidence interval; as text, ``.445 [.430, .461]``.
+
+    Attributes
+    ----------
+    estimate : float
+        The share.
+    low, high : float
+        The ends of the interval.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import wilson_interval
+    >>> found = wilson_interval(160, 200)
+    >>> print(found)
+    .800 [.739, .849]
+    >>> found.estimate
+    0.8
+    """
 
     estimate: float
     low: float
@@ -188,6 +230,15 @@ def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
     near 0 and 1, too. ``correct`` may be fractional, because a tie can count as part of a hit; so
     may ``n``, as a number of inputs of equal weight that is as informative as weighted ones.
 
+    Parameters
+    ----------
+    correct : float
+        The number of correct predictions.
+    n : float
+        The number of all predictions.
+    level : float
+        The confidence level.
+
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import wilson_interval
@@ -219,6 +270,17 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     Where t classes tie for the last s places, each of them counts s/t. Only the order in each
     row matters, so log-probabilities and other scores can be passed, too.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true classes.
+    proba : array-like of shape (n, L)
+        The probabilities, or other scores, one column per class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
+    k : int
+        How many classes count.
+
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import top_k_accuracy
@@ -239,6 +301,15 @@ def negative_log_likelihood(
     the cross-entropy that `sklearn.metrics.log_loss` computes. That function takes probabilities
     and clips them away from 0; this one takes log-probabilities, so that small probabilities keep
     their value.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true classes.
+    log_proba : array-like of shape (n, L)
+        The log-probabilities, one column per class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
 
     Examples
     --------
@@ -265,6 +336,15 @@ class Reliability:
         Mean confidence and accuracy in each bin; NaN for an empty bin.
     count : ndarray of int of shape (bins,)
         Number of inputs in each bin.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import reliability
+    >>> found = reliability(["cat", "dog"], [[.9, .1], [.7, .3]], ["cat", "dog"], n_bins=2)
+    >>> found.edges, found.count
+    (array([0. , 0.5, 1. ]), array([0, 2]))
+    >>> round(found.expected_calibration_error, 3)
+    0.3
     """
 
     edges: Floats
@@ -288,6 +368,17 @@ def reliability(
     The ``n_bins`` bins have equal width on (0, 1]. If m classes share the largest probability
     and the true class is one of them, the input counts 1/m. No row of ``proba`` may be all 0.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true classes.
+    proba : array-like of shape (n, L)
+        The probabilities, one column per class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
+    n_bins : int
+        The number of bins.
+
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import reliability
@@ -306,6 +397,17 @@ def expected_calibration_error(
 ) -> float:
     """Return the mean difference between confidence and accuracy in the bins of `reliability`.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true classes.
+    proba : array-like of shape (n, L)
+        The probabilities, one column per class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
+    n_bins : int
+        The number of bins.
+
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import expected_calibration_error
@@ -323,6 +425,15 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
     probable of the two; equal probabilities count one half. The matrix is symmetric, with NaN on
     the diagonal and where a pair has no inputs. Only the order in each row matters, so
     log-probabilities can be passed, too.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true classes.
+    proba : array-like of shape (n, L)
+        The probabilities, or other scores, one column per class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
 
     Examples
     --------

@@ -132,6 +132,19 @@ def read_predictions(path: str | Path) -> Predictions:
         from 0) of what is wrong.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.zeroshot import read_predictions
+    >>> text = "id,label,probability,P(cat),P(truck)\\nx1,cat,0.75,0.75,0.25\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "predictions.csv")
+    ...     _ = path.write_text(text)
+    ...     found = read_predictions(path)
+    >>> found.ids.tolist(), found.labels.tolist(), found.proba
+    (['x1'], ['cat'], array([[0.75, 0.25]]))
     """
     path = Path(path)
     read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet
