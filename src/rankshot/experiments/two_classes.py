@@ -17,7 +17,8 @@ from rankshot.ranking.consensus.kemeny import borda
 from rankshot.ranking.distances.kendall import kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval, require_scored_table
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.scored_tables import require_scored_table
 
 Floats = NDArray[np.float64]
 Pair = tuple[str, str]

@@ -39,7 +39,7 @@ RULE = "similarities must be finite numbers, or empty where unknown"
 
 
 def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
-    """Read a table of similarities from CSV or Parquet.
+    r"""Read a table of similarities from CSV or Parquet.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     >>> import rankshot as rs
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "people.csv")
-    ...     _ = path.write_text("class,tiger,bus\\ncat,0.9,0.1\\ntruck,0.2,\\n")
+    ...     _ = path.write_text("class,tiger,bus\ncat,0.9,0.1\ntruck,0.2,\n")
     ...     table = rs.read_similarity(path)
     >>> table.source, table.values.tolist()
     ('people', [[0.9, 0.1], [0.2, nan]])

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_number, require_whole_number
-from rankshot.zeroshot.metrics import Interval, require_labels
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.scored_tables import require_labels
 
 Floats = NDArray[np.float64]
 RESAMPLES_PER_BLOCK = 50

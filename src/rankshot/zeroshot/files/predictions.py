@@ -32,7 +32,7 @@ from rankshot.core.tables import (
 )
 from rankshot.core.text_files import replace_file, require_ending
 from rankshot.zeroshot.heads.decisions import REJECTED
-from rankshot.zeroshot.metrics import ROUNDING
+from rankshot.zeroshot.scored_tables import ROUNDING
 
 WriteRows = Callable[
     [Sequence[str], Sequence[str], NDArray[np.floating], NDArray[np.floating]], None
@@ -123,7 +123,7 @@ def open_predictions(
 
 
 def read_predictions(path: str | Path) -> Predictions:
-    """Read a file that `open_predictions` wrote; its columns may be in any order.
+    r"""Read a file that `open_predictions` wrote; its columns may be in any order.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def read_predictions(path: str | Path) -> Predictions:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from rankshot.zeroshot import read_predictions
-    >>> text = "id,label,probability,P(cat),P(truck)\\nx1,cat,0.75,0.75,0.25\\n"
+    >>> text = "id,label,probability,P(cat),P(truck)\nx1,cat,0.75,0.75,0.25\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "predictions.csv")
     ...     _ = path.write_text(text)
