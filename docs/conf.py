@@ -20,6 +20,7 @@ version = release = installed_version("rankshot")
 
 extensions = [
     "myst_parser",
+    "command_reference",
     "numpydoc",
     "reference",
     "sphinx.ext.autodoc",

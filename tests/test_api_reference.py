@@ -7,12 +7,20 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+import rankshot as rs
+from rankshot.cli import app
+from rankshot.semantics import read_look_up
+from rankshot.survey import read_study
+from rankshot.zeroshot import open_scores, read_predictions, read_truth
 
 DOCS = Path(__file__).parents[1] / "docs"
 if not DOCS.is_dir():
     pytest.skip("the documentation is not here", allow_module_level=True)
 numpydoc = pytest.importorskip("numpydoc.docscrape")
 sys.path.insert(0, str(DOCS / "_extensions"))
+from command_reference import describe_commands, format_text  # noqa: E402
 from reference import list_members, public_names  # noqa: E402
 
 NAMES = public_names()
@@ -102,3 +110,47 @@ def test_the_parameters_of_docstrings_are_those_of_the_signatures():
         if found.__module__.startswith("rankshot")
     ]
     assert [line for line in wrong if line] == []
+
+
+# ---- File formats
+
+PHOTOS = ["photo1.jpg", "photo2.jpg"]
+CHECKS = {
+    "rankings.jsonl": lambda path: len(rs.read_rankings(path)) == 3,
+    "election.soi": lambda path: rs.read_rankings(path).weights.tolist() == [5, 2],
+    "votes.csv": lambda path: len(rs.read_pairs(path)) == 3,
+    "scores.csv": lambda path: open_scores(path).items == ("bus", "leopard", "tiger"),
+    "predictions.csv": lambda path: read_predictions(path).ids.tolist() == PHOTOS,
+    "truth.csv": lambda path: read_truth(path, PHOTOS).tolist() == ["cat", "truck"],
+    "similarities.csv": lambda path: rs.read_similarity(path).values.shape == (2, 3),
+    "names.csv": lambda path: read_look_up(path, ["water_lilly"]) != {},
+    "senses.txt": lambda path: len(rs.WordNet(senses=rs.read_senses(path)).senses(["seal"])) == 1,
+    "study.toml": lambda path: len(read_study(path).questions) == 2,
+}
+
+
+def test_the_files_on_the_page_of_formats_are_read(tmp_path):
+    page = (DOCS / "api" / "files.md").read_text("utf-8")
+    files = dict(re.findall(r"^`(\S+)`:\n\n```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    assert set(files) == set(CHECKS)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert CHECKS[name](tmp_path / name), name
+
+
+# ---- The command
+
+
+def test_the_page_of_the_command_has_every_option():
+    page = describe_commands()
+    for words in ("rank", "classify", "survey serve"):
+        told = CliRunner().invoke(app, [*words.split(), "--help"], terminal_width=400).output
+        options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", told, re.MULTILINE)) - {"--help"}
+        section = page.partition(f"# `rankshot {words}`\n")[2].partition("\n## `")[0]
+        assert len(options) > 3
+        assert options <= set(re.findall(r"^`(?:-\w, )?(--[\w-]+)", section, re.MULTILINE))
+
+
+def test_marks_of_markdown_in_help_texts_are_escaped():
+    text = format_text("with --k and [0, 1], `a_b`, c_d")
+    assert text == "with `--k` and \\[0, 1\\], `a_b`, c\\_d"
