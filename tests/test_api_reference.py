@@ -1,5 +1,8 @@
 """The reference: every public name is on one page, and is documented with an example that runs."""
 
+import ast
+import builtins
+import doctest
 import inspect
 import re
 import sys
@@ -23,6 +26,14 @@ sys.path.insert(0, str(DOCS / "_extensions"))
 from command_reference import describe_commands, format_text  # noqa: E402
 from reference import list_members, public_names  # noqa: E402
 
+
+def unwrap(found):
+    """The function behind a property, a class method or a static method."""
+    for attribute in ("fget", "func", "__func__"):
+        found = getattr(found, attribute, found)
+    return inspect.unwrap(found)
+
+
 NAMES = public_names()
 CALLABLE = {name: found for name, found in NAMES.items() if callable(found)}
 CLASSES = {name: found for name, found in CALLABLE.items() if inspect.isclass(found)}
@@ -32,14 +43,8 @@ MEMBERS = {
     for members in list_members(found).values()
     for member in members
 }
+FUNCTIONS = {name: unwrap(found) for name, found in MEMBERS.items()}
 ERRORS = {name for name, found in CLASSES.items() if issubclass(found, Exception)}
-
-
-def unwrap(found):
-    """The function behind a property, a class method or a static method."""
-    for attribute in ("fget", "func", "__func__"):
-        found = getattr(found, attribute, found)
-    return inspect.unwrap(found)
 
 
 def names_on(page):
@@ -70,8 +75,33 @@ def test_every_public_name_has_an_example():
     assert without == []
 
 
+def find_free_names(code):
+    """The names that a piece of code uses and does not define or import."""
+    defined, used = set(dir(builtins)), set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                defined.add(name)
+            case ast.alias(name=name, asname=other):
+                defined.add((other or name).split(".")[0])
+    return used - defined
+
+
+def test_an_example_imports_all_that_it_uses():
+    """So that a reader can copy it."""
+    parser = doctest.DocTestParser()
+    free = {
+        name: find_free_names("".join(each.source for each in parser.get_examples(text)))
+        for name, found in (CALLABLE | FUNCTIONS).items()
+        if (text := inspect.getdoc(found))
+    }
+    assert {name: names for name, names in free.items() if names} == {}
+
+
 def test_every_method_and_property_is_documented():
-    assert [name for name, found in MEMBERS.items() if not inspect.getdoc(unwrap(found))] == []
+    assert [name for name, found in FUNCTIONS.items() if not inspect.getdoc(found)] == []
 
 
 def listed(document, section):
@@ -103,10 +133,9 @@ def find_wrong_parameters(name, found):
 
 
 def test_the_parameters_of_docstrings_are_those_of_the_signatures():
-    functions = {name: unwrap(found) for name, found in MEMBERS.items()}
     wrong = [
         find_wrong_parameters(name, found)
-        for name, found in (CALLABLE | functions).items()
+        for name, found in (CALLABLE | FUNCTIONS).items()
         if found.__module__.startswith("rankshot")
     ]
     assert [line for line in wrong if line] == []

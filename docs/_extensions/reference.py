@@ -107,5 +107,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
         for name, found in reversed(names.items())
         if inspect.isclass(found)
     }
+    app.add_css_file("reference.css")
     app.connect("missing-reference", link_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -148,7 +148,7 @@ def build_animals_features(
     Each of the five histograms of an image is divided by its sum, and the square root is taken
     (so that dot products compare distributions); an empty histogram stays zero. The five are
     concatenated and reduced to at most 512 numbers by a PCA that is fitted to the images of the
-    training classes alone (see `fit_pca`). Images are sorted by class, in the order of
+    training classes alone. Images are sorted by class, in the order of
     ``classes.txt``, and then by name.
 
     All 30,475 images take 1 GB of memory for their histograms and half as much for the PCA.

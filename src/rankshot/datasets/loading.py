@@ -56,6 +56,8 @@ def load_images(name: str, directory: Path, announce: Announce, *, download: boo
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from rankshot.datasets import load_images
     >>> load_images("cifar", Path("data"), announce=print, download=True)  # doctest: +SKIP
     """
     require_dataset(name, LOADERS)

@@ -41,7 +41,7 @@ class Demo:
     seen_accuracy : dict of str to float
         The accuracy of each classifier on validation inputs of seen classes.
     rehearsal : Rehearsal
-        Seen classes that played new ones, with the classifier `REPORTED`.
+        Seen classes that played new ones, with the multiclass classifier.
     predicted : Interval
         The accuracy of the new classes that it predicts.
     panel : Rankings
@@ -51,7 +51,7 @@ class Demo:
     head : BaseHead
         The head that the rehearsal chose and calibrated, fitted to the panel.
     scores : Scores
-        The scores of the new inputs by the classifier of `REPORTED`.
+        The scores of the new inputs by the multiclass classifier.
     truth : ndarray of str
         The classes of the new inputs.
 

@@ -106,7 +106,7 @@ def agreement(rankings: AnyRankings) -> Agreement:
 class TargetSummary:
     """A summary of the rankings of one target.
 
-    Distances are those of `compare_common_items`, of the first k places: 0 is agreement, 1 is the
+    Distances are those of the first k places, over the items that two rankings compare: 0 is agreement, 1 is the
     opposite order. With ties they are means over the orders that the ties allow. Items that are in
     none of the first k places do not count. Random rankings have a mean distance of 0.5 if they are
     complete, and more if they are short: of many items, their first ones are rarely the same.
@@ -120,7 +120,7 @@ class TargetSummary:
     model : PlackettLuce, Mallows, BabingtonSmith or None
         The model, fitted to the first k places of the rankings.
     order : tuple
-        The first k places of the consensus (`merge_rankings`); a tie is a tuple inside it. The
+        The first k places of the consensus; a tie is a tuple inside it. The
         order of all items is ``model.mode_``.
     k : int
         How many places count, at most the length of the longest ranking.

@@ -351,7 +351,7 @@ class Report:
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report.contents import Report
+    >>> from rankshot.report import Report
     >>> votes = rs.Rankings.from_orders(
     ...     [["lion", "fox"], ["lion", "bus"]], items=["bus", "fox", "lion"], targets="cat")
     >>> Report("My classes", consensuses=tuple(rs.summarize(votes))).consensuses[0].target

@@ -150,7 +150,7 @@ def choose_pictures(answers: Answers, candidates: Rows) -> list[int]:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report.gallery import Answers, choose_pictures
+    >>> from rankshot.report import Answers, choose_pictures
     >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.5, 0.5]])
     >>> predicted = np.array(["cat", "cat", "dog", "dog", "cat"])
     >>> truth = np.array(["cat", "cat", "cat", "dog", "dog"])

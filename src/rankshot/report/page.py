@@ -52,8 +52,7 @@ def render_report(report: Report) -> str:
 
     Examples
     --------
-    >>> from rankshot.report.contents import Report
-    >>> from rankshot.report.page import render_report
+    >>> from rankshot.report import Report, render_report
     >>> page = render_report(Report("Cats & dogs", notes=("A remark.",)))
     >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
     (True, True)

@@ -42,7 +42,7 @@ def summarize_rankings(
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report.ranking_summaries import summarize_rankings
+    >>> from rankshot.report import summarize_rankings
     >>> votes = rs.Rankings.from_orders(
     ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
     ...     targets="cat", raters=["ann", "bob", "cy"])

@@ -79,6 +79,7 @@ def read_answer_files(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from rankshot.semantics import read_answer_files
     >>> path = Path(tempfile.mkdtemp()) / "rater-1.txt"
     >>> path.write_text("cat: tiger, whale, bus")

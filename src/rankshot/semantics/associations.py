@@ -36,6 +36,7 @@ def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
 
     Examples
     --------
+    >>> from rankshot.semantics import dice
     >>> dice([10, 10, 0], 30, [8, 0, 0])
     array([0.4, 0. , nan])
     """
@@ -64,6 +65,7 @@ def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats
 
     Examples
     --------
+    >>> from rankshot.semantics import pmi
     >>> pmi(10, [20, 20, 0], [2, 0, 0], 100).round(3)
     array([ 0.   , -5.298,    nan])
     """
@@ -92,6 +94,7 @@ def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Float
 
     Examples
     --------
+    >>> from rankshot.semantics import ppmi
     >>> ppmi(10, [20, 20, 20], [4, 1, 0], 100).round(3)
     array([0.693, 0.   , 0.   ])
     """
@@ -119,6 +122,7 @@ def normalized_web_similarity(
 
     Examples
     --------
+    >>> from rankshot.semantics import normalized_web_similarity
     >>> normalized_web_similarity(10, [10, 100, 100], [10, 10, 0], 1000).round(3)
     array([1.   , 0.368, 0.   ])
     """

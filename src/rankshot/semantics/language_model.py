@@ -126,6 +126,7 @@ class LanguageModel:
 
     Examples
     --------
+    >>> from rankshot import LanguageModel
     >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2,
     ...     prompt_price=0.15, answer_price=0.60)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))

@@ -87,7 +87,7 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
     Examples
     --------
     >>> import rankshot as rs, tempfile
-    >>> from rankshot.semantics.similarity_files import read_similarity, write_similarity
+    >>> from rankshot.semantics import read_similarity, write_similarity
     >>> table = rs.Similarity([[.9, float("nan")]], ["cat"], ["tiger", "bus"], source="me")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_similarity(table, folder + "/me.csv")
@@ -113,6 +113,7 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
     Examples
     --------
     >>> import pandas as pd
+    >>> from rankshot import similarity_from_frame
     >>> frame = pd.DataFrame({"tiger": [.9, .2], "bus": [.1, .8]}, index=["cat", "truck"])
     >>> similarity_from_frame(frame).to_rankings()
     Rankings: 2 rankings of 2 items, 2 targets, 1 source

@@ -39,6 +39,7 @@ class Hierarchy:
 
     Examples
     --------
+    >>> from rankshot import Hierarchy
     >>> print(Hierarchy(["cat", "dog", "truck", "ship"]))
     whole
     ├── carnivore

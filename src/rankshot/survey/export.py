@@ -78,7 +78,7 @@ def export_lines(
     answers : sequence of Answer
         All answers.
     flags : mapping
-        The flags of each participant; see `rankshot.survey.quality.find_flags`.
+        The flags of each participant; see `find_flags`.
     exclude_flagged : bool
         Leave out the answers of participants with a flag.
 
@@ -89,7 +89,7 @@ def export_lines(
 
     Examples
     --------
-    >>> from rankshot.survey.study import Question
+    >>> from rankshot.survey import Answer, Question, Study, export_lines
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Animals", "Like {target}?", "Yes?", (*cat.items, "cup"), "unknown", (cat,))
     >>> said = Answer("a1", cat, 1, False, ("fox", "bus", "leopard"), ("leopard",), 7.25, 0.0)
@@ -181,7 +181,7 @@ def rank_shown_items(answer: Answer) -> list[str | list[str]]:
 
     Examples
     --------
-    >>> from rankshot.survey.study import Question
+    >>> from rankshot.survey import Question
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> rank_shown_items(Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0))
     ['leopard', ['bus', 'fox']]

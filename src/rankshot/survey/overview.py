@@ -54,7 +54,7 @@ class Participant:
     ----------
     rater : str
     state : str
-        One of `STATES`. Withdrawn comes before excluded, and excluded before finished. Who came
+        "active", "finished", "answered nothing", "left", "withdrawn" or "excluded". Withdrawn comes before excluded, and excluded before finished. Who came
         to the end without an answer that counts has answered nothing.
     started_at, seen_at : float
         Unix times of the start and of the last activity.

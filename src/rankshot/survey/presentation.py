@@ -68,6 +68,7 @@ class ExtraQuestion:
 
     Examples
     --------
+    >>> from rankshot.survey import ExtraQuestion
     >>> ExtraQuestion("age", "How old are you?", "number", least=18, most=120).is_whole
     True
     """

@@ -33,7 +33,7 @@ class Bootstrap:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.zeroshot.bootstrap import Bootstrap
+    >>> from rankshot.zeroshot import Bootstrap
     >>> right = np.repeat([1.0, 0.0], [60, 40])
     >>> found = Bootstrap(["cat"] * 100, random_state=0).interval(right)
     >>> print(f"{found.estimate:.2f}, from {found.low:.1f} to {found.high:.1f}")

@@ -48,7 +48,7 @@ class MeanImputation:
 
     Examples
     --------
-    >>> from rankshot.semantics.class_vectors import ClassVectors
+    >>> from rankshot.semantics import ClassVectors
     >>> nan = float("nan")
     >>> seen = ClassVectors(["lion", "bus"], [[1.0, nan], [0.0, 4.0]], "me")
     >>> imputation = MeanImputation.from_training(seen)

@@ -94,6 +94,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["leopard", ["tiger", "lion"]]], targets="cat")
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -238,7 +238,7 @@ class Leaderboard:
         )
 
     def iterate_rows(self, most: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Yield the cells of each item as text, under the names of `HEADER`."""
+        """Yield the cells of each item as text, as the table prints them."""
         columns = (self.ranks, self.items, self.log_worths, self.intervals, self.rank_intervals)
         for rank, item, value, (low, high), (best, worst) in zip(
             *(column[:most] for column in columns), strict=True

@@ -97,7 +97,8 @@ def open_predictions(
     Examples
     --------
     >>> import tempfile
-    >>> from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
+    >>> from pathlib import Path
+    >>> from rankshot.zeroshot import open_predictions, read_predictions
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open_predictions(folder + "/predictions.csv", ["cat", "truck"]) as writer:
     ...         writer.write(["x1", "x2"], ["cat", "truck"], [[.75, .25], [.5, .5]])
