@@ -58,10 +58,11 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"06_leaderboard",
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "show_memory": False,
+    # That page loads scripts from another host.
+    "write_computation_times": False,
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("rankshot",),
@@ -75,10 +76,13 @@ warnings.filterwarnings("error", module="__main__")
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "rankshot"
+html_logo = html_favicon = "_static/icon.svg"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {"text": "rankshot"},
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

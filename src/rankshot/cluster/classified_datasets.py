@@ -86,8 +86,8 @@ def classify(
         Without client and scheduler, the number of local processes; the default is the number of
         cores. A script that starts processes must be guarded by ``if __name__ == "__main__"``.
     score_type : str
-        As ``--score-type`` of ``rankshot classify``. With ``"auto"``, the type is that for which the
-        head was fitted or, if that is not known, what the first part looks like.
+        As ``--score-type`` of ``rankshot classify``. With ``"auto"``, the type is that for which
+        the head was fitted or, if that is not known, what the first part looks like.
     reject_below : float, optional
         Inputs of which no class has this probability are labelled ``rejected``.
     batch_rows : int, optional

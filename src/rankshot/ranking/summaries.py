@@ -106,10 +106,11 @@ def agreement(rankings: AnyRankings) -> Agreement:
 class TargetSummary:
     """A summary of the rankings of one target.
 
-    Distances are those of the first k places, over the items that two rankings compare: 0 is agreement, 1 is the
-    opposite order. With ties they are means over the orders that the ties allow. Items that are in
-    none of the first k places do not count. Random rankings have a mean distance of 0.5 if they are
-    complete, and more if they are short: of many items, their first ones are rarely the same.
+    Distances are those of the first k places, over the items that two rankings compare: 0 is
+    agreement, 1 is the opposite order. With ties they are means over the orders that the ties
+    allow. Items that are in none of the first k places do not count. Random rankings have a mean
+    distance of 0.5 if they are complete, and more if they are short: of many items, their first
+    ones are rarely the same.
 
     Attributes
     ----------

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from rankshot.report.contents import Calibration, Evaluation, Overview
+from rankshot.zeroshot.confusions import count_confusions
 from rankshot.zeroshot.metrics import mean_class_interval, per_class_accuracy, wilson_interval
 from rankshot.zeroshot.scored_tables import ScoredTable, require_probabilities
 
@@ -47,10 +46,6 @@ def evaluate_predictions(
     names = tuple(map(str, classes))
     by_class = per_class_accuracy(truth, predicted)
     scored = require_probabilities(truth, proba, names)
-    with warnings.catch_warnings():
-        # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
-        warnings.simplefilter("ignore", UserWarning)
-        confusion = confusion_matrix(truth, predicted, labels=names)
     ks = [k for k in (2, 3, 5, 10) if k < len(names)]
     per_class = tuple(by_class.get(name, float("nan")) for name in names)
     n_inputs = tuple(int((truth == name).sum()) for name in names)
@@ -60,7 +55,7 @@ def evaluate_predictions(
         mean_class_accuracy=mean_class_interval(per_class, n_inputs),
         per_class=per_class,
         n_inputs=n_inputs,
-        confusion=confusion,
+        confusion=count_confusions(truth, predicted, names),
         pairwise=scored.pairwise_accuracy(),
         calibration=_measure_calibration(scored),
         top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),

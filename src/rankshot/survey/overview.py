@@ -54,8 +54,9 @@ class Participant:
     ----------
     rater : str
     state : str
-        "active", "finished", "answered nothing", "left", "withdrawn" or "excluded". Withdrawn comes before excluded, and excluded before finished. Who came
-        to the end without an answer that counts has answered nothing.
+        "active", "finished", "answered nothing", "left", "withdrawn" or "excluded". Withdrawn
+        comes before excluded, and excluded before finished. Who came to the end without an answer
+        that counts has answered nothing.
     started_at, seen_at : float
         Unix times of the start and of the last activity.
     finished_at, withdrawn_at, excluded_at : float or None
