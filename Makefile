@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test types quick-tests test-slow test-lowest docs dist hooks bench bench-gpu clean
+.PHONY: demo test types quick-tests test-slow test-lowest coverage docs dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -40,6 +40,16 @@ test-lowest: $(LOWEST)/.test
 	    tests/core tests/ranking tests/semantics tests/zeroshot \
 	    src/rankshot/core src/rankshot/ranking src/rankshot/semantics src/rankshot/zeroshot
 
+# The share of lines that tests and examples run, with every line that is left out.
+# Less than 95 % of one of the three layers fails.
+coverage: $(VENV)/.test
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' --cov --cov-report= \
+	    tests/core tests/ranking tests/semantics tests/zeroshot \
+	    src/rankshot/core src/rankshot/ranking src/rankshot/semantics src/rankshot/zeroshot
+	for layer in ranking semantics zeroshot; do \
+	    $(BIN)/python -m coverage report --show-missing --fail-under 95 --include "src/rankshot/$$layer/*" \
+	        || exit 1; done
+
 # A release in dist/: built, checked, and installed into a fresh environment for each extra alone.
 # EXTRAS="parquet onnx" installs only these; EXTRAS=--contents installs nothing.
 dist: $(VENV)/.dist
@@ -58,9 +68,9 @@ docs: $(VENV)/.docs
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-bench docs test quick-tests test-slow test-lowest: export OMP_NUM_THREADS = 1
-bench docs test quick-tests test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
-bench docs test quick-tests test-slow test-lowest: export MKL_NUM_THREADS = 1
+bench docs test quick-tests test-slow test-lowest coverage: export OMP_NUM_THREADS = 1
+bench docs test quick-tests test-slow test-lowest coverage: export OPENBLAS_NUM_THREADS = 1
+bench docs test quick-tests test-slow test-lowest coverage: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py

@@ -97,7 +97,9 @@ def find_wrong_parameters(name, found):
 def test_the_parameters_of_docstrings_are_those_of_the_signatures():
     ours = {
         name: found
-        for name, found in (CALLABLE | {name: unwrap(found) for name, found in MEMBERS.items()}).items()
+        for name, found in (
+            CALLABLE | {name: unwrap(found) for name, found in MEMBERS.items()}
+        ).items()
         if found.__module__.startswith("rankshot")
     }
     wrong = [find_wrong_parameters(name, found) for name, found in ours.items()]

@@ -81,9 +81,7 @@ def link_short_name(
     for package in ("rankshot", *(f"rankshot.{floor}" for floor in FLOORS)):
         name = f"{package}.{match[1]}"
         if name in python.objects:
-            return python.resolve_xref(
-                env, node["refdoc"], app.builder, "obj", name, node, content
-            )
+            return python.resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, content)
     return None
 
 
