@@ -18,7 +18,7 @@ import rankshot as rs
 from rankshot.datasets import load_election
 
 ballots = load_election()
-ballots
+print(ballots)
 
 # %%
 # A third of the voters named one candidate only. Such a ballot is a top-K list: the candidate
