@@ -22,7 +22,7 @@ from sklearn.linear_model import RidgeClassifier
 
 import rankshot as rs
 from rankshot.datasets import load_cifar, load_held_out_panel, load_panel, load_similarities
-from rankshot.zeroshot.bootstrap import class_interval
+from rankshot.zeroshot import Bootstrap
 
 
 def collect_sources(load, targets, items):
@@ -58,6 +58,12 @@ playing = np.isin(labels, held_out.target_names)
 classifier = RidgeClassifier().fit(images[~playing], labels[~playing])
 
 
+def average_classes(labels, values):
+    """Return the mean over classes, with an interval from resamples of the classes."""
+    means = [values[labels == name].mean() for name in np.unique(labels)]
+    return Bootstrap(["class"] * len(means)).interval(means)
+
+
 def mark_right(sources, classifier, images, labels):
     """Return for each source which images a head with its rankings gets right."""
     scores = rs.scores_of(classifier, images)
@@ -67,7 +73,7 @@ def mark_right(sources, classifier, images, labels):
 
 sources = collect_sources(load_held_out_panel, held_out.target_names, held_out.items)
 right = mark_right(sources, classifier, images[playing], labels[playing])
-rehearsed = {name: class_interval(labels[playing], hits) for name, hits in right.items()}
+rehearsed = {name: average_classes(labels[playing], hits) for name, hits in right.items()}
 for name, accuracy in rehearsed.items():
     print(f"{name:<19}{accuracy}")
 rs.ComparisonDisplay.from_results(rehearsed, chance=1 / 20)
@@ -88,7 +94,7 @@ pairs = [
 ]
 for one, other in pairs:
     difference = right[one].astype(float) - right[other]
-    gain, low, high = class_interval(labels[playing], difference)
+    gain, low, high = average_classes(labels[playing], difference)
     print(f"{one} - {other}: {gain:+.3f} [{low:+.3f}, {high:+.3f}]")
 
 # %%
@@ -122,7 +128,7 @@ plt.show()
 
 classifier = RidgeClassifier().fit(data.seen_train, data.seen_train_label)
 right = mark_right(new, classifier, data.new, data.new_label)
-results = {name: class_interval(data.new_label, hits) for name, hits in right.items()}
+results = {name: average_classes(data.new_label, hits) for name, hits in right.items()}
 for name, accuracy in results.items():
     print(f"{name:<19}{accuracy}")
 rs.ComparisonDisplay.from_results(results, chance=1 / 10)
