@@ -46,8 +46,8 @@ rs.RankingsDisplay.from_rankings(frog, k=6)
 # Rehearsal: seen classes play new ones
 # -------------------------------------
 # 20 of the 100 seen classes play new ones. A classifier learns the other 80, and the sources rank
-# these 80 for each of the 20. Then we know how often a head is right with each source. No image of a
-# really new class is used. The intervals say what to expect of *other classes*: they come from
+# these 80 for each of the 20. Then we know how often a head is right with each source. No image of
+# a really new class is used. The intervals say what to expect of *other classes*: they come from
 # resamples of the 20.
 
 data = load_cifar()

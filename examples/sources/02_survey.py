@@ -36,9 +36,9 @@ for question in study.questions[:2]:
     print(f"{question.target}: {', '.join(question.items)}")
 
 # %%
-# On the command line, ``rankshot survey new study.toml --seen seen.txt --new new.txt`` writes such a
-# study to a file that you can edit, and ``rankshot survey serve study.toml`` serves it. A question
-# looks like this, on a telephone and on a desktop:
+# On the command line, ``rankshot survey new study.toml --seen seen.txt --new new.txt`` writes such
+# a study to a file that you can edit, and ``rankshot survey serve study.toml`` serves it. A
+# question looks like this, on a telephone and on a desktop:
 #
 # .. image:: /images/survey.png
 #    :alt: A question of the survey, half answered, on a telephone and on a desktop
