@@ -58,15 +58,15 @@ class Done(NamedTuple):
     err: str
 
 
-def rankshot(words):
-    """Run the command in this process, with empty input: a new process takes seconds to start."""
+def rankshot(words, typed=""):
+    """Run the command in this process: a new process takes seconds to start."""
     out, err = io.StringIO(), io.StringIO()
     words = shlex.split(words) if isinstance(words, str) else list(map(str, words))
     before = signal.getsignal(signal.SIGTERM)
     try:
         with (
             patch.object(sys, "argv", ["rankshot", *words]),
-            patch.object(sys, "stdin", io.StringIO()),
+            patch.object(sys, "stdin", io.StringIO(typed)),
             redirect_stdout(out),
             redirect_stderr(err),
         ):
