@@ -116,7 +116,7 @@ print("The last page:", re.search(r"<h1[^>]*>(.*?)</h1>", last_page.text)[1])
 # ------------
 # The questions were assigned evenly:
 
-print(Counter(everybody.targets.tolist()))
+print(sorted(Counter(everybody.targets.tolist()).items()))
 print(everybody.select(target="cat")[:3])
 
 # %%
@@ -131,12 +131,21 @@ for number, rater in enumerate(overview.people):
         print(f"person {number}, {flag.name}: {flag.text}")
 
 # %%
-# Both careless people are flagged. On a map of the answers about cats, theirs lie apart from
-# the others. Each point is one answer, and the distance is Kendall's:
+# Both careless people are flagged. How far is each person from the consensus, on average over the
+# six questions? 0 is the same order, 1 is the opposite:
 
-cats = everybody.select(target="cat")
-groups = ["flagged" if overview.flags[rater] else "no flag" for rater in cats.raters]
-rs.MapDisplay.from_rankings(cats, groups=groups)
+distance = dict.fromkeys(overview.people, 0.0)
+for summary in rs.summarize(everybody):
+    for rater, share in summary.disagreement:
+        distance[rater] += share / len(targets)
+flagged = np.array([bool(overview.flags[rater]) for rater in distance])
+values = np.array(list(distance.values()))
+fig, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
+for mask, colour, label in [(~flagged, "#0072B2", "no flag"), (flagged, "#D55E00", "flagged")]:
+    ax.bar(np.flatnonzero(mask), values[mask], color=colour, label=label)
+ax.set(xlabel="person", ylabel="distance to the consensus", xticks=range(len(values)))
+ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
+plt.show()
 
 # %%
 # The consensus
@@ -144,6 +153,7 @@ rs.MapDisplay.from_rankings(cats, groups=groups)
 # Kemeny's order of the answers, with and without the flagged people, beside the order around which
 # the simulated opinions scatter. W is Kendall's measure of agreement, which is 1 if all agree.
 
+cats = everybody.select(target="cat")
 columns = {
     "opinions": sorted(study.questions[0].items, key=truth["cat"].index),
     "all answers": rs.kemeny(cats, method="exact").order[:8],

@@ -17,6 +17,7 @@ models that comes with rankshot, written as chat windows write them.
 
 import json
 import tempfile
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ from rankshot.zeroshot.metrics import wilson_interval
 seen, new = class_names("cifar")
 prompts = make_prompts(new, seen, raters=4)
 print(list(prompts))
-print(prompts["rater-1.txt"][:1000], "[…]")
+for paragraph in prompts["rater-1.txt"].split("\n\n"):
+    print("\n" + textwrap.fill(textwrap.shorten(paragraph, 450, placeholder=" […]"), 76))
 
 # %%
 # On the command line: ``rankshot ask --seen seen.txt --new new.txt -o prompts``.
