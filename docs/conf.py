@@ -63,6 +63,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
     # That page loads scripts from another host.
     "write_computation_times": False,
+    # A display is seen; its name below the picture says nothing.
+    "ignore_repr_types": r"rankshot.*Display",
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("rankshot",),
