@@ -1,6 +1,7 @@
 """The files that a page presupposes: small ones of the right kind, by page or by its section."""
 
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -36,14 +37,15 @@ def cifar_scores():
 def write_cifar():
     """The classifier of the README: scores and labels of new and of seen classes, and names."""
     data, (new, seen) = load_cifar(), cifar_scores()
-    for path, scores, labels in (
-        ("scores.parquet", new, data.new_label),
-        ("seen_scores.parquet", seen, data.seen_validation_label),
+    for kind, scores, labels in (
+        ("", new, data.new_label),
+        ("seen_", seen, data.seen_validation_label),
     ):
         ids = [f"img{i}" for i in range(len(labels))]
-        write_scores(Path(path), scores.values, list(scores.items), ids)
-        labels_path = "labels.csv" if path == "scores.parquet" else "seen_labels.csv"
-        write_labels(labels_path, dict(zip(ids, labels, strict=True)))
+        write_scores(Path(f"{kind}scores.parquet"), scores.values, list(scores.items), ids)
+        write_labels(f"{kind}labels.csv", dict(zip(ids, labels, strict=True)))
+    shutil.copy("labels.csv", "truth.csv")
+    shutil.copy("seen_scores.parquet", "usual.parquet")
     write_lines("seen.txt", seen.items)
     write_lines("new.txt", np.unique(data.new_label))
 
