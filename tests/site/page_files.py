@@ -56,6 +56,13 @@ def write_cifar_rankings():
     run_well(f"rank {NAMES} --source wordnet --source glove -o rankings.jsonl")
 
 
+def write_settings():
+    """What a rehearsal chose."""
+    run_well("rank --seen seen.txt --rehearse 20 --source wordnet -o rehearsal.jsonl")
+    truth = "--truth seen_labels.csv --rankings rehearsal.jsonl"
+    run_well(f"rehearse seen_scores.parquet {truth} -o settings.json")
+
+
 def write_sources():
     """Names of classes, also as they come with a network."""
     write_cifar()
@@ -219,7 +226,9 @@ BUILDERS = {
         START: write_sources,
         f"rankshot rank {NAMES} --source answers": answer_prompts,
     },
-    "docs/guide/zeroshot.md": {START: write_cifar_rankings},
+    "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
+    "docs/guide/rehearsal.md": {START: write_cifar_rankings},
+    "docs/guide/seen_and_new.md": {START: write_cifar_rankings},
 }
 """For a page, what is made at its start, before the first block of a section, or for a command."""
 
