@@ -148,7 +148,13 @@ def read_csv(text):
     assert list(read_look_up("pasted.csv", classes)) == classes
 
 
+def read_bibtex(text):
+    """Read one entry, with one field per line."""
+    assert re.fullmatch(r"@\w+\{\w+,\n(?: +\w+ *= \{.+\},\n)+\}\n", text), "no entry of BibTeX"
+
+
 READERS = {
+    "bibtex": read_bibtex,
     "csv": read_csv,
     "json": read_json,
     "jsonl": read_json,
@@ -310,9 +316,10 @@ def test_output_is_compared_without_the_lines_of_tables(shell):
         ("toml", 'title = "no questions"'),
         ("json", '{"ranking": "cat"}'),
         ("json", '{"ranking": ["cat"]'),
+        ("bibtex", "@article{key,\n  year = {2015}\n}"),
         ("csv", "class,words\ncat,cat"),
     ],
 )
 def test_blocks_that_are_no_commands_are_read(language, text, shell):
-    with pytest.raises(Exception, match=r"zero|consent|ranking|delimiter|look_up"):
+    with pytest.raises(Exception, match=r"zero|consent|ranking|delimiter|look_up|BibTeX"):
         run_fence(fence_of(text, language), shell, "")
