@@ -20,6 +20,7 @@ version = release = installed_version("rankshot")
 
 extensions = [
     "myst_parser",
+    "command_reference",
     "numpydoc",
     "reference",
     "sphinx.ext.autodoc",
@@ -48,6 +49,8 @@ numpydoc_xref_param_type = True
 # A name between single backticks in a docstring is a link, if the reference has it.
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
+# Quotes and hyphens of code stay as they are: {"mean", "sum"}, --k.
+smartquotes = False
 
 # ---- Gallery
 

@@ -27,13 +27,8 @@ from rankshot.zeroshot.confusions import (
     count_confusions,
     describe_left_out,
 )
-from rankshot.zeroshot.metrics import (
-    Reliability,
-    compare_labels,
-    format_share,
-    reliability,
-    require_labels,
-)
+from rankshot.zeroshot.metrics import Reliability, format_share, reliability
+from rankshot.zeroshot.scored_tables import compare_labels, require_labels
 
 LARGEST, SMALLEST = 20.0, 4.0
 """The diameters of discs, in points."""
