@@ -1,6 +1,7 @@
 """The files that a page presupposes: small ones of the right kind, by page or by its section."""
 
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -36,14 +37,15 @@ def cifar_scores():
 def write_cifar():
     """The classifier of the README: scores and labels of new and of seen classes, and names."""
     data, (new, seen) = load_cifar(), cifar_scores()
-    for path, scores, labels in (
-        ("scores.parquet", new, data.new_label),
-        ("seen_scores.parquet", seen, data.seen_validation_label),
+    for kind, scores, labels in (
+        ("", new, data.new_label),
+        ("seen_", seen, data.seen_validation_label),
     ):
         ids = [f"img{i}" for i in range(len(labels))]
-        write_scores(Path(path), scores.values, list(scores.items), ids)
-        labels_path = "labels.csv" if path == "scores.parquet" else "seen_labels.csv"
-        write_labels(labels_path, dict(zip(ids, labels, strict=True)))
+        write_scores(Path(f"{kind}scores.parquet"), scores.values, list(scores.items), ids)
+        write_labels(f"{kind}labels.csv", dict(zip(ids, labels, strict=True)))
+    shutil.copy("labels.csv", "truth.csv")
+    shutil.copy("seen_scores.parquet", "usual.parquet")
     write_lines("seen.txt", seen.items)
     write_lines("new.txt", np.unique(data.new_label))
 
@@ -52,6 +54,13 @@ def write_cifar_rankings():
     """The same, with rankings of the new classes."""
     write_cifar()
     run_well(f"rank {NAMES} --source wordnet --source glove -o rankings.jsonl")
+
+
+def write_settings():
+    """What a rehearsal chose."""
+    run_well("rank --seen seen.txt --rehearse 20 --source wordnet -o rehearsal.jsonl")
+    truth = "--truth seen_labels.csv --rankings rehearsal.jsonl"
+    run_well(f"rehearse seen_scores.parquet {truth} -o settings.json")
 
 
 def write_sources():
@@ -217,7 +226,9 @@ BUILDERS = {
         START: write_sources,
         f"rankshot rank {NAMES} --source answers": answer_prompts,
     },
-    "docs/guide/zeroshot.md": {START: write_cifar_rankings},
+    "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
+    "docs/guide/rehearsal.md": {START: write_cifar_rankings},
+    "docs/guide/seen_and_new.md": {START: write_cifar_rankings},
 }
 """For a page, what is made at its start, before the first block of a section, or for a command."""
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-import typer
 from markdown_fences import ROOT, find_pages, parse_fences, read_fences
 from page_files import BUILDERS, PEOPLE, START
 from page_shell import Shell, split_commands
 
 import rankshot as rs
+from command_line import get_command
 from rankshot.cli import app
+from rankshot.semantics.class_names import read_look_up
 
 PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}
@@ -57,7 +58,7 @@ def shell(scheduler, tmp_path, monkeypatch):
     (tmp_path / "page").mkdir()
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "page")
-    for name in ("RANKSHOT_SURVEY_TOKEN", "RANKSHOT_SURVEY_DATABASE"):
+    for name in ("OPENAI_API_KEY", "RANKSHOT_SURVEY_TOKEN", "RANKSHOT_SURVEY_DATABASE"):
         monkeypatch.delenv(name, raising=False)
     with patch.dict(os.environ, TMPDIR=str(tmp_path / "other"), COLUMNS="120"):
         yield Shell(scheduler)
@@ -140,7 +141,21 @@ def read_json(text):
         assert len(rs.read_rankings("pasted.jsonl")) == len(lines)
 
 
+def read_csv(text):
+    """Read a table of words to look up, as ``--names`` takes it."""
+    Path("pasted.csv").write_text(text, encoding="utf-8")
+    classes = [line.split(",")[0] for line in text.splitlines()[1:]]
+    assert list(read_look_up("pasted.csv", classes)) == classes
+
+
+def read_bibtex(text):
+    """Read one entry, with one field per line."""
+    assert re.fullmatch(r"@\w+\{\w+,\n(?: +\w+ *= \{.+\},\n)+\}\n", text), "no entry of BibTeX"
+
+
 READERS = {
+    "bibtex": read_bibtex,
+    "csv": read_csv,
     "json": read_json,
     "jsonl": read_json,
     "py": run_python,
@@ -186,7 +201,7 @@ def find_named_commands(page):
 
 def find_fault(words):
     """Return the first word that is no subcommand or no option, or None."""
-    command = typer.main.get_command(app)
+    command = get_command(app)
     words = iter(words)
     while hasattr(command, "commands"):
         word = next(words, None)
@@ -301,8 +316,10 @@ def test_output_is_compared_without_the_lines_of_tables(shell):
         ("toml", 'title = "no questions"'),
         ("json", '{"ranking": "cat"}'),
         ("json", '{"ranking": ["cat"]'),
+        ("bibtex", "@article{key,\n  year = {2015}\n}"),
+        ("csv", "class,words\ncat,cat"),
     ],
 )
 def test_blocks_that_are_no_commands_are_read(language, text, shell):
-    with pytest.raises(Exception, match=r"zero|questions|ranking|delimiter|missing"):
+    with pytest.raises(Exception, match=r"zero|consent|ranking|delimiter|look_up|BibTeX"):
         run_fence(fence_of(text, language), shell, "")
