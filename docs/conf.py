@@ -1,13 +1,17 @@
 """How Sphinx builds the site: make docs."""
 
+import sys
 import warnings
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "rankshot"
 author = "The rankshot developers"
@@ -17,6 +21,7 @@ version = release = installed_version("rankshot")
 extensions = [
     "myst_parser",
     "numpydoc",
+    "reference",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
@@ -24,6 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 
 # ---- Pages in Markdown
 
@@ -38,6 +44,10 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+# A name between single backticks in a docstring is a link, if the reference has it.
+default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
 
 # ---- Gallery
 
@@ -45,10 +55,11 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"06_leaderboard",
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "show_memory": False,
+    # That page loads scripts from another host.
+    "write_computation_times": False,
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("rankshot",),
@@ -62,10 +73,13 @@ warnings.filterwarnings("error", module="__main__")
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "rankshot"
+html_logo = html_favicon = "_static/icon.svg"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {"text": "rankshot"},
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

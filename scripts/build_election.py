@@ -1,6 +1,6 @@
-"""Build the ballots of ``examples/rankings/06_leaderboard.py`` from a file of counts.
+"""Build the ballots of `rankshot.datasets.load_election` from a file of counts.
 
-    python scripts/build_election.py COUNTS.jsonl examples/rankings/apa_1980.soi
+    python scripts/build_election.py COUNTS.jsonl src/rankshot/datasets/data/apa_1980.soi
 
 COUNTS.jsonl has one line per order: ``{"ranking": ["candidate 5", …], "weight": 1022}``. The result
 is a PrefLib file with where the data come from.

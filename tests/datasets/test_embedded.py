@@ -1,6 +1,7 @@
 """What the package knows of the classes of its data sets: names, tables, vectors, rankings."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from rankshot.datasets.embedded import (
     CIFAR_SENSES,
     class_names,
     load_class_vectors,
+    load_election,
     load_held_out_panel,
     load_panel,
     load_similarities,
@@ -299,6 +301,33 @@ def test_every_file_is_described():
     for text in texts:
         assert "icence" in text
         assert "`scripts/build_" in text
+
+
+# ---- The election
+
+
+def count_pairs(positions, weights):
+    """Count ballots: rows are pairs of candidates, columns are pairs of places that they share."""
+    pairs = list(combinations(range(5), 2))
+    places = [np.sort(positions[:, pair], axis=1) - 1 for pair in pairs]
+    return np.array([[weights[(p == pair).all(axis=1)].sum() for pair in pairs] for p in places])
+
+
+def test_the_ballots_are_those_of_diaconis():
+    """The second-order effects of candidates 1 and 3 on the complete ballots, as he printed them.
+
+    They are what single candidates at single places do not explain.
+    """
+    ballots = load_election()
+    assert ballots.weights.sum() == 15_449
+    assert ballots.items == tuple(f"candidate {i}" for i in range(1, 6))
+    complete = ballots[ballots.lengths >= 4]
+    positions = complete.positions()
+    positions[positions == 0] = 5
+    single = np.array([[i in pair for i in range(5)] for pair in combinations(range(5), 2)], float)
+    rest = np.eye(10) - single @ np.linalg.pinv(single)
+    effects = rest @ count_pairs(positions, complete.weights) @ rest
+    assert effects[1].round().tolist() == [476, -88, -179, -209, -147, -169, -160, 107, 128, 241]
 
 
 # ---- Rebuilding

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import rankshot as rs
-from rankshot.experiments.class_maps import place_points
+from rankshot.ranking.maps import place_points
 from rankshot.report.ranking_summaries import map_rankings
 
 

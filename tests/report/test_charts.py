@@ -7,20 +7,21 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from rankshot.core.label_places import (
+    _count_covered,
+    _cumulative_counts,
+    place_labels,
+    text_width,
+)
+from rankshot.ranking.maps import MAX_GROUPS, find_largest_groups
 from rankshot.report.charts import (
-    MAX_GROUPS,
     MAX_POINTS,
     PAGE_LAYOUTS,
     PlotLine,
-    _count_covered,
-    _cumulative_counts,
     draw_intervals,
     draw_map,
     draw_reliability,
-    find_largest_groups,
-    place_labels,
     scale_to_unit,
-    text_width,
 )
 from rankshot.report.contents import ClassMap
 from rankshot.report.svg import N_COLORS, SHAPES, Axis, draw_mark, element, fit_axis
@@ -174,7 +175,7 @@ def test_a_map_has_one_mark_a_point_by_group_with_a_tooltip(rng):
 
 def test_only_the_largest_of_many_groups_are_named(rng):
     groups = [f"g{i}" for i in range(100) for _ in range(1 + (i >= 60))]
-    found = find_largest_groups(class_map(groups, rng))
+    found = find_largest_groups(groups)
     assert [group.name for group in found] == [f"g{i}" for i in range(60, 100)]
     assert len(found) == MAX_GROUPS
     assert {group.size for group in found} == {2}

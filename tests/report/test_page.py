@@ -23,16 +23,15 @@ from rankshot.report.contents import (
     SourceLine,
     SourceTable,
 )
-from rankshot.report.evaluation_sections import (
-    choose_confused_classes,
-    find_hardest_pairs,
-    find_largest_confusions,
-    format_classes,
-    format_confusions,
-)
+from rankshot.report.evaluation_sections import format_classes, format_confusions
 from rankshot.report.gallery import Gallery, ShownInput
 from rankshot.report.page import render_report, write_page
 from rankshot.report.sections import format_comparison, format_explanations
+from rankshot.zeroshot.confusions import (
+    choose_confused_classes,
+    find_hardest_pairs,
+    find_largest_confusions,
+)
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 

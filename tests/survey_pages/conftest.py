@@ -1,5 +1,7 @@
 import pytest
-from pages import Watch, launch_chromium, serve_study, small_study
+from pages import Watch, serve_study, small_study
+
+from chromium import launch_chromium
 
 PHONE = {"width": 360, "height": 740}
 

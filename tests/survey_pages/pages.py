@@ -1,14 +1,11 @@
 """A real browser before a survey that is really served."""
 
-import os
 import re
-import shutil
 import threading
 import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-import pytest
 import uvicorn
 
 from rankshot.survey.progress import read_answers
@@ -22,7 +19,6 @@ ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
 LONG = f"a name that is far too long for a phone, with a {'very' * 20}longword"
 ODD = ("tiger", "fox", "<b>bold</b> & 'quoted'", LONG)
 HOST = "127.0.0.1"
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def small_study(*questions, **changes):
@@ -40,25 +36,6 @@ def small_study(*questions, **changes):
         "repeats": 1,
     }
     return Study(**plan | changes)
-
-
-@contextmanager
-def launch_chromium():
-    """Launch the system's Chromium; skips where it, or what drives it, is absent."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="pip install playwright, to test in a browser"
-    )
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
-    # Chromium's sandbox does not run as root.
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=options)
-        try:
-            yield browser
-        finally:
-            browser.close()
 
 
 class Survey:

@@ -140,7 +140,7 @@ def leaderboard(
         except RankshotError as error:
             raise RankshotError(f"{votes}: {error}") from None
     # Too many items for a picture are refused before anything is printed or written.
-    axes = None if plot is None else _draw(board)
+    figure = None if plot is None else _draw(board)
     console = Console()
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"warning: {message}", console)
@@ -162,7 +162,7 @@ def leaderboard(
         _write_board(board, output)
         say(f"leaderboard written to {output}", console)
     if plot is not None:
-        _write_plot(axes, plot)
+        _write_plot(figure, plot)
         say(f"picture written to {plot}", console)
 
 
@@ -289,13 +289,13 @@ def _write_board(board: Leaderboard, path: Path) -> None:
 
 
 def _draw(board: Leaderboard) -> Any:
-    from rankshot.ranking.plots import plot_worths
+    from rankshot.ranking import WorthsDisplay
 
-    return plot_worths(board)
+    return WorthsDisplay.from_leaderboard(board).figure_
 
 
-def _write_plot(axes: Any, path: Path) -> None:
+def _write_plot(figure: Any, path: Path) -> None:
     from rankshot.core.text_files import replace_file
 
     with replace_file(path) as stream:
-        axes.figure.savefig(stream.buffer, format=path.suffix[1:], dpi=150)
+        figure.savefig(stream.buffer, format=path.suffix[1:], dpi=150)

@@ -11,6 +11,7 @@ from .embedded import (
     ClassNames as ClassNames,
     class_names as class_names,
     load_class_vectors as load_class_vectors,
+    load_election as load_election,
     load_held_out_panel as load_held_out_panel,
     load_panel as load_panel,
     load_similarities as load_similarities,

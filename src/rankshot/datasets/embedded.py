@@ -1,4 +1,4 @@
-"""The data that come with the package: class names, panels, similarities and class vectors."""
+"""The data that come with the package: class names, panels, similarities, vectors, ballots."""
 
 from __future__ import annotations
 
@@ -267,3 +267,33 @@ def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
         np.load(path, allow_pickle=False) as arrays,
     ):
         return ClassVectors(new + seen, arrays[dataset], VECTOR_SOURCE)
+
+
+# ---- An election
+
+
+def load_election() -> Rankings:
+    """Return the ballots of an election of the American Psychological Association in 1980.
+
+    15,449 members ranked one to five candidates; 5,738 of the ballots are complete. Diaconis (1989)
+    describes the data, and many books and packages use them. ``apa_1980.md``, in the folder of the
+    data, says where they come from.
+
+    Returns
+    -------
+    Rankings
+        205 different top-K rankings of "candidate 1" to "candidate 5". The weight of a ranking is
+        the number of its ballots. A ballot that names four candidates is complete.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.datasets import load_election
+    >>> ballots = load_election()
+    >>> int(ballots.weights.sum()), int(ballots[ballots.lengths >= 4].weights.sum())
+    (15449, 5738)
+    >>> rs.condorcet_winner(ballots)
+    'candidate 3'
+    """
+    with embedded_file("apa_1980.soi") as path:
+        return read_rankings(path)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.manifold import ClassicalMDS
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.experiments.benchmark import Benchmark, collect_points
 from rankshot.ranking.distances.kendall import mean_kendall_distance
+from rankshot.ranking.maps import place_points
 from rankshot.semantics.similarity import Similarity
 from rankshot.semantics.wordnet import WordNet
 from rankshot.semantics.wordnet_tree import Branch, Hierarchy
@@ -161,17 +161,6 @@ def _word_map(name: str, table: Similarity) -> SemanticMap:
     targets = tuple(np.array(table.targets)[known].tolist())
     left_out = tuple((name, str(target)) for target in np.array(table.targets)[~known])
     return SemanticMap(name, targets, (name,) * len(targets), place_points(distances), left_out)
-
-
-def place_points(distances: Floats) -> Floats:
-    """Place points in the plane, by classical scaling, at nearly the given distances.
-
-    The farthest point on each axis has a positive coordinate. An axis that the distances do not
-    need is 0: scikit-learn takes the root of an eigenvalue that may be negative there.
-    """
-    with np.errstate(invalid="ignore"):
-        points = ClassicalMDS(metric="precomputed").fit_transform(distances)
-    return np.asarray(np.nan_to_num(points))
 
 
 # ---- Maps of sources, Figure 3

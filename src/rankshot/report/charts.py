@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import unicodedata
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.label_places import place_labels, text_width
+from rankshot.ranking.maps import find_largest_groups
 from rankshot.report.contents import ClassMap
 from rankshot.report.svg import (
     N_COLORS,
@@ -29,8 +29,6 @@ Floats = NDArray[np.float64]
 MAX_RADIUS, MIN_RADIUS = 12.0, 2.5
 """Of the discs of a reliability diagram, in pixels."""
 MAX_POINTS = 2000
-MAX_GROUPS = 40
-"""Groups with a mark and a label of their own on a map."""
 OTHERS = -1
 """The number of the mark of all other groups."""
 MARGIN = 0.06
@@ -44,17 +42,6 @@ PANEL_LAYOUTS = (("panel", 280.0, 12.0),)
 """The layout of a map beside others, which is about as wide as a phone on every screen."""
 MIN_LEADER = 12.0
 """A label further than this from its group, in pixels, is connected to it by a line."""
-MARK_RADIUS = 4.0
-DIRECTIONS = 16
-RINGS = 10
-"""A label is tried in this many directions, at this many distances: half a line apart. A longer
-leader would cross other labels."""
-ROUNDING = 1e-5
-"""Labels that overlap by less, in pixels, are beside each other."""
-COST_OF_COVERING = 25.0
-"""A label moves this many pixels further away to leave one more mark uncovered."""
-MAX_COVERED = 3
-"""A label that covers more marks than this hides more than it tells."""
 
 
 # ---- Dots and intervals
@@ -157,22 +144,6 @@ def _draw_bins(bins: Sequence[tuple[float, float, int]], most: int, class_: str)
 # ---- Map
 
 
-class Group(NamedTuple):
-    """A group of a map: the number of its mark, its name, and its number of points."""
-
-    kind: int
-    name: str
-    size: int
-
-
-def find_largest_groups(points: ClassMap) -> list[Group]:
-    """Return the groups with a mark of their own: the largest, in the order of the points."""
-    counts = Counter(points.groups)
-    largest = sorted(counts, key=lambda name: (-counts[name], name))[:MAX_GROUPS]
-    kept = [name for name in counts if name in set(largest)]
-    return [Group(kind, name, counts[name]) for kind, name in enumerate(kept)]
-
-
 def draw_map(
     points: ClassMap, title: str, layouts: Sequence[tuple[str, float, float]] = PAGE_LAYOUTS
 ) -> Html:
@@ -181,7 +152,7 @@ def draw_map(
     The names are placed once for each of the ``layouts``. A map without a layout needs a legend.
     """
     places, aspect = scale_to_unit(np.array(points.x, float), np.array(points.y, float))
-    groups = find_largest_groups(points)
+    groups = find_largest_groups(points.groups)
     kinds = {group.name: group.kind for group in groups}
     drawn = range(0, len(points.names), math.ceil(len(points.names) / MAX_POINTS))
     marks = []
@@ -252,99 +223,6 @@ def draw_labels(
         at = {"x": format_coordinate(x), "y": format_coordinate(y), "dy": "0.35em"}
         parts.append(element("text", element("title", shorten(name, 80)), text, **at))
     return element("g", *parts, class_=f"labels {class_}")
-
-
-def text_width(text: str, font_size: float) -> float:
-    """Return the approximate width of a text; Chinese, Japanese and Korean letters are square."""
-    ems = sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in text)
-    return ems * font_size
-
-
-def place_labels(centers: Floats, sizes: Floats, points: Floats, box: Floats) -> Floats:
-    """Return the middle of each label, as near to its centre as other labels and marks allow.
-
-    A label that would overlap others, or many marks, wherever it is put has no place: NaN.
-
-    Parameters
-    ----------
-    centers : ndarray, shape (n, 2)
-        The best place of each label.
-    sizes : ndarray, shape (n, 2)
-        Widths and heights.
-    points : ndarray, shape (m, 2)
-        Marks, which the labels should not cover.
-    box : ndarray, shape (2,)
-        Width and height of the chart.
-
-    Examples
-    --------
-    Two labels for the same place are put one above the other:
-
-    >>> import numpy as np
-    >>> from rankshot.report.charts import place_labels
-    >>> middle, size = [50.0, 50.0], [40.0, 10.0]
-    >>> place_labels(np.array([middle] * 2), np.array([size] * 2), np.empty((0, 2)),
-    ...              np.array([100.0, 100.0])).tolist()
-    [[50.0, 50.0], [50.0, 40.0]]
-
-    In a box for one label, the second has no place:
-
-    >>> place_labels(np.array([[20.0, 5.0]] * 2), np.array([size] * 2), np.empty((0, 2)),
-    ...              np.array([40.0, 10.0])).tolist()
-    [[20.0, 5.0], [nan, nan]]
-    """
-    places = np.full(centers.shape, np.nan)
-    sums = _cumulative_counts(points, box)
-    # The widest label has the fewest possible places, so it is placed first.
-    for chosen, label in enumerate(order := np.argsort(-sizes[:, 0], kind="stable")):
-        free = _candidate_places(centers[label], sizes[label], box)
-        placed = order[:chosen][~np.isnan(places[order[:chosen], 0])]
-        free = free[~_overlap_any(free, places[placed], (sizes[label] + sizes[placed]) / 2)]
-        covered = _count_covered(sums, free, sizes[label] / 2 + MARK_RADIUS)
-        cost = np.hypot(*(free - centers[label]).T) + COST_OF_COVERING * covered
-        cost[covered > MAX_COVERED] = np.inf
-        if np.isfinite(cost).any():
-            places[label] = free[np.argmin(cost)]
-    return places
-
-
-def _candidate_places(center: Floats, size: Floats, box: Floats) -> Floats:
-    """Return the centre and rings around it, moved so that the label is inside the box."""
-    angles = np.arange(DIRECTIONS) * 2 * np.pi / DIRECTIONS - np.pi / 2
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    # Rings are half the height of a label apart, so that labels can be stacked without a gap.
-    radii = np.arange(1, RINGS + 1) * size[1] / 2
-    rings = (radii[:, None, None] * circle).reshape(-1, 2)
-    moved = center + np.vstack([np.zeros((1, 2)), rings])
-    inside: Floats = np.clip(
-        moved, np.minimum(size / 2, box / 2), np.maximum(box - size / 2, box / 2)
-    )
-    return inside.round(6)
-
-
-def _cumulative_counts(points: Floats, box: Floats) -> Floats:
-    """Return the number of points above and left of each pixel (a summed-area table)."""
-    width, height = np.ceil(box).astype(int) + 1
-    counts = np.zeros((height + 1, width + 1))
-    columns, rows = np.clip(np.floor(points), 0, np.ceil(box)).astype(int).T
-    np.add.at(counts, (rows + 1, columns + 1), 1)
-    sums: Floats = counts.cumsum(axis=0).cumsum(axis=1)
-    return sums
-
-
-def _count_covered(sums: Floats, places: Floats, half: Floats) -> Floats:
-    """Return the number of points within ``half`` a width and height of each place."""
-    most = np.array(sums.shape[::-1]) - 1
-    left, top = np.clip(np.round(places - half), 0, most).astype(int).T
-    right, bottom = np.clip(np.round(places + half), 0, most).astype(int).T
-    counts: Floats = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    return counts
-
-
-def _overlap_any(places: Floats, others: Floats, reach: Floats) -> NDArray[np.bool_]:
-    """Return which places are nearer than ``reach``, in x and in y, to one of the others."""
-    gap = reach - np.abs(places[:, None] - others)
-    return np.asarray((gap.min(axis=-1) > ROUNDING).any(axis=1))
 
 
 def _leader_ends(

@@ -6,7 +6,6 @@ be any text.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.result_tables import Comparison
 from rankshot.ranking.summaries import TargetSummary
 from rankshot.report.gallery import Gallery
 from rankshot.report.pictures import Picture
+from rankshot.zeroshot.confusions import count_confusions
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     ROUNDING,
@@ -329,10 +328,6 @@ def evaluate_predictions(
     names = tuple(map(str, classes))
     by_class = per_class_accuracy(truth, predicted)
     scored = require_probabilities(truth, proba, names)
-    with warnings.catch_warnings():
-        # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
-        warnings.simplefilter("ignore", UserWarning)
-        confusion = confusion_matrix(truth, predicted, labels=names)
     ks = [k for k in (2, 3, 5, 10) if k < len(names)]
     per_class = tuple(by_class.get(name, float("nan")) for name in names)
     n_inputs = tuple(int((truth == name).sum()) for name in names)
@@ -342,7 +337,7 @@ def evaluate_predictions(
         mean_class_accuracy=mean_class_interval(per_class, n_inputs),
         per_class=per_class,
         n_inputs=n_inputs,
-        confusion=confusion,
+        confusion=count_confusions(truth, predicted, names),
         pairwise=scored.pairwise_accuracy(),
         calibration=_measure_calibration(scored),
         top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.report.charts import draw_reliability
 from rankshot.report.contents import Evaluation, Overview
@@ -22,20 +21,22 @@ from rankshot.report.texts import (
     format_percent,
     make_bars,
 )
+from rankshot.zeroshot.confusions import (
+    FEW_CLASSES,
+    MAX_CLASSES,
+    choose_confused_classes,
+    describe_left_out,
+    find_hardest_pairs,
+    find_largest_confusions,
+)
 from rankshot.zeroshot.metrics import Interval, format_share
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Matrix = list[tuple[str, list[tuple[str, str]]]]
 """Rows of a heat table: a name, and the CSS class and the text of each cell."""
-MAX_CLASSES = 40
-"""Classes in a matrix, and lines of a list of pairs."""
 FIRST_PAIRS = 10
 """Lines of a list of pairs that are not folded."""
 FIRST_CLASSES = 10
 """Of many classes, this many with the lowest and with the highest accuracy are not folded."""
-FEW_CLASSES = 20
-"""At most this many classes are one table."""
 MAX_LINES = 1000
 """Lines of a folded table."""
 
@@ -117,7 +118,7 @@ def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
     L = len(evaluation.classes)
     kept = choose_confused_classes(np.asarray(evaluation.confusion), evaluation.classes)
     pairs = _list_confusions(evaluation)
-    note = "" if len(kept) == L else _describe_left_out(len(kept), L)
+    note = "" if len(kept) == L else describe_left_out(len(kept), L)
     return {
         "first": pairs[:FIRST_PAIRS],
         "others": pairs[FIRST_PAIRS:],
@@ -128,37 +129,6 @@ def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
         "pairwise": _format_pairwise(evaluation) if 1 < L <= MAX_CLASSES else [],
         "pairs": _list_hardest_pairs(evaluation) if L > MAX_CLASSES else [],
     }
-
-
-def _describe_left_out(kept: int, L: int) -> str:
-    if kept < MAX_CLASSES:
-        return f"The other {L - kept:,} of {L:,} classes were never confused, and are left out."
-    return f"Only the {kept} of {L:,} classes with the most confusions are shown."
-
-
-def choose_confused_classes(confusion: NDArray[np.integer], classes: Sequence[str]) -> list[int]:
-    """Return the classes of the matrix, in their order: those with the most confusions.
-
-    A class is confused if its inputs got another class, or if it was given to inputs of another.
-    A few classes are all shown.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.evaluation_sections import choose_confused_classes
-    >>> names = [f"class {i}" for i in range(30)]
-    >>> confusion = 9 * np.eye(30, dtype=int)
-    >>> confusion[4, 17] = 1
-    >>> choose_confused_classes(confusion, names)
-    [4, 17]
-    """
-    if len(classes) <= FEW_CLASSES:
-        return list(range(len(classes)))
-    wrong = np.array(confusion)
-    np.fill_diagonal(wrong, 0)
-    times = wrong.sum(axis=0) + wrong.sum(axis=1)
-    order = np.lexsort((_rank_names(classes), -times))[:MAX_CLASSES]
-    return sorted(int(i) for i in order if times[i])
 
 
 def _format_confusion(evaluation: Evaluation, kept: Sequence[int]) -> Matrix:
@@ -301,39 +271,6 @@ def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
 # ---- Selections from large results
 
 
-def find_largest_confusions(
-    confusion: NDArray[np.integer], classes: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the pairs (true class, predicted class) with the largest counts, largest first.
-
-    Classes are given by their positions in ``classes``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.evaluation_sections import find_largest_confusions
-    >>> find_largest_confusions(np.array([[9, 2], [3, 9]]), ["cat", "dog"])
-    [(1, 0), (0, 1)]
-    """
-    wrong = np.array(confusion, dtype=float)
-    np.fill_diagonal(wrong, 0)
-    rows, columns = np.nonzero(wrong)
-    return _take_first_pairs(-wrong[rows, columns], rows, columns, classes)
-
-
-def find_hardest_pairs(
-    pairwise: NDArray[np.floating], classes: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the pairs of classes with the lowest two-class accuracy, lowest first.
-
-    Each pair is given once, in alphabetical order of its names.
-    """
-    by_name = _rank_names(classes)
-    rows, columns = np.nonzero(~np.isnan(pairwise) & (by_name[:, None] < by_name))
-    values = np.asarray(pairwise, dtype=float)[rows, columns]
-    return _take_first_pairs(values, rows, columns, classes)
-
-
 def sort_by_accuracy(per_class: Sequence[float], classes: Sequence[str]) -> list[int]:
     """Return the positions of the classes, lowest accuracy first, NaN last."""
     return sorted(range(len(classes)), key=lambda i: (_nan_last(per_class[i]), classes[i]))
@@ -341,18 +278,3 @@ def sort_by_accuracy(per_class: Sequence[float], classes: Sequence[str]) -> list
 
 def _nan_last(value: float) -> float:
     return np.inf if np.isnan(value) else value
-
-
-def _rank_names(classes: Sequence[str]) -> Ints:
-    """Return the place of each class in alphabetical order."""
-    order = np.argsort(np.array(classes, dtype=object), kind="stable")
-    return np.argsort(order)
-
-
-def _take_first_pairs(
-    values: Floats, rows: Ints, columns: Ints, classes: Sequence[str]
-) -> list[tuple[int, int]]:
-    """Return the pairs with the smallest values; equal ones are ordered by their names."""
-    by_name = _rank_names(classes)
-    first = np.lexsort((by_name[columns], by_name[rows], values))[:MAX_CLASSES]
-    return [(int(rows[i]), int(columns[i])) for i in first]

@@ -9,14 +9,13 @@ from rankshot.experiments.class_maps import ClassTree, SemanticMap
 from rankshot.experiments.ranking_cells import Cell, RankingCells
 from rankshot.experiments.two_classes import TwoClasses
 from rankshot.ranking.layouts import NamedOrder
+from rankshot.ranking.maps import Group, find_largest_groups
 from rankshot.report.charts import (
     PANEL_LAYOUTS,
-    Group,
     PlotLine,
     draw_intervals,
     draw_labels,
     draw_map,
-    find_largest_groups,
 )
 from rankshot.report.contents import ClassMap
 from rankshot.report.svg import (
@@ -193,7 +192,7 @@ def draw_semantic_map(points: SemanticMap, *, labels: bool) -> Html:
 
 def map_legend(points: SemanticMap) -> list[Group]:
     """Return the classes and their marks, which are the same on all maps of these classes."""
-    return find_largest_groups(_to_class_map(points))
+    return find_largest_groups(points.targets)
 
 
 def _to_class_map(points: SemanticMap) -> ClassMap:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.experiments.class_maps import place_points
 from rankshot.ranking.distances.shared_places import compare_common_items
+from rankshot.ranking.maps import MAX_RANKINGS, place_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.summaries import (
     TargetSummary,
@@ -17,8 +17,6 @@ from rankshot.ranking.summaries import (
 from rankshot.report.contents import ClassMap, SourceLine, SourceTable
 
 Floats = NDArray[np.float64]
-MAX_RANKINGS = 1000
-"""A map shows at most this many rankings, because it needs the distance of every pair."""
 MAX_SOURCES = 12
 """Sources in the table that compares each of them with each other."""
 
@@ -120,13 +118,7 @@ def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
     drawn = rankings[:MAX_RANKINGS]
     if len(drawn) < 3 or not drawn.target_names:
         return None
-    k = min(k, int(drawn.lengths.min()))
-    distance = compare_common_items(drawn, k=k)
-    apart = int(np.isnan(distance).sum()) // 2
-    distance[np.isnan(distance)] = 1
-    # The mean distance of a ranking with ties to itself is positive; that of a point is 0.
-    np.fill_diagonal(distance, 0)
-    places = place_points(distance)
+    places, k, apart = place_rankings(drawn, k)
     first = f"the first {k} places" if k > 1 else "the first place"
     how = (
         f"Each mark is one ranking. The map shows Kendall’s distances between {first} of the "

@@ -15,7 +15,7 @@ from rankshot.experiments.ranking_cells import RankingCells
 from rankshot.experiments.reproduction import PaperFigures
 from rankshot.experiments.result_tables import OursAndPaper, ResultTable, Value, format_value
 from rankshot.experiments.two_classes import two_class_table
-from rankshot.report.charts import Group
+from rankshot.ranking.maps import Group
 from rankshot.report.page import render_template
 from rankshot.report.paper_figures import (
     MAX_NUMBERED,

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
+from rankshot.ranking.maps import find_largest_groups
 from rankshot.ranking.summaries import TargetSummary
 from rankshot.report.charts import (
     MAX_POINTS,
     PlotLine,
     draw_intervals,
     draw_map,
-    find_largest_groups,
 )
 from rankshot.report.contents import ClassMap, ExplainedInput, SourceTable
 from rankshot.report.pictures import Picture
@@ -209,7 +209,7 @@ def _format_distance(distance: float) -> tuple[str, str]:
 
 def format_map(points: ClassMap) -> dict[str, Any]:
     """Return the chart, its legend, and a note if some points or names are left out."""
-    groups = find_largest_groups(points)
+    groups = find_largest_groups(points.groups)
     n, n_groups = len(points.names), len(set(points.groups))
     title = f"Map of {n:,} points in {n_groups:,} groups"
     notes = []
@@ -280,7 +280,7 @@ def _format_explanation(one: ExplainedInput) -> FormattedExplanation:
         truth=one.truth,
         probability=format_percent(why.probability),
         right=None if one.truth is None else one.truth == why.target,
-        rival=why.against or "the average class",
+        rival=why.rival,
         tables=tables,
         alternatives=make_bars(alternatives, [format_percent(p) for _, p in alternatives], 1.0),
         picture=one.picture,

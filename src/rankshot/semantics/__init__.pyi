@@ -18,6 +18,7 @@ from .corpus import Corpus as Corpus
 from .embedding import Embedding as Embedding
 from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
+from .map_display import MapDisplay as MapDisplay
 from .prompt_files import make_follow_ups as make_follow_ups, make_prompts as make_prompts
 from .similarity import (
     Similarity as Similarity,

@@ -72,14 +72,18 @@ class Explanation:
     listed: tuple[str, ...] = ()
     gate: Contributions = ()
 
+    @property
+    def rival(self) -> str:
+        """What the explained class is compared with, as text."""
+        return self.against or ("the average new class" if self.gate else "the average class")
+
     def __str__(self) -> str:
         lines = [", ".join(f"{name} {p:.1%}" for name, p in self.alternatives)]
         if self.gate:
             total = sum(term for _, term in self.gate)
             lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
         if self.items or self.sources or not self.gate:
-            other = "new class" if self.gate else "class"
-            lines += [f"why {self.target} rather than {self.against or f'the average {other}'}:"]
+            lines += [f"why {self.target} rather than {self.rival}:"]
         for group in self.group_items():
             lines += [f"  {group.heading}, together {group.total:+.2f}:", *_print(group.shown)]
             if group.rest:

@@ -24,6 +24,23 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.names import as_names
 from rankshot.core.validation import require_number, require_whole_number
 
+__all__ = [
+    "GeneralizedAccuracy",
+    "Interval",
+    "Reliability",
+    "accuracy",
+    "expected_calibration_error",
+    "generalized_accuracy",
+    "mean_class_accuracy",
+    "mean_class_interval",
+    "negative_log_likelihood",
+    "pairwise_accuracy",
+    "per_class_accuracy",
+    "reliability",
+    "top_k_accuracy",
+    "wilson_interval",
+]
+
 Floats = NDArray[np.float64]
 ROUNDING = 1e-6
 """How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
@@ -257,7 +274,7 @@ class Reliability:
 
     @property
     def expected_calibration_error(self) -> float:
-        """The mean over inputs of |accuracy - confidence| of their bin; 0 is perfect."""
+        """The mean over inputs of ``|accuracy - confidence|`` of their bin; 0 is perfect."""
         used = self.count > 0
         gap = np.abs(self.accuracy[used] - self.confidence[used])
         return float(np.average(gap, weights=self.count[used]))

@@ -54,7 +54,7 @@ class RankingMixture(BaseEstimator):
     Each rater belongs to one of G groups, and ranks as the model of that group says. The
     probability of all rankings of a rater together is
 
-    .. math:: P(\pi_1, …, \pi_m) = \sum_{g=1}^G w_g \prod_{i=1}^m P(\pi_i; \text{group } g)
+    .. math:: P(\pi_1, \ldots, \pi_m) = \sum_{g=1}^G w_g \prod_{i=1}^m P(\pi_i; \text{group } g)
 
     Parameters
     ----------

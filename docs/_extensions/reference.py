@@ -1,0 +1,113 @@
+"""The reference: which names are public, what the page of a class lists, links in docstrings."""
+
+import importlib
+import inspect
+import re
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from numpydoc.xref import DEFAULT_LINKS
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+FLOORS = (
+    "core",
+    "ranking",
+    "semantics",
+    "zeroshot",
+    "inference",
+    "datasets",
+    "cluster",
+    "survey",
+    "experiments",
+    "report",
+)
+# scikit-learn's own affairs: they are in its documentation.
+HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")
+SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")
+
+
+def public_names() -> dict[str, Any]:
+    """Return every public object by the name under which users find it, such as ``rankshot.kemeny``.
+
+    An object that is public at the top and in its package has its shorter name.
+    """
+    names: dict[int, tuple[str, Any]] = {}
+    for package in ("rankshot", *(f"rankshot.{floor}" for floor in FLOORS)):
+        for module in (importlib.import_module(package), *_public_modules(package)):
+            for name in module.__all__:
+                found = getattr(module, name)
+                if not isinstance(found, ModuleType):
+                    names.setdefault(id(found), (f"{module.__name__}.{name}", found))
+    return dict(names.values())
+
+
+def _public_modules(package: str) -> list[ModuleType]:
+    module = importlib.import_module(package)
+    values = (getattr(module, name) for name in module.__all__)
+    return [value for value in values if isinstance(value, ModuleType)]
+
+
+def list_members(public_class: type) -> dict[str, list[str]]:
+    """Return the public methods and properties of a class, inherited ones included, by name.
+
+    Fields of data classes and named tuples are not among them: the docstring of the class lists
+    them.
+    """
+    members: dict[str, list[str]] = {"methods": [], "properties": []}
+    of_builtins = set(dir(tuple)) | set(dir(Exception))
+    for name in dir(public_class):
+        if HIDDEN.match(name) or name in of_builtins:
+            continue
+        found = inspect.getattr_static(public_class, name)
+        if isinstance(found, property | cached_property):
+            members["properties"].append(name)
+        elif inspect.isroutine(getattr(public_class, name, None)):
+            members["methods"].append(name)
+    return members
+
+
+def link_short_name(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
+) -> nodes.Element | None:
+    """Link `Rankings` or `Rankings.select` in any docstring to the page of ``rankshot.Rankings``."""
+    match = SHORT_NAME.match(node.get("reftarget", ""))
+    if node.get("refdomain") != "py" or match is None:
+        return None
+    python = env.domains.python_domain
+    for package in ("rankshot", *(f"rankshot.{floor}" for floor in FLOORS)):
+        name = f"{package}.{match[1]}"
+        if name in python.objects:
+            return python.resolve_xref(
+                env, node["refdoc"], app.builder, "obj", name, node, content
+            )
+    return None
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register what the reference needs."""
+    names = public_names()
+    app.config.autosummary_context = {
+        "class_members": {
+            name: list_members(found) for name, found in names.items() if inspect.isclass(found)
+        }
+    }
+    # Some names differ from others in capitals only, which not every file system tells apart.
+    app.config.autosummary_filename_map = {
+        name: f"{name}-function"
+        for name in names
+        if name[name.rfind(".") + 1].islower()
+        and name.lower() in {other.lower() for other in names if other != name}
+    }
+    # Types of parameters are links if they are ours.
+    app.config.numpydoc_xref_ignore = "all"
+    app.config.numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
+        name.rpartition(".")[2]: name
+        for name, found in reversed(names.items())
+        if inspect.isclass(found)
+    }
+    app.connect("missing-reference", link_short_name)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

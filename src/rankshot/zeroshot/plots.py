@@ -1,0 +1,481 @@
+"""Displays of zero-shot results: reliability, confusions, comparisons and explanations."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.names import as_names
+from rankshot.core.validation import require_number
+from rankshot.ranking.plots.axes import (
+    COLOURS,
+    MARKERS,
+    ROW_HEIGHT,
+    Display,
+    choose_style,
+    measure_matrix,
+    name_cells,
+    name_rows,
+    shorten,
+)
+from rankshot.zeroshot.confusions import (
+    FEW_CLASSES,
+    choose_confused_classes,
+    count_confusions,
+    describe_left_out,
+)
+from rankshot.zeroshot.explanation import Contributions, Explanation
+from rankshot.zeroshot.metrics import Reliability, format_share, reliability, require_labels
+
+Floats = NDArray[np.float64]
+LARGEST, SMALLEST = 20.0, 4.0
+"""The diameters of discs, in points."""
+NUMBER_SIZE = 7
+"""Points: the numbers in a picture."""
+DIGIT = 0.065
+"""Inches per digit of such a number."""
+HEADING_LETTERS = 70
+DARK = 0.55
+"""On cells with a larger share than this, numbers are white."""
+
+
+# ---- Reliability
+
+
+@dataclass(eq=False)
+class ReliabilityDisplay(Display):
+    """A reliability diagram: the accuracy of inputs against their confidence, in bins.
+
+    The confidence of an input is its largest probability. A calibrated classifier has all discs on
+    the diagonal; below it, the classifier is too sure. The area of a disc, and the number beside
+    it, is the number of inputs in the bin. A second display on the same axes gets another colour.
+    Use `from_predictions` to make one.
+
+    Parameters
+    ----------
+    reliability : Reliability
+        The bins; see `rankshot.zeroshot.metrics.reliability`.
+    name : str, optional
+        For the legend.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> proba = [[.9, .1], [.7, .3], [.2, .8]]
+    >>> display = rs.ReliabilityDisplay.from_predictions(
+    ...     ["cat", "dog", "dog"], proba, ["cat", "dog"], n_bins=2, name="my head")
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['calibrated', 'my head, calibration error .133']
+    """
+
+    reliability: Reliability
+    name: str | None = None
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        classes: Iterable[Any],
+        *,
+        n_bins: int = 15,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ReliabilityDisplay:
+        """Draw the reliability of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            The true class of each input.
+        proba : array-like of shape (n, L)
+            The probability of each class, such as ``head.predict_proba(scores)``.
+        classes : iterable of names
+            The L classes, in the order of the columns, such as ``head.classes_``.
+        n_bins : int
+            The number of bins, of equal width.
+        name : str, optional
+            For the legend.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        return cls(reliability(y_true, proba, classes, n_bins), name).plot(ax)
+
+    def plot(self, ax: Any = None) -> ReliabilityDisplay:
+        """Draw on ``ax``, or on a new figure; return the display."""
+        ax = self._open_axes(ax, 5.2, 5.2)
+        number = sum(line.get_gid() == "reliability" for line in ax.lines)
+        if number == 0:
+            ax.plot([0, 1], [0, 1], ":", color="0.5", label="calibrated")
+        bins = self.reliability
+        used = bins.count > 0
+        x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
+        style = choose_style(number, number)
+        label = f"calibration error {format_share(bins.expected_calibration_error)}"
+        if self.name is not None:
+            label = f"{shorten(self.name)}, {label}"
+        line = {"color": style["color"], "linestyle": style["linestyle"]}
+        ax.plot(x, y, **line, linewidth=1, label=label, gid="reliability")
+        size = np.maximum(LARGEST * np.sqrt(count / count.max()), SMALLEST)
+        ax.scatter(x, y, size**2, color=style["color"], marker=style["marker"], alpha=0.6)
+        for i in range(len(x)):
+            below = y[i] < x[i]
+            ax.annotate(
+                f"{count[i]:,}",
+                (x[i], y[i]),
+                (0, (-1 if below else 1) * (size[i] / 2 + 1)),
+                textcoords="offset points",
+                ha="center",
+                va="top" if below else "bottom",
+                fontsize=NUMBER_SIZE,
+                color=style["color"],
+            )
+        ax.set(xlim=(0, 1.03), ylim=(-0.05, 1.05), xlabel="confidence", ylabel="accuracy")
+        ax.set_aspect("equal")
+        ax.grid(color="0.9")
+        ax.set_axisbelow(True)
+        ax.legend(loc="upper left", fontsize=8)
+        return self
+
+
+# ---- Confusion
+
+
+@dataclass(eq=False)
+class ConfusionDisplay(Display):
+    """A confusion matrix that stays readable for many classes.
+
+    One row per true class and one column per predicted class. The numbers are counts, 0 is blank,
+    and the colour is the share of the row. Of more than 20 classes, those that were confused are
+    drawn, at most the 40 with the most confusions; the title says what is left out. Use
+    `from_predictions` to make one.
+
+    Parameters
+    ----------
+    confusion : ndarray of int, shape (L, L)
+        Counts of all classes.
+    classes : list of str
+        The L classes.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> display = rs.ConfusionDisplay.from_predictions(["cat", "cat", "dog"], ["cat", "dog", "dog"])
+    >>> display.confusion.tolist()
+    [[1, 1], [0, 1]]
+    """
+
+    confusion: NDArray[np.int64]
+    classes: list[str]
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        labels: Iterable[Any] | None = None,
+        ax: Any = None,
+    ) -> ConfusionDisplay:
+        """Draw how often each class got each class.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+            The true and the predicted class of each input.
+        labels : iterable of names, optional
+            The classes, in the order of the rows. By default all that occur, sorted. Inputs whose
+            true or predicted class is none of these, such as rejected inputs, are not counted.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        truth, predicted = require_labels(y_true, "y_true"), require_labels(y_pred, "y_pred")
+        if len(truth) != len(predicted):
+            raise RankshotError(f"y_true has {len(truth)} labels, but y_pred has {len(predicted)}")
+        occurring = sorted({*truth, *predicted})
+        classes = occurring if labels is None else list(as_names(labels, "labels"))
+        if not set(truth) & set(classes):
+            raise RankshotError(
+                f"none of the labels {quote_names(classes, 4)} is in y_true, which has "
+                f"{quote_names(sorted(set(truth)), 4)}"
+            )
+        return cls(count_confusions(truth, predicted, classes), classes).plot(ax)
+
+    def plot(self, ax: Any = None) -> ConfusionDisplay:
+        """Draw on ``ax``, or on a new figure; return the display."""
+        L = len(self.classes)
+        kept, note = choose_confused_classes(self.confusion, self.classes), ""
+        if not kept:
+            kept = list(range(FEW_CLASSES))
+            note = f"No class was confused. Only {FEW_CLASSES} of {L:,} classes are shown."
+        elif len(kept) < L:
+            note = describe_left_out(len(kept), L)
+        shares = self.confusion / np.maximum(self.confusion.sum(axis=1, keepdims=True), 1)
+        counts, shares = self.confusion[np.ix_(kept, kept)], shares[np.ix_(kept, kept)]
+        names = [self.classes[i] for i in kept]
+        texts = [[f"{count:,}" if count else "" for count in row] for row in counts.tolist()]
+        longest = max(len(text) for row in texts for text in row)
+        side, margin = measure_matrix(names, max(0.24, DIGIT * longest + 0.1))
+        ax = self._open_axes(ax, 1.08 * side + margin + 1.0, side + margin + 0.5)
+        image = ax.imshow(100 * shares, cmap="Blues", vmin=0, vmax=100)
+        bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02)
+        bar.set_label("inputs of the true class, %")
+        for i, row in enumerate(texts):
+            for j, text in enumerate(row):
+                if text:
+                    colour = "white" if shares[i, j] > DARK else "black"
+                    ax.text(
+                        j, i, text, ha="center", va="center", fontsize=NUMBER_SIZE, color=colour
+                    )
+        name_cells(ax, names)
+        ax.set_xlabel("predicted class")
+        ax.set_ylabel("true class")
+        ax.set_title(textwrap.fill(note, 44), fontsize=9)
+        return self
+
+
+# ---- Comparison
+
+
+@dataclass(eq=False)
+class ComparisonDisplay(Display):
+    """A comparison of methods: a number with its interval for each, the best first.
+
+    Use `from_results` or `from_rehearsal` to make one.
+
+    Parameters
+    ----------
+    names : list of str
+        The names of the rows, from top to bottom.
+    intervals : ndarray of shape (rows, 3)
+        Estimate, low and high end.
+    chance : float, optional
+        What random guessing gives; a dashed line.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.zeroshot.metrics import wilson_interval
+    >>> display = rs.ComparisonDisplay.from_results(
+    ...     {"ConSE": wilson_interval(40, 100), "WeightedMean": wilson_interval(52, 100)},
+    ...     chance=0.1)
+    >>> display.names
+    ['WeightedMean', 'ConSE']
+    """
+
+    names: list[str]
+    intervals: Floats
+    chance: float | None = None
+
+    @classmethod
+    def from_results(
+        cls, results: Mapping[str, Any], *, chance: float | None = None, ax: Any = None
+    ) -> ComparisonDisplay:
+        """Draw results, sorted by their estimates.
+
+        Parameters
+        ----------
+        results : mapping of names to (estimate, low, high)
+            Such as intervals of `Bootstrap.interval`, `metrics.wilson_interval` or
+            `Rehearsal.predict_accuracy`.
+        chance : float, optional
+            What random guessing gives, such as one divided by the number of classes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        if not isinstance(results, Mapping) or not results:
+            raise RankshotError(
+                f"expected a mapping of names to (estimate, low, high), not {short_repr(results)}"
+            )
+        if chance is not None:
+            chance = require_number("chance", chance, above=-np.inf, below=np.inf)
+        pairs = [(str(name), _require_interval(name, cell)) for name, cell in results.items()]
+        return cls._from_pairs(pairs, chance).plot(ax)
+
+    @classmethod
+    def from_rehearsal(
+        cls, rehearsal: Any, *, chance: float | None = None, ax: Any = None
+    ) -> ComparisonDisplay:
+        """Draw what a rehearsal tried; the way that it chose has the word "chosen".
+
+        Parameters
+        ----------
+        rehearsal : Rehearsal
+            Fitted.
+        chance : float, optional
+            What random guessing gives, such as one divided by the number of classes of a fold.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        if not hasattr(rehearsal, "trials_"):
+            raise RankshotError(f"expected a fitted Rehearsal, not {short_repr(rehearsal)}")
+        pairs = [
+            (
+                trial.what + (" (chosen)" if trial.accuracy is rehearsal.accuracy_ else ""),
+                np.array(trial.accuracy),
+            )
+            for trial in rehearsal.trials_
+        ]
+        return cls._from_pairs(pairs, chance).plot(ax)
+
+    @classmethod
+    def _from_pairs(
+        cls, pairs: list[tuple[str, Floats]], chance: float | None
+    ) -> ComparisonDisplay:
+        pairs = sorted(pairs, key=lambda pair: (-pair[1][0], pair[0]))
+        return cls([name for name, _ in pairs], np.array([cell for _, cell in pairs]), chance)
+
+    def plot(self, ax: Any = None) -> ComparisonDisplay:
+        """Draw on ``ax``, or on a new figure; return the display."""
+        ax = self._open_axes(ax, 6.4, 1.1 + ROW_HEIGHT * len(self.names))
+        estimate, low, high = self.intervals.T
+        y = np.arange(len(self.names))
+        ax.hlines(y, low, high, color=COLOURS[0], linewidth=1.5)
+        ax.plot(estimate, y, MARKERS[0], color=COLOURS[0], markersize=5)
+        if self.chance is not None:
+            ax.axvline(self.chance, color="0.4", linestyle="--", linewidth=1, label="chance")
+            ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        ax.set_xlabel("accuracy")
+        name_rows(ax, self.names)
+        return self
+
+
+def _require_interval(name: object, cell: Any) -> Floats:
+    try:
+        numbers = np.asarray(cell, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (3,) or not np.isfinite(numbers).all() or numbers[1] > numbers[2]:
+        raise RankshotError(
+            f"{short_repr(name)}: expected (estimate, low, high), three numbers with low <= high, "
+            f"not {short_repr(cell)}"
+        )
+    return numbers
+
+
+# ---- Explanation
+
+
+@dataclass(eq=False)
+class ExplanationDisplay(Display):
+    """Why an input got its class: bars for what each seen class and each source contributed.
+
+    A bar to the right speaks for the class. A contribution of 0.7 doubles the odds. Use
+    `from_explanation` to make one.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        From `rankshot.explain`.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> why = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
+    >>> display = rs.ExplanationDisplay.from_explanation(why)
+    >>> display.ax_.get_title()
+    'cat (94.4%) rather than the average class'
+    """
+
+    explanation: Explanation
+
+    @classmethod
+    def from_explanation(cls, explanation: Explanation, *, ax: Any = None) -> ExplanationDisplay:
+        """Draw an explanation of one input.
+
+        Parameters
+        ----------
+        explanation : Explanation
+            One element of the list that `rankshot.explain` returns.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        if not isinstance(explanation, Explanation):
+            raise RankshotError(
+                f"expected an Explanation, not {short_repr(explanation)}: explain returns a list "
+                "of them, one per input"
+            )
+        return cls(explanation).plot(ax)
+
+    def plot(self, ax: Any = None) -> ExplanationDisplay:
+        """Draw on ``ax``, or on a new figure; return the display."""
+        rows: list[tuple[str, float | None]] = []
+        for heading, pairs in self._group_rows():
+            rows += [(heading, None), *pairs]
+        ax = self._open_axes(ax, 6.4, 1.2 + ROW_HEIGHT * len(rows))
+        name_rows(ax, ["" if value is None else name for name, value in rows])
+        for y, (name, value) in enumerate(rows):
+            if value is None:
+                edge = ax.get_yaxis_transform()
+                ax.text(
+                    0, y, shorten(name, 70), transform=edge, va="center", weight="bold", fontsize=9
+                )
+                continue
+            ax.barh(y, value, height=0.7, color=COLOURS[0 if value > 0 else 1])
+            ax.annotate(
+                f"{value:+.2f}",
+                (value, y),
+                (3 if value >= 0 else -3, 0),
+                textcoords="offset points",
+                ha="left" if value >= 0 else "right",
+                va="center",
+                fontsize=NUMBER_SIZE,
+            )
+        ax.axvline(0, color="0.4", linewidth=1)
+        ax.margins(x=0.12)
+        ax.set_xlabel("contribution to the log-odds")
+        why = self.explanation
+        ax.set_title(
+            f"{shorten(why.target)} ({why.probability:.1%}) rather than {shorten(why.rival)}"
+        )
+        return self
+
+    def _group_rows(self) -> list[tuple[str, Contributions]]:
+        """Return headings with their contributions, the largest first; small ones are added up."""
+        why = self.explanation
+        groups: list[tuple[str, Contributions]] = []
+        if why.gate:
+            groups.append(("a new class rather than a seen one", why.gate))
+        for group in why.group_items():
+            pairs = _sort_contributions(group.shown)
+            if group.rest:
+                total = sum(value for _, value in group.rest)
+                pairs = (*pairs, (f"{len(group.rest):,} others", total))
+            groups.append((group.heading, pairs))
+        if why.sources:
+            groups.append(("sources, each alone", _sort_contributions(why.sources)))
+        return groups
+
+
+def _sort_contributions(pairs: Contributions) -> Contributions:
+    return tuple(sorted(pairs, key=lambda pair: (-pair[1], pair[0])))

@@ -1,0 +1,132 @@
+"""The built site: links lead somewhere, no other host is needed, and it fits on a telephone."""
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from chromium import launch_chromium
+
+SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
+pytestmark = pytest.mark.skipif(
+    not (SITE / "index.html").exists(), reason="the site is not built: make docs"
+)
+WIDTHS = {"telephone": 375, "desktop": 1280}
+
+
+class Page(HTMLParser):
+    """The links of a page, what it loads, and the places that can be linked to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loaded, self.ids = [], [], {"", "top"}
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.ids.add(values.get("id"))
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if tag in {"script", "img", "iframe", "source", "video"} and values.get("src"):
+            self.loaded.append(values["src"])
+        if tag == "link" and values.get("rel") not in {"canonical", "index", "search"}:
+            self.loaded.append(values["href"])
+
+
+read_page = cache(Page)
+
+
+def all_pages():
+    return sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
+
+
+def written_pages():
+    """All pages apart from those that are made from docstrings, which have one template."""
+    return [path for path in all_pages() if "generated" not in path.parts]
+
+
+def is_outside(link):
+    return bool(urlsplit(link).scheme or urlsplit(link).netloc)
+
+
+def find_target(page, link):
+    """Return the file that a link of a page leads to, and the place in it."""
+    parts = urlsplit(link)
+    return (page.parent / unquote(parts.path) if parts.path else page).resolve(), parts.fragment
+
+
+def test_every_link_inside_leads_somewhere():
+    broken = []
+    for page in all_pages():
+        for link in {*read_page(page).links, *read_page(page).loaded}:
+            if is_outside(link):
+                continue
+            path, place = find_target(page, link)
+            known = path.suffix != ".html" or (path.exists() and place in read_page(path).ids)
+            if not path.exists() or not known:
+                broken.append(f"{page.relative_to(SITE)}: {link}")
+    assert broken == []
+
+
+def test_no_other_host_is_needed():
+    outside = [
+        f"{page.relative_to(SITE)}: {link}"
+        for page in all_pages()
+        for link in read_page(page).loaded
+        if is_outside(link) and not link.startswith("data:")
+    ]
+    assert outside == []
+    for style in SITE.rglob("*.css"):
+        text = style.read_text(encoding="utf-8", errors="replace")
+        assert not re.findall(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//[^)]{0,80}", text), style
+
+
+def test_the_first_page_has_three_doors_and_a_picture():
+    links = read_page(SITE / "index.html").links
+    for door in ("classifier", "have_rankings", "need_rankings"):
+        assert f"guide/{door}.html" in links
+    assert any("idea.svg" in source for source in read_page(SITE / "index.html").loaded)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with launch_chromium() as browser:
+        yield browser
+
+
+def find_wide_pages(chromium, pages, width, scheme):
+    """Return the pages that scroll sideways, or that wrote an error to the console."""
+    context = chromium.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
+    )
+    tab = context.new_page()
+    wrong = []
+    tab.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+    for page in pages:
+        tab.goto(page.as_uri(), wait_until="load")
+        # `overflow: hidden` would hide what is too wide, so the width itself is compared.
+        too_wide = tab.evaluate("document.documentElement.scrollWidth > innerWidth")
+        if too_wide:
+            wrong.append(f"{page.relative_to(SITE)} is wider than {width}")
+    context.close()
+    return wrong
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+def test_no_page_scrolls_sideways(chromium, width, scheme):
+    pages = written_pages()
+    # The colours do not change the width: the dark pages are a sample.
+    some = pages if scheme == "light" else pages[::8]
+    generated = sorted(SITE.glob("api/generated/*.html"))[::25]
+    assert find_wide_pages(chromium, [*some, *generated], width, scheme) == []
+
+
+def test_search_works_without_a_server(chromium):
+    tab = chromium.new_context(offline=True).new_page()
+    tab.goto((SITE / "search.html").as_uri() + "?q=kemeny")
+    tab.wait_for_selector("#search-results li a", timeout=20_000)
+    assert "kemeny" in tab.inner_text("#search-results").lower()
