@@ -77,7 +77,7 @@ def test_everything_that_the_paper_numbers_is_there_in_its_order():
 @pytest.mark.parametrize("item", NUMBERED)
 def test_every_item_has_its_code_and_its_test(item):
     section = item_sections()[item]
-    assert re.search(r"^- Code: `", section, re.MULTILINE)
+    assert re.search(r"^- Code: \[?`", section, re.MULTILINE)
     assert re.search(r"^- Test: `tests/", section, re.MULTILINE)
     if item.startswith("Equation"):
         assert "$$" in section
@@ -114,6 +114,11 @@ def test_every_function_that_is_named_can_be_imported():
     assert len(names) > 30
     for name in sorted(names):
         assert find_name(name).__doc__, name
+    links = re.findall(r"\[`([\w.]+)`\]\(api/generated/rankshot\.([\w.]+)\.rst\)", PAPER)
+    assert len(links) > 40
+    for name, page in links:
+        assert f"{name.removeprefix('rankshot.')}.".startswith(f"{page}.")
+        assert find_name(page).__doc__, page
 
 
 def test_every_test_that_is_named_exists():
