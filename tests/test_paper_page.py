@@ -145,6 +145,15 @@ def test_every_share_is_in_the_tables_of_a_run(page):
     assert set(SHARE.findall(text)) - known - computed - ELSEWHERE == set()
 
 
+def headlines(dataset):
+    """The accuracies of all that seen classes support: of single inputs, of a batch, with names."""
+    rows = {row[0]: row[4] for row in run_table(dataset, "Better than the paper")}
+    rows |= {row[0]: row[5] for row in run_table(dataset, "Peers")}
+    support = "all that seen classes support"
+    names = (support, f"{support}, with the batch", "rankings, and similarity of name")
+    return {SHARE.search(rows[name]).group() for name in names if name in rows}
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/paper.md", "docs/reproduction.md"])
 def test_a_column_of_a_data_set_has_numbers_of_its_run(page):
     checked = 0
@@ -156,6 +165,8 @@ def test_a_column_of_a_data_set_has_numbers_of_its_run(page):
                 known = set(SHARE.findall(run_page(dataset)))
                 for row in rows:
                     assert set(SHARE.findall(row[column])) <= known, (title, row)
+                    bold = set(re.findall(r"\*\*(\.\d{3})\*\*", row[column]))
+                    assert bold <= headlines(dataset), (title, row)
                     checked += len(SHARE.findall(row[column]))
     assert checked >= 8
 
