@@ -39,7 +39,8 @@ print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (
 
 rs.ComparisonDisplay.from_rehearsal(rehearsal, chance=1 / len(rehearsal.classes_))
 plt.show()
-print(f"chosen: {rehearsal.head_}, with a reference: {rehearsal.use_reference_}")
+chosen = rehearsal.head_
+print(f"chosen: k={chosen.k}, decay={chosen.decay}, temperature {chosen.temperature:.2f}")
 
 # %%
 # The prediction

@@ -94,7 +94,7 @@ results["images, panel"] = compare(
 )
 
 # %%
-# The default temperature was right already, and the rehearsal changes nothing.
+# The default temperature was good already, and the rehearsal changes next to nothing.
 #
 # Where the default is too sure
 # -----------------------------
