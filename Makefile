@@ -3,6 +3,7 @@
 # SYSTEM_PACKAGES=no make test installs no Debian packages.
 PYTHON ?= python3
 VENV := .venv
+LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
@@ -10,28 +11,59 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test types quick-tests test-slow docs bench bench-gpu clean
+.PHONY: demo test types quick-tests coverage test-slow test-lowest docs dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
 	$(BIN)/rankshot demo
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)/.docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	bash scripts/system_packages.sh
-	$(MAKE) --jobs 2 types quick-tests
+	$(MAKE) --jobs 3 types docs quick-tests
+	$(BIN)/python -m pytest --numprocesses auto tests/site
 
 # The types are checked while the tests start: many of these wait for a browser or a server.
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-quick-tests: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow'
+LAYERS := ranking semantics zeroshot
+
+quick-tests: coverage
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' --ignore tests/site \
+	    $(LAYERS:%=--ignore tests/%) $(LAYERS:%=--ignore src/rankshot/%)
+
+# The tests and examples of three layers, and the share of their lines that these run, with every
+# line that is left out. Less than 95 % of one layer fails.
+coverage: $(VENV)/.test
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' --cov --cov-report= \
+	    $(LAYERS:%=tests/%) $(LAYERS:%=src/rankshot/%)
+	for layer in $(LAYERS); do \
+	    $(BIN)/python -m coverage report --show-missing --fail-under 95 --include "src/rankshot/$$layer/*" \
+	        || exit 1; done
 
 # The slow tests: whole experiments, examples with networks, crowds and killed processes.
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
+
+# The lowest versions of all dependencies, in an environment of their own. It has no torch.
+test-lowest: $(LOWEST)/.test
+	$(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
+	    tests/core tests/ranking tests/semantics tests/zeroshot \
+	    src/rankshot/core src/rankshot/ranking src/rankshot/semantics src/rankshot/zeroshot
+
+# A release in dist/: built, checked, and installed into a fresh environment for each extra alone.
+# EXTRAS="parquet onnx" installs only these; EXTRAS=--contents installs nothing.
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python scripts/check_dist.py $(EXTRAS)
+
+# The checks before each commit, and a first run of them on all files.
+hooks: $(VENV)/.test $(VENV)/.hooks
+	$(BIN)/pre-commit install
+	$(BIN)/pre-commit run --all-files
 
 # The documentation site, in docs/_build/html. Its gallery runs; warnings are errors.
 docs: $(VENV)/.docs
@@ -39,9 +71,9 @@ docs: $(VENV)/.docs
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-bench docs test quick-tests test-slow: export OMP_NUM_THREADS = 1
-bench docs test quick-tests test-slow: export OPENBLAS_NUM_THREADS = 1
-bench docs test quick-tests test-slow: export MKL_NUM_THREADS = 1
+bench docs test quick-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
+bench docs test quick-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
+bench docs test quick-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py
@@ -57,7 +89,7 @@ bench-gpu: $(VENV)/.bench
 	$(BIN)/python benchmarks/gpu.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) $(LOWEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build docs/gallery docs/api/generated
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -80,4 +112,18 @@ $(VENV)/.bench: $(VENV)/.core
 
 $(VENV)/.docs: $(VENV)/.core
 	$(PIP) --editable '.[docs]'
+	touch $@
+
+$(VENV)/.dist: $(VENV)/.core
+	$(PIP) --editable '.[release]'
+	touch $@
+
+$(VENV)/.hooks: $(VENV)/.core
+	$(PIP) --editable '.[hooks]'
+	touch $@
+
+$(LOWEST)/.test: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check install --quiet --no-compile \
+	    --constraint constraints-lowest.txt --editable '.[test-core]'
 	touch $@

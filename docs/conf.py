@@ -20,6 +20,7 @@ version = release = installed_version("rankshot")
 
 extensions = [
     "myst_parser",
+    "command_reference",
     "numpydoc",
     "reference",
     "sphinx.ext.autodoc",
@@ -48,6 +49,8 @@ numpydoc_xref_param_type = True
 # A name between single backticks in a docstring is a link, if the reference has it.
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
+# Quotes and hyphens of code stay as they are: {"mean", "sum"}, --k.
+smartquotes = False
 
 # ---- Gallery
 
@@ -60,6 +63,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
     # That page loads scripts from another host.
     "write_computation_times": False,
+    # A display is seen; its name below the picture says nothing.
+    "ignore_repr_types": r"rankshot.*Display",
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("rankshot",),

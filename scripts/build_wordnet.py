@@ -80,11 +80,11 @@ def main(directory: Path) -> None:
         DATA / "wordnet_nouns.npz",
         lemmas=np.frombuffer("\n".join(lemmas).encode(), np.uint8),
         plurals=np.frombuffer("\n".join(known).encode(), np.uint8),
-        sense_starts=starts(senses),
+        n_senses=np.array([len(row) for row in senses], np.uint8),
         senses=np.concatenate(senses).astype(np.int32),
         sense_counts=np.concatenate(counts).astype(np.uint16),
         sense_capitals=np.packbits(capital),
-        parent_starts=starts(parents),
+        n_parents=np.array([len(row) for row in parents], np.uint8),
         parents=np.array([p for row in parents for p in row], np.int32),
         categories=categories,
         offset_steps=np.diff(offsets, prepend=0).astype(np.uint16),
@@ -115,11 +115,6 @@ def find_depth(synset: int, parents: list[list[int]], known: dict[int, int]) -> 
         above = [find_depth(parent, parents, known) for parent in parents[synset]]
         known[synset] = 1 + max(above, default=-1)
     return known[synset]
-
-
-def starts(rows: list[list[int]]) -> np.ndarray:
-    """Return where each row starts in the concatenation, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
 
 
 if __name__ == "__main__":

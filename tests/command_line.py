@@ -7,10 +7,12 @@ import shlex
 import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+import typer
 
 import rankshot as rs
 from rankshot.cli import main
@@ -50,6 +52,10 @@ dog,.15,.8,.5,.45,.1
 """
 
 
+get_command = cache(typer.main.get_command)
+"""Builds the command once: that takes longer than most runs of it."""
+
+
 class Done(NamedTuple):
     """The exit status and the output of a run of the command."""
 
@@ -58,15 +64,16 @@ class Done(NamedTuple):
     err: str
 
 
-def rankshot(words):
-    """Run the command in this process, with empty input: a new process takes seconds to start."""
+def rankshot(words, typed=""):
+    """Run the command in this process: a new process takes seconds to start."""
     out, err = io.StringIO(), io.StringIO()
     words = shlex.split(words) if isinstance(words, str) else list(map(str, words))
     before = signal.getsignal(signal.SIGTERM)
     try:
         with (
             patch.object(sys, "argv", ["rankshot", *words]),
-            patch.object(sys, "stdin", io.StringIO()),
+            patch.object(typer.main, "get_command", get_command),
+            patch.object(sys, "stdin", io.StringIO(typed)),
             redirect_stdout(out),
             redirect_stderr(err),
         ):

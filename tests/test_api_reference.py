@@ -1,5 +1,8 @@
 """The reference: every public name is on one page, and is documented with an example that runs."""
 
+import ast
+import builtins
+import doctest
 import inspect
 import re
 import sys
@@ -7,13 +10,29 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+import rankshot as rs
+from rankshot.cli import app
+from rankshot.semantics import read_look_up
+from rankshot.survey import read_study
+from rankshot.zeroshot import open_scores, read_predictions, read_truth
 
 DOCS = Path(__file__).parents[1] / "docs"
 if not DOCS.is_dir():
     pytest.skip("the documentation is not here", allow_module_level=True)
 numpydoc = pytest.importorskip("numpydoc.docscrape")
 sys.path.insert(0, str(DOCS / "_extensions"))
+from command_reference import describe_commands, format_text  # noqa: E402
 from reference import list_members, public_names  # noqa: E402
+
+
+def unwrap(found):
+    """The function behind a property, a class method or a static method."""
+    for attribute in ("fget", "func", "__func__"):
+        found = getattr(found, attribute, found)
+    return inspect.unwrap(found)
+
 
 NAMES = public_names()
 CALLABLE = {name: found for name, found in NAMES.items() if callable(found)}
@@ -24,14 +43,8 @@ MEMBERS = {
     for members in list_members(found).values()
     for member in members
 }
+FUNCTIONS = {name: unwrap(found) for name, found in MEMBERS.items()}
 ERRORS = {name for name, found in CLASSES.items() if issubclass(found, Exception)}
-
-
-def unwrap(found):
-    """The function behind a property, a class method or a static method."""
-    for attribute in ("fget", "func", "__func__"):
-        found = getattr(found, attribute, found)
-    return inspect.unwrap(found)
 
 
 def names_on(page):
@@ -62,8 +75,33 @@ def test_every_public_name_has_an_example():
     assert without == []
 
 
+def find_free_names(code):
+    """The names that a piece of code uses and does not define or import."""
+    defined, used = set(dir(builtins)), set()
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                defined.add(name)
+            case ast.alias(name=name, asname=other):
+                defined.add((other or name).split(".")[0])
+    return used - defined
+
+
+def test_an_example_imports_all_that_it_uses():
+    """So that a reader can copy it."""
+    parser = doctest.DocTestParser()
+    free = {
+        name: find_free_names("".join(each.source for each in parser.get_examples(text)))
+        for name, found in (CALLABLE | FUNCTIONS).items()
+        if (text := inspect.getdoc(found))
+    }
+    assert {name: names for name, names in free.items() if names} == {}
+
+
 def test_every_method_and_property_is_documented():
-    assert [name for name, found in MEMBERS.items() if not inspect.getdoc(unwrap(found))] == []
+    assert [name for name, found in FUNCTIONS.items() if not inspect.getdoc(found)] == []
 
 
 def listed(document, section):
@@ -82,12 +120,12 @@ def find_wrong_parameters(name, found):
     parameters may tell of them in its sentences.
     """
     document = numpydoc.NumpyDocString(inspect.getdoc(found))
-    taken = [] if name in ERRORS else parameters(found)
+    taken = [] if name in ERRORS else [each for each in parameters(found) if each[0] != "_"]
     told = listed(document, "Parameters") + listed(document, "Other Parameters")
     if inspect.isclass(found) and not told:
         missing = [each for each in taken if each not in listed(document, "Attributes")]
         return f"{name} has no attribute {', '.join(missing)}" if missing else None
-    if told and told != taken:
+    if told and sorted(told) != sorted(taken):
         return f"{name} takes {taken} and documents {told}"
     if name in NAMES and not told and len(taken) > 2:
         return f"{name} documents no parameters"
@@ -95,10 +133,53 @@ def find_wrong_parameters(name, found):
 
 
 def test_the_parameters_of_docstrings_are_those_of_the_signatures():
-    ours = {
-        name: found
-        for name, found in (CALLABLE | {name: unwrap(found) for name, found in MEMBERS.items()}).items()
+    wrong = [
+        find_wrong_parameters(name, found)
+        for name, found in (CALLABLE | FUNCTIONS).items()
         if found.__module__.startswith("rankshot")
-    }
-    wrong = [find_wrong_parameters(name, found) for name, found in ours.items()]
+    ]
     assert [line for line in wrong if line] == []
+
+
+# ---- File formats
+
+PHOTOS = ["photo1.jpg", "photo2.jpg"]
+CHECKS = {
+    "rankings.jsonl": lambda path: len(rs.read_rankings(path)) == 3,
+    "election.soi": lambda path: rs.read_rankings(path).weights.tolist() == [5, 2],
+    "votes.csv": lambda path: len(rs.read_pairs(path)) == 3,
+    "scores.csv": lambda path: open_scores(path).items == ("bus", "leopard", "tiger"),
+    "predictions.csv": lambda path: read_predictions(path).ids.tolist() == PHOTOS,
+    "truth.csv": lambda path: read_truth(path, PHOTOS).tolist() == ["cat", "truck"],
+    "similarities.csv": lambda path: rs.read_similarity(path).values.shape == (2, 3),
+    "names.csv": lambda path: read_look_up(path, ["water_lilly"]) != {},
+    "senses.txt": lambda path: len(rs.WordNet(senses=rs.read_senses(path)).senses(["seal"])) == 1,
+    "study.toml": lambda path: len(read_study(path).questions) == 2,
+}
+
+
+def test_the_files_on_the_page_of_formats_are_read(tmp_path):
+    page = (DOCS / "api" / "files.md").read_text("utf-8")
+    files = dict(re.findall(r"^`(\S+)`:\n\n```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    assert set(files) == set(CHECKS)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert CHECKS[name](tmp_path / name), name
+
+
+# ---- The command
+
+
+def test_the_page_of_the_command_has_every_option():
+    page = describe_commands()
+    for words in ("rank", "classify", "survey serve"):
+        told = CliRunner().invoke(app, [*words.split(), "--help"], terminal_width=400).output
+        options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", told, re.MULTILINE)) - {"--help"}
+        section = page.partition(f"# `rankshot {words}`\n")[2].partition("\n## `")[0]
+        assert len(options) > 3
+        assert options <= set(re.findall(r"^`(?:-\w, )?(--[\w-]+)", section, re.MULTILINE))
+
+
+def test_marks_of_markdown_in_help_texts_are_escaped():
+    text = format_text("with --k and [0, 1], `a_b`, c_d")
+    assert text == "with `--k` and \\[0, 1\\], `a_b`, c\\_d"

@@ -266,3 +266,12 @@ def test_rehearsal_matches_rankings_and_true_classes(folder):
     expected = run(seen, seen)
     assert run(columns, LISTS[280:300]) == pytest.approx(expected)
     assert run(LISTS[280:300], columns) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.npz"])
+def test_a_table_of_scores_names_the_seen_classes(folder, name):
+    write_small_run(folder)
+    Path("seen.csv").write_text("\n".join(SEEN) + "\n")
+    expected = rank(["--seen", "seen.csv", "--new", "cat"])
+    assert rank(["--seen", name, "--new", "cat"]) == expected
+    assert expected[1][0]["ranking"][0] in (["leopard", "tiger"], "leopard", "tiger")

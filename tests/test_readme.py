@@ -1,14 +1,11 @@
-"""What the README claims beyond its examples, which run as doctests."""
+"""What the README claims beyond its code, which tests/site/test_commands.py and doctests run."""
 
 import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import rankshot as rs
-from command_line import LOGITS, rankings, run_well, write_scores
-from tiny_models import write_onnx, write_pictures
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,44 +38,3 @@ def test_the_first_screen_has_all_that_a_visitor_needs():
         "docs/guide/ranking.md",
     ):
         assert part in text
-
-
-def test_the_commands_for_a_network_and_a_folder_run_as_printed(tmp_path, monkeypatch):
-    """Every command of the first section on the command line that names the file network.onnx."""
-    for package in ("onnx", "onnxruntime", "ndonnx", "PIL", "pyarrow"):
-        pytest.importorskip(package)
-    monkeypatch.chdir(tmp_path)
-    write_onnx("network.onnx", shape=("n", 3, 224, 224), extra=997)
-    ids = write_pictures(Path("photos"), 6)
-    Path("new.txt").write_text("okapi\nmenorah\npagoda\n", encoding="utf-8")
-    truth = "\n".join(f"{name},okapi" for name in ids)
-    Path("labels.csv").write_text(f"id,label\n{truth}\n", encoding="utf-8")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = text.split("## On the command line")[1].split("### ")[0]
-    commands = re.findall(r"^rankshot (.+?)(?:\s+#.*)?$", section, re.MULTILINE)
-    run = [command for command in commands if "efficientnet" not in command]
-    assert [command.split()[0] for command in run] == [
-        *("recognise", "export", "score", "rank", "classify", "report")
-    ]
-    for command in run:
-        run_well(command)
-    for name in ("predictions.csv", "zero-shot.onnx", "scores.parquet", "report.html"):
-        assert Path(name).stat().st_size > 100
-
-
-def test_the_commands_for_many_machines_run_as_printed(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
-    monkeypatch.chdir(tmp_path)
-    rs.write_rankings(rankings(), "rankings.jsonl")
-    Path("scores").mkdir()
-    for number in range(2):
-        write_scores(Path(f"scores/part-{number}.parquet"), LOGITS, ids=[])
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = text.split("## On many machines")[1].split("## ")[0]
-    commands = re.findall(r"^rankshot (.+?)(?:\s+#.*)?$", section, re.MULTILINE)
-    assert [command.split()[0] for command in commands] == ["fit", "classify"]
-    for command in commands:
-        run_well(command)
-    assert sorted(path.name for path in Path("predictions").glob("part-*")) == [
-        *("part-0.parquet", "part-1.parquet")
-    ]

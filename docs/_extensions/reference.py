@@ -31,7 +31,7 @@ SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")
 
 
 def public_names() -> dict[str, Any]:
-    """Return every public object by the name under which users find it, such as ``rankshot.kemeny``.
+    """Return every public object by the name that users write, such as ``rankshot.kemeny``.
 
     An object that is public at the top and in its package has its shorter name.
     """
@@ -73,7 +73,7 @@ def list_members(public_class: type) -> dict[str, list[str]]:
 def link_short_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
 ) -> nodes.Element | None:
-    """Link `Rankings` or `Rankings.select` in any docstring to the page of ``rankshot.Rankings``."""
+    """Link `Rankings.select` in a docstring of any package to ``rankshot.Rankings.select``."""
     match = SHORT_NAME.match(node.get("reftarget", ""))
     if node.get("refdomain") != "py" or match is None:
         return None
@@ -81,9 +81,7 @@ def link_short_name(
     for package in ("rankshot", *(f"rankshot.{floor}" for floor in FLOORS)):
         name = f"{package}.{match[1]}"
         if name in python.objects:
-            return python.resolve_xref(
-                env, node["refdoc"], app.builder, "obj", name, node, content
-            )
+            return python.resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, content)
     return None
 
 
@@ -109,5 +107,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
         for name, found in reversed(names.items())
         if inspect.isclass(found)
     }
+    app.add_css_file("reference.css")
     app.connect("missing-reference", link_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,6 +14,8 @@ import rankshot as rs
 from command_line import rankings, write_scores
 from rankshot.cluster import classify, part_jobs
 
+pytestmark = pytest.mark.slow
+
 N_PARTS = 12
 PLACE = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
 

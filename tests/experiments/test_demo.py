@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
 
-# One run's figures, as in docs/guide/zeroshot.md.
+# One run's figures, as in docs/guide/which_method.md.
 EXPECTED = {
     (DS, "WordNet"): (0.283, None, 0.289),
     (DS, "GloVe"): (0.332, None, 0.333),

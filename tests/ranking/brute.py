@@ -81,7 +81,7 @@ def mallows(order, center, spread, taken=None):
 
 
 def babington_smith_weight(top, f, items):
-    """Product over listed items of v over all that come after (the paper's equation 11)."""
+    """Product over listed items of v over all that come after (the paper's equation 13)."""
     rest = [item for item in items if item not in top]
     order = list(top) + rest
     return np.exp(

@@ -23,7 +23,7 @@ def table(f):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_equation_11_probabilities_by_enumeration(log_odds, k):
+def test_equation_13_probabilities_by_enumeration(log_odds, k):
     model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
     lists = list(permutations(ITEMS, k))
     weights = np.array([babington_smith_weight(x, table(log_odds), ITEMS) for x in lists])

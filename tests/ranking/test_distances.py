@@ -58,7 +58,7 @@ def misprinted(a, b, k, n_items):
 
 
 @pytest.mark.parametrize("k", [1, 3, 10, 19, 20])
-def test_equation_4_kendall_top_k(rng, k):
+def test_equation_5_kendall_top_k(rng, k):
     places = np.array([rng.permutation(20) + 1 for _ in range(25)])
     rankings = rs.Rankings.from_positions(places, items=range(20))
     expected = [[critchlow(a, b, k, 20) for b in places] for a in places]

@@ -13,7 +13,7 @@ ITEMS = list("abcde")
 
 @pytest.mark.parametrize("spread", [0.0, 1e-9, 0.3, 2.0, 40.0])
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_equation_9_probabilities_of_all_lists_sum_to_one(spread, k):
+def test_equation_11_probabilities_of_all_lists_sum_to_one(spread, k):
     model = rs.Mallows.from_center(CENTER, spread)
     lists = rs.Rankings.from_orders(list(permutations(ITEMS, k)), items=ITEMS)
     assert np.exp(model.log_prob(lists)).sum() == pytest.approx(1, abs=1e-13)
@@ -33,7 +33,7 @@ def test_probability_is_the_sum_over_full_rankings_ties_included(random_rankings
         assert np.exp(model.log_prob(some)) == pytest.approx(np.array(expected), rel=1e-12)
 
 
-def test_equation_8_v_counts_the_unplaced_items_that_the_centre_prefers():
+def test_equation_10_v_counts_the_unplaced_items_that_the_centre_prefers():
     """c a e b d is the centre: d first passes 4, then a passes c, then e passes c alone."""
     ranking = rs.Rankings.from_orders([["d", "a", "e"]], items=ITEMS)
     rank = np.array([CENTER.index(item) for item in ITEMS])

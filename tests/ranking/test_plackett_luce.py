@@ -24,7 +24,7 @@ def all_lists(items, k):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_equation_6_probabilities_of_all_lists_sum_to_one(k):
+def test_equation_8_probabilities_of_all_lists_sum_to_one(k):
     model = rs.PlackettLuce.from_worths(WORTHS)
     assert np.exp(model.log_prob(all_lists(list(WORTHS), k))).sum() == pytest.approx(1, abs=1e-13)
 

@@ -148,7 +148,7 @@ def test_many_places_and_many_rankings_are_cut():
     texts = [text.get_text() for text in display.ax_.texts]
     assert texts[:4] == ["i00", "= i01", "= i02", "= 6 more"]
     assert len(texts) == 12 * 4
-    assert display.ax_.get_title() == "x (the first 12 of 14 rankings)"
+    assert display.ax_.get_title() == "x, the first 12 of 14 rankings"
     whole = rs.RankingsDisplay.from_rankings(tied[:1], k=9)
     assert [text.get_text() for text in whole.ax_.texts] == ["i00", *(f"= {i}" for i in items[1:9])]
 

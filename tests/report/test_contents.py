@@ -17,14 +17,16 @@ from rankshot.report.contents import (
     ExplainedInput,
     Overview,
     Report,
+)
+from rankshot.report.demo import weigh_sources_equally
+from rankshot.report.evaluation_sections import format_overview
+from rankshot.report.prediction_summaries import (
     choose_examples,
     choose_rival,
     count_predictions,
     evaluate_predictions,
     undo_temperature,
 )
-from rankshot.report.demo import weigh_sources_equally
-from rankshot.report.evaluation_sections import format_overview
 from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
 from rankshot.report.sections import format_consensus, format_explanations, format_sources
 from rankshot.zeroshot.metrics import Interval, pairwise_accuracy, wilson_interval

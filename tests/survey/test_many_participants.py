@@ -6,6 +6,7 @@ from collections import Counter
 from random import Random
 
 import httpx
+import pytest
 from asgi_client import run_coroutine
 from server_process import Server, hidden_fields
 from small_studies import questions_about, small_study
@@ -14,6 +15,8 @@ from rankshot.survey.answers import order_from_places
 from rankshot.survey.overview import read_overview
 from rankshot.survey.progress import read_answers
 from rankshot.survey.store.database import Database
+
+pytestmark = pytest.mark.slow
 
 N_QUESTIONS = 4
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck", "wolf")

@@ -8,6 +8,8 @@ from rankshot.survey.extra_answers import read_extra_answers
 from rankshot.survey.presentation import ExtraQuestion
 from rankshot.survey.study import Question
 
+pytestmark = pytest.mark.slow
+
 EXTRA = (
     ExtraQuestion("age", "How old are you?", "number", least=18, most=120, required=True),
     ExtraQuestion("pet", "Which pet do you have?", "choice", choices=("cat", "dog"), required=True),

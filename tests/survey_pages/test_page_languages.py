@@ -13,6 +13,8 @@ from rankshot.survey.study import Question
 sys.path.append(str(Path(__file__).parent.parent / "survey"))
 from pseudo_language import TAG, find_keys, untranslated, write_catalogue
 
+pytestmark = pytest.mark.slow
+
 GREEK = ("άλφα", "βήτα", "γάμμα", "δέλτα")
 VISIBLE = """() => [
   document.title,

@@ -8,6 +8,8 @@ from PIL import Image
 from rankshot.survey.presentation import Picture
 from rankshot.survey.study import Question
 
+pytestmark = pytest.mark.slow
+
 ITEMS = tuple(f"animal {i}" for i in range(24))
 # The sizes of what is on the page, whether or not its pictures have come.
 BOXES = """() => [...document.querySelectorAll('.choice, .row, .target, h1, .numbered, .bar')].map(

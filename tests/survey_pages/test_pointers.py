@@ -14,6 +14,8 @@ from pages import (
     unranked_names,
 )
 
+pytestmark = pytest.mark.slow
+
 DESKTOP = {"width": 1280, "height": 900}
 
 

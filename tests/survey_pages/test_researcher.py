@@ -9,6 +9,8 @@ from pages import serve_study, small_study, tab_to
 from rankshot.survey.store.people import exclude, reset, set_state
 from rankshot.survey.study import Question
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "0123456789abcdef0123"
 STUDY = small_study(gold=(Question("dog", ("wolf", "bus", "cup"), ("wolf",)),))
 DESKTOP = {"width": 1280, "height": 900}

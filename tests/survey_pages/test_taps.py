@@ -21,6 +21,8 @@ from pages import (
 
 from rankshot.survey.study import Question
 
+pytestmark = pytest.mark.slow
+
 NAMES = tuple(f"item {'of some length ' * (i % 4 == 3)}{i}" for i in range(25))
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 SCREENS = {

@@ -8,7 +8,6 @@ import array_api_strict
 import exact
 import numpy as np
 import pytest
-import torch
 from head_cases import (
     HEADS,
     ITEMS,
@@ -30,6 +29,8 @@ from rankshot.zeroshot.array_scorers import PlackettLuceFormula
 from rankshot.zeroshot.heads.base import takes_reference
 from rankshot.zeroshot.scorers import PlackettLuceScorer
 from rankshot.zeroshot.scores import KINDS, n_columns
+
+torch = pytest.importorskip("torch")
 
 STRICT = rs.Rankings.from_orders(
     [["a", "b", "c", "d"], ["e", "d", "c", "a"], ["d", "e", "a", "b"], ["b", "c", "e", "a"]],

@@ -4,7 +4,6 @@ import io
 
 import numpy as np
 import pytest
-import torch
 from head_cases import ITEMS, RANKINGS, TARGETS
 from test_arrays import (
     AROUND,
@@ -22,6 +21,8 @@ from test_heads import confident
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.zeroshot.scores import KINDS, n_columns
+
+torch = pytest.importorskip("torch")
 
 FEW = ["weighted", "default", "strict-consensus", "uneven", "direct", "conse", "nearest-3"]
 """One head of each formula."""

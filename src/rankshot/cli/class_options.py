@@ -23,7 +23,8 @@ SeenOption = Annotated[
         metavar="<file or imagenet-1k>",
         help="The seen classes: a text file with one name per line (# starts a comment), a JSON "
         "file (a list, an object from index to name, or the config.json of a transformers model), "
-        "or imagenet-1k. Lists of synonyms and WordNet ids get readable names; it is said which.",
+        "a table of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet "
+        "ids get readable names; it is said which.",
     ),
 ]
 NewOption = Annotated[
@@ -164,8 +165,19 @@ def read_class_lists(
 def read_seen_labels(seen: str) -> ClassLabels:
     """Read the seen classes that an option names, and print what was changed."""
     from rankshot.semantics import read_class_labels
+    from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
-    return _print_changes(read_class_labels(seen), seen)
+    path = Path(seen)
+    is_table = path.suffix in ENDINGS and path.is_file() and not _has_one_column(path)
+    return _print_changes(read_class_labels(open_scores(path).items if is_table else seen), seen)
+
+
+def _has_one_column(path: Path) -> bool:
+    """Whether a CSV file is a list of names, one per line, and no table of scores."""
+    if path.suffix != ".csv":
+        return False
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        return "," not in file.readline()
 
 
 def read_new_labels(new: str) -> ClassLabels:

@@ -211,7 +211,8 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
 
 
 def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Report:
-    from rankshot.report.contents import Report, count_predictions, evaluate_predictions
+    from rankshot.report.contents import Report
+    from rankshot.report.prediction_summaries import count_predictions, evaluate_predictions
     from rankshot.zeroshot.heads.decisions import REJECTED
 
     rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
@@ -316,7 +317,7 @@ def _add_calibration_before(
     has_seen: bool,
 ) -> Report:
     """Add the calibration with the temperature of the head before the rehearsal of --settings."""
-    from rankshot.report.contents import undo_temperature
+    from rankshot.report.prediction_summaries import undo_temperature
 
     before = None if options.rehearsed is None else options.rehearsed.default_temperature
     now = options.temperature
@@ -416,7 +417,8 @@ def _explain_inputs(
     """
     import numpy as np
 
-    from rankshot.report.contents import ExplainedInput, choose_examples, choose_rival
+    from rankshot.report.contents import ExplainedInput
+    from rankshot.report.prediction_summaries import choose_examples, choose_rival
     from rankshot.zeroshot.heads.decisions import REJECTED
 
     kept = np.flatnonzero(answers.predicted != REJECTED)

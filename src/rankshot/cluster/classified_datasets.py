@@ -74,7 +74,7 @@ def classify(
         of fsspec such as ``s3://bucket/scores``. Its parts are tables of scores, .parquet or .csv.
         In a table without a column ``id``, the ids are ``PART:ROW``.
     head : str or Path
-        A fitted head, as written by ``head.save`` or `rankshot fit`.
+        A fitted head, as written by ``head.save`` or ``rankshot fit``.
     output : str or Path
         A folder, or its address. ``_rankshot.json`` in it describes the job: another job is
         refused there.
@@ -86,8 +86,8 @@ def classify(
         Without client and scheduler, the number of local processes; the default is the number of
         cores. A script that starts processes must be guarded by ``if __name__ == "__main__"``.
     score_type : str
-        As ``--score-type`` of `rankshot classify`. With ``"auto"``, the type is that for which the
-        head was fitted or, if that is not known, what the first part looks like.
+        As ``--score-type`` of ``rankshot classify``. With ``"auto"``, the type is that for which
+        the head was fitted or, if that is not known, what the first part looks like.
     reject_below : float, optional
         Inputs of which no class has this probability are labelled ``rejected``.
     batch_rows : int, optional
@@ -117,6 +117,7 @@ def classify(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import distributed
     >>> import rankshot as rs
     >>> from rankshot.cluster import classify

@@ -85,6 +85,13 @@ class PartsRun:
         The seconds since the job began.
     failed : list of (str, str)
         The parts that have no output, and the reasons.
+
+    Examples
+    --------
+    >>> from rankshot.cluster import PartsRun
+    >>> run = PartsRun(n_parts=3, n_done=2, n_rows=2000, failed=[("may.csv", "no such column")])
+    >>> run.n_finished, run.failed
+    (2, [('may.csv', 'no such column')])
     """
 
     n_parts: int

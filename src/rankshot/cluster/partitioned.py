@@ -90,7 +90,7 @@ class PartitionedRankings(RankingParts):
     ) -> T | None:
         """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking.
 
-        See `RankingParts.reduce`. The tree of sums depends only on the number of parts: the answer
+        The tree of sums depends only on the number of parts: the answer
         is the same, to the last bit, wherever the parts are computed.
         """
         found: T | None = reduce_tree(self.delay(function, *arguments), combine or add_results)
@@ -106,6 +106,9 @@ class PartitionedRankings(RankingParts):
 
         Parameters
         ----------
+        function : callable
+        *arguments : object
+            Further arguments, the same for all parts.
         each : sequence, optional
             A further, last argument for each part.
         """

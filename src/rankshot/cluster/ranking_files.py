@@ -78,6 +78,7 @@ def read_rankings(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import rankshot as rs
     >>> from rankshot.cluster import read_rankings
     >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"], ["a"]])
@@ -297,6 +298,7 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import rankshot as rs
     >>> from rankshot.cluster import PartitionedRankings, read_rankings, write_rankings
     >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"], ["a"]])

@@ -104,14 +104,14 @@ def score(
         A model that the workers can open: a file in a folder that all machines share, a name on
         the hub, or ``"efficientnet-lite0"``.
     inputs : str or Path
-        A folder of pictures, a list or a table, as for `rankshot.inference.score`, in a folder
+        A folder of pictures, a list or a table, as for `rankshot.score`, in a folder
         that all machines share; they are divided into parts of about 1,000 inputs. Or, for a model
         of texts, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an address such as
         ``s3://bucket/texts``. Each table is a part; if it has no ids, they are ``PART:ROW``.
     output : str or Path
         A folder, or its address. What was skipped is listed in ``_skipped`` in it.
     classes, preprocessing, batch_size, column, id_column
-        As for `rankshot.inference.score`.
+        As for `rankshot.score`.
     client, scheduler, workers, again, update, progress, notify
         As for `classify`.
     on_error : {"raise", "skip"}
@@ -126,6 +126,7 @@ def score(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import distributed, skops.io
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from sklearn.naive_bayes import MultinomialNB

@@ -65,6 +65,11 @@ def load_animals(path: str | Path) -> ImageData:
         Names the file and the array that is missing or wrong.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_animals
+    >>> load_animals("features.npz")  # doctest: +SKIP
     """
     file = FeatureFile.read(Path(path), ARRAYS)
     seen, new = class_names("animals")
@@ -143,7 +148,7 @@ def build_animals_features(
     Each of the five histograms of an image is divided by its sum, and the square root is taken
     (so that dot products compare distributions); an empty histogram stays zero. The five are
     concatenated and reduced to at most 512 numbers by a PCA that is fitted to the images of the
-    training classes alone (see `fit_pca`). Images are sorted by class, in the order of
+    training classes alone. Images are sorted by class, in the order of
     ``classes.txt``, and then by name.
 
     All 30,475 images take 1 GB of memory for their histograms and half as much for the PCA.
@@ -164,6 +169,12 @@ def build_animals_features(
     ------
     RankshotError
         Names the file that is missing or wrong, and what is wrong with it.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import build_animals_features
+    >>> build_animals_features(
+    ...     "Animals_with_Attributes", "features.npz", announce=print)  # doctest: +SKIP
     """
     directory, destination = Path(directory), Path(destination)
     animals = _read_animals(directory)

@@ -120,6 +120,13 @@ class Thumbnails(NamedTuple):
         The class of each picture.
     rows : ndarray of int, shape (60,)
         The row of each picture in ``load_cifar().new``.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_thumbnails
+    >>> pictures = load_thumbnails()
+    >>> pictures.images.shape, str(pictures.labels[0])
+    ((60, 32, 32, 3), 'airplane')
     """
 
     images: Images
@@ -308,7 +315,7 @@ def build_cifar_features(directory: str | Path, announce: Announce) -> Path:
 
     The 1,280 features of an image are reduced to 256 by a PCA that is fitted to CIFAR-100's
     training images alone: minus ``pca_mean``, times ``pca_components`` (in descending order of
-    variance; the largest loading of each is positive), divided by ``pca_scale`` (see `fit_pca`).
+    variance; the largest loading of each is positive), divided by ``pca_scale``.
 
     Images keep the order of the archives, in which the classes are mixed.
 
@@ -322,6 +329,7 @@ def build_cifar_features(directory: str | Path, announce: Announce) -> Path:
 
     Examples
     --------
+    >>> from rankshot.datasets import build_cifar_features
     >>> build_cifar_features("data", announce=print)  # doctest: +SKIP
     """
     path = Path(directory) / "cifar" / "features.npz"

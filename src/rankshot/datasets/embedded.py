@@ -62,7 +62,20 @@ def embedded_file(file: str) -> AbstractContextManager[Path]:
 
 
 class ClassNames(NamedTuple):
-    """The names of the seen and of the new classes, each sorted."""
+    """The names of the seen and of the new classes, each sorted.
+
+    Attributes
+    ----------
+    seen, new : tuple of str
+        The seen and the new classes.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import class_names
+    >>> seen, new = class_names("animals")
+    >>> len(seen), len(new), new[:2]
+    (40, 10, ('chimpanzee', 'giant+panda'))
+    """
 
     seen: tuple[str, ...]
     new: tuple[str, ...]

@@ -44,6 +44,13 @@ class ImageData:
         The names of the classes, sorted.
     attributes : ClassVectors or None
         The attributes of all classes, if the data set has them; missing ones are NaN.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> data = load_cifar()
+    >>> data.name, data.seen_train.shape, data.new_classes[:2]
+    ('cifar', (8000, 256), ('airplane', 'automobile'))
     """
 
     name: str

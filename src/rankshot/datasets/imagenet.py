@@ -30,6 +30,13 @@ class ImageNetClasses(NamedTuple):
         The WordNet 3.0 synset of each class, such as ``n02012849``.
     synonyms : tuple of str
         All synonyms, separated by commas, such as ``goldfish, Carassius auratus``.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import imagenet_classes
+    >>> classes = imagenet_classes()
+    >>> classes.names[1], classes.ids[1], classes.synonyms[1]
+    ('goldfish', 'n01443537', 'goldfish, Carassius auratus')
     """
 
     names: tuple[str, ...]
@@ -67,6 +74,13 @@ class ImageNetScores(NamedTuple):
         The seen class of each of these pictures.
     rankings : Rankings
         For each new class the first ten seen classes, by one rater, a large language model.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_imagenet
+    >>> data = load_imagenet()
+    >>> data.scores.values.shape, str(data.labels[0]), data.rankings.target_names[:2]
+    ((280, 1000), 'ship', ('airplane', 'automobile'))
     """
 
     scores: Scores

@@ -67,6 +67,15 @@ class TextData:
         Rankings of the seen classes, for each new class as target.
     held_out_panel : Rankings
         Rankings of the seen classes that are not held out, for each held-out class as target.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_intents
+    >>> data = load_intents()
+    >>> len(data.seen_classes), len(data.new_classes)
+    (120, 30)
+    >>> print(data.new[0], "->", data.new_label[0])
+    will i need to have a plug converter when i visit madrid -> plug_type
     """
 
     name: str

@@ -16,7 +16,20 @@ LOADERS: dict[str, Callable[[Path], ImageData]] = {"cifar": load_cifar, "animals
 
 
 class MissingFeaturesError(RankshotError):
-    """There are no features of a data set, nor files from which they can be extracted."""
+    """There are no features of a data set, nor files from which they can be extracted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.datasets import MissingFeaturesError, load_images
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         load_images("animals", Path(folder), announce=print, download=False)
+    ...     except MissingFeaturesError:
+    ...         print("download the data set first")
+    download the data set first
+    """
 
 
 def load_images(name: str, directory: Path, announce: Announce, *, download: bool) -> ImageData:
@@ -43,6 +56,8 @@ def load_images(name: str, directory: Path, announce: Announce, *, download: boo
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from rankshot.datasets import load_images
     >>> load_images("cifar", Path("data"), announce=print, download=True)  # doctest: +SKIP
     """
     require_dataset(name, LOADERS)

@@ -101,7 +101,30 @@ class TextTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A data set with all its semantics; its two tasks are the rehearsal and the real one."""
+    """A data set with all its semantics; its two tasks are the rehearsal and the real one.
+
+    Attributes
+    ----------
+    data : ImageData or TextData
+        The inputs and their classes.
+    sources : dict of str to Similarity
+        The similarity tables, by source.
+    panels, held_out_panels : dict of str to Rankings
+        The rankings by a panel of language models, by the question that it was asked: of the new
+        classes, and of the seen classes that play new ones.
+    vectors : ClassVectors
+        The word vectors of all classes.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> from rankshot.experiments import load_benchmark
+    >>> benchmark = load_benchmark(load_cifar())
+    >>> list(benchmark.sources)
+    ['WordNet', 'GloVe', 'Wikipedia', 'word2vec', 'GloVe 100d']
+    >>> len(benchmark.real.items), benchmark.real.targets[:2]
+    (100, ('airplane', 'automobile'))
+    """
 
     data: ImageData | TextData
     sources: dict[str, Similarity]
@@ -194,6 +217,14 @@ def load_benchmark(data: ImageData | TextData) -> Benchmark:
     """Return a data set with the semantics of its classes, which the package contains.
 
     Texts have their panels with them.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> from rankshot.experiments import load_benchmark
+    >>> benchmark = load_benchmark(load_cifar())
+    >>> benchmark.name, len(benchmark.rehearsal.targets)
+    ('cifar', 20)
     """
     # The question that is nearest to the paper's is the last of those that the panel was asked.
     questions = QUESTIONS[data.name][::-1]

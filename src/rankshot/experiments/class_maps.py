@@ -83,9 +83,9 @@ def build_class_tree(benchmark: Benchmark) -> ClassTree:
 
     Examples
     --------
-    >>> from rankshot.datasets.cifar import load_cifar
+    >>> from rankshot.datasets import load_cifar
     >>> from rankshot.experiments.class_maps import build_class_tree
-    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.experiments import load_benchmark
     >>> tree = build_class_tree(load_benchmark(load_cifar()))
     >>> print(tree.root.below[0])
     vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
@@ -142,9 +142,9 @@ def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
 
     Examples
     --------
-    >>> from rankshot.datasets.cifar import load_cifar
+    >>> from rankshot.datasets import load_cifar
     >>> from rankshot.experiments.class_maps import build_word_maps
-    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.experiments import load_benchmark
     >>> [(one.name, one.places.shape) for one in build_word_maps(load_benchmark(load_cifar()))]
     [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
@@ -177,9 +177,9 @@ def build_source_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap, S
 
     Examples
     --------
-    >>> from rankshot.datasets.cifar import load_cifar
+    >>> from rankshot.datasets import load_cifar
     >>> from rankshot.experiments.class_maps import build_source_maps
-    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.experiments import load_benchmark
     >>> maps = build_source_maps(load_benchmark(load_cifar()))
     >>> [(one.name, len(one.places)) for one in maps]
     [('Euclidean distance', 50), ('Euclidean distance, normalized', 50),

@@ -41,7 +41,7 @@ class Demo:
     seen_accuracy : dict of str to float
         The accuracy of each classifier on validation inputs of seen classes.
     rehearsal : Rehearsal
-        Seen classes that played new ones, with the classifier `REPORTED`.
+        Seen classes that played new ones, with the multiclass classifier.
     predicted : Interval
         The accuracy of the new classes that it predicts.
     panel : Rankings
@@ -51,9 +51,15 @@ class Demo:
     head : BaseHead
         The head that the rehearsal chose and calibrated, fitted to the panel.
     scores : Scores
-        The scores of the new inputs by the classifier of `REPORTED`.
+        The scores of the new inputs by the multiclass classifier.
     truth : ndarray of str
         The classes of the new inputs.
+
+    Examples
+    --------
+    >>> from rankshot.experiments import run_demo
+    >>> demo = run_demo(announce=print)  # doctest: +SKIP
+    >>> demo.predicted                   # doctest: +SKIP
     """
 
     comparison: Comparison
@@ -74,6 +80,13 @@ def run_demo(announce: Announce) -> Demo:
     ----------
     announce : callable
         Called with the number of steps done, the number of all steps, and the next step.
+
+    Examples
+    --------
+    It trains classifiers, which takes a while; the command ``rankshot demo`` does the same.
+
+    >>> from rankshot.experiments import run_demo
+    >>> demo = run_demo(announce=print)  # doctest: +SKIP
     """
     benchmark = load_benchmark(load_cifar())
     task = benchmark.real

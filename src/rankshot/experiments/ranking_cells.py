@@ -107,9 +107,9 @@ def build_ranking_cells(benchmark: Benchmark) -> RankingCells:
 
     Examples
     --------
-    >>> from rankshot.datasets.cifar import load_cifar
+    >>> from rankshot.datasets import load_cifar
     >>> from rankshot.experiments.ranking_cells import build_ranking_cells
-    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.experiments import load_benchmark
     >>> found = build_ranking_cells(load_benchmark(load_cifar()))
     >>> len(found.classes), found.coef.shape, len(found.cells) > 28
     (8, (28, 2), True)

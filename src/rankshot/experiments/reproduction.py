@@ -120,6 +120,14 @@ class Reproduction:
     ablation : AblationResult
     seconds : float
         How long the run took.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankshot.datasets import load_cifar
+    >>> from rankshot.experiments import load_benchmark, reproduce
+    >>> found = reproduce(load_benchmark(load_cifar()), Path("runs"), print)  # doctest: +SKIP
+    >>> [table.name for table in found.tables]                                # doctest: +SKIP
     """
 
     name: str
@@ -158,6 +166,15 @@ def reproduce(
         Called with a text before each part of the run.
     grid : mapping of str to tuple of float
         The values of C to try, by classifier.
+
+    Examples
+    --------
+    It takes many minutes; the command ``rankshot reproduce`` does the same.
+
+    >>> from pathlib import Path
+    >>> from rankshot.datasets import load_cifar
+    >>> from rankshot.experiments import load_benchmark, reproduce
+    >>> found = reproduce(load_benchmark(load_cifar()), Path("runs"), print)  # doctest: +SKIP
     """
     start = perf_counter()
     evaluator = _make_evaluator(benchmark, directory, announce)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import replace_file
-from rankshot.zeroshot.metrics import ROUNDING, Interval, format_share
+from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.scored_tables import ROUNDING
 
 
 class OursAndPaper(NamedTuple):

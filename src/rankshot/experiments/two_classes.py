@@ -17,7 +17,8 @@ from rankshot.ranking.consensus.kemeny import borda
 from rankshot.ranking.distances.kendall import kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval, require_scored_table
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.scored_tables import require_scored_table
 
 Floats = NDArray[np.float64]
 Pair = tuple[str, str]
@@ -93,8 +94,8 @@ def evaluate_pairs(benchmark: Benchmark, methods: Mapping[str, MethodScores]) ->
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.datasets import load_cifar
+    >>> from rankshot.experiments import load_benchmark
     >>> from rankshot.experiments.two_classes import MethodScores, evaluate_pairs
     >>> benchmark = load_benchmark(load_cifar())
     >>> classes, truth = benchmark.data.new_classes, benchmark.data.new_label
@@ -136,8 +137,8 @@ def choose_pairs(benchmark: Benchmark) -> tuple[Pair, ...]:
 
     Examples
     --------
-    >>> from rankshot.datasets.cifar import load_cifar
-    >>> from rankshot.experiments.benchmark import load_benchmark
+    >>> from rankshot.datasets import load_cifar
+    >>> from rankshot.experiments import load_benchmark
     >>> from rankshot.experiments.two_classes import choose_pairs
     >>> choose_pairs(load_benchmark(load_cifar()))[:2]
     (('cat', 'dog'), ('airplane', 'automobile'))

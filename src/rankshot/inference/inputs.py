@@ -47,6 +47,12 @@ class Skipped(NamedTuple):
         Why it has no scores.
     is_input : bool
         False for what was found beside the inputs, such as hidden files.
+
+    Examples
+    --------
+    >>> from rankshot.inference import Skipped
+    >>> Skipped("photos/broken.png", "not a picture")
+    Skipped(id='photos/broken.png', reason='not a picture', is_input=True)
     """
 
     id: str

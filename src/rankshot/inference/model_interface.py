@@ -26,7 +26,7 @@ class Model:
     name : str
         What it is, for messages.
     takes : {"pictures", "texts", "values"}
-        What `run` takes: an array of preprocessed pictures, a list of texts, or whatever the
+        What ``run`` takes: an array of preprocessed pictures, a list of texts, or whatever the
         inputs are.
     run : callable
         Returns one row of scores per input.
@@ -37,7 +37,7 @@ class Model:
     odd_classes, odd_preprocessing : str
         What the model says in place of its classes or preprocessing, if that cannot be used.
     prepare : callable or None
-        The model's own function from a Pillow image to its input; it replaces `preprocessing`.
+        The model's own function from a Pillow image to its input; it replaces ``preprocessing``.
     input_shape : tuple or None
         The shape of its input, where it is known: numbers are fixed.
     n_outputs : int or None
@@ -52,6 +52,13 @@ class Model:
         Where it runs.
     source : str or None
         What `open_model` opens again as the same model: a path or a name. None for an object.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> model = rs.open_model(lambda texts: [[text.count("a"), text.count("b")] for text in texts])
+    >>> model.takes, model.classes, model.run(["banana"])
+    ('values', None, array([[3, 1]]))
     """
 
     name: str

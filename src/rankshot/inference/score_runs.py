@@ -72,6 +72,16 @@ class ScoreRun:
         Whether the outputs of the model were probabilities, of which the table has the logarithms.
     seconds : float
         The time that the model and the decoding took.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> count = lambda texts: [[text.count(letter) for letter in "ab"] for text in texts]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = rs.score_to_file(count, ["banana", "bb"], folder + "/scores.csv", ["a", "b"])
+    >>> run.n_rows, run.n_skipped, run.path.name
+    (2, 0, 'scores.csv')
     """
 
     path: Path

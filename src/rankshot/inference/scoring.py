@@ -61,6 +61,14 @@ class ScoredInputs:
         What was not scored, each with its reason.
     classes : ClassLabels
         The classes, with what is known of them.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> count = lambda texts: [[text.count(letter) for letter in "ab"] for text in texts]
+    >>> found = rs.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found.ids, found.scores.items, found.skipped
+    (array(['0', '1'], dtype=object), ('a', 'b'), ())
     """
 
     scores: Scores

@@ -163,6 +163,7 @@ class Rankings:
 
         Examples
         --------
+        >>> from rankshot import Rankings
         >>> Rankings.from_positions([[2, 1, 0, 1]], items=list("abcd"))
         Rankings: 1 ranking of 4 items
           b = d > a
@@ -196,6 +197,7 @@ class Rankings:
 
         Examples
         --------
+        >>> from rankshot import Rankings
         >>> Rankings.from_scores([[.1, .7, .7, .3]], items=list("abcd"), k=3)
         Rankings: 1 ranking of 4 items
           b = c > d
@@ -219,6 +221,8 @@ class Rankings:
 
         Examples
         --------
+        >>> import numpy as np
+        >>> from rankshot import Rankings
         >>> Rankings.from_item_numbers(np.array([[2, 0]]), items=["a", "b", "c"])
         Rankings: 1 ranking of 3 items
           c > a
@@ -248,6 +252,7 @@ class Rankings:
 
         Examples
         --------
+        >>> from rankshot import Rankings
         >>> Rankings.from_pairs(["a", "b"], ["b", "c"], ties=[False, True])
         Rankings: 2 rankings of 3 items
           a > b (subset)
@@ -269,6 +274,7 @@ class Rankings:
 
         Examples
         --------
+        >>> from rankshot import Rankings
         >>> Rankings.from_pair_counts([[0, 3], [1, 0]], ties=[[0, 2], [2, 0]], items=["a", "b"])
         Rankings: 3 rankings of 2 items
           a > b (subset, weight 3)
@@ -417,6 +423,7 @@ class Rankings:
 
         Examples
         --------
+        >>> from rankshot import Rankings
         >>> r = Rankings.from_orders([["a", ["b", "c"], "d"]], items=list("abcde")).top(2)
         >>> r, r.lengths
         (Rankings: 1 ranking of 5 items
@@ -434,6 +441,7 @@ class Rankings:
 
         Examples
         --------
+        >>> from rankshot import Rankings
         >>> votes = Rankings.from_orders([["a", "b"], ["b"], ["a", "b"]], items=list("abc"))
         >>> votes.unique().weights
         array([2., 1.])

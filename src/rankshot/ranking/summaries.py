@@ -51,6 +51,17 @@ class Agreement:
         It counts pairs that only one of the two orders, too.
     distance_to_others : ndarray
         The same for each ranking and the others: the largest disagrees most.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["tiger", "lynx", "fox"], ["tiger", "lynx", "fox"], ["fox", "lynx", "tiger"]])
+    >>> found = rs.agreement(votes)
+    >>> found.distance_to_others
+    array([1.5, 1.5, 3. ])
+    >>> print(f"the third disagrees most; W is {found.concordance:.2f}")
+    the third disagrees most; W is 0.11
     """
 
     concordance: float
@@ -95,10 +106,11 @@ def agreement(rankings: AnyRankings) -> Agreement:
 class TargetSummary:
     """A summary of the rankings of one target.
 
-    Distances are those of `compare_common_items`, of the first k places: 0 is agreement, 1 is the
-    opposite order. With ties they are means over the orders that the ties allow. Items that are in
-    none of the first k places do not count. Random rankings have a mean distance of 0.5 if they are
-    complete, and more if they are short: of many items, their first ones are rarely the same.
+    Distances are those of the first k places, over the items that two rankings compare: 0 is
+    agreement, 1 is the opposite order. With ties they are means over the orders that the ties
+    allow. Items that are in none of the first k places do not count. Random rankings have a mean
+    distance of 0.5 if they are complete, and more if they are short: of many items, their first
+    ones are rarely the same.
 
     Attributes
     ----------
@@ -109,7 +121,7 @@ class TargetSummary:
     model : PlackettLuce, Mallows, BabingtonSmith or None
         The model, fitted to the first k places of the rankings.
     order : tuple
-        The first k places of the consensus (`merge_rankings`); a tie is a tuple inside it. The
+        The first k places of the consensus; a tie is a tuple inside it. The
         order of all items is ``model.mode_``.
     k : int
         How many places count, at most the length of the longest ranking.
@@ -123,6 +135,18 @@ class TargetSummary:
     disagreement : tuple of (str, float)
         Raters (or sources, for rankings without a rater), and their mean distance to the
         consensus, the largest first. Empty for a single ranking, which is its own consensus.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["leopard", "tiger"], ["fox", "leopard"]],
+    ...     items=["bus", "fox", "leopard", "tiger"], targets="cat", raters=["ann", "bob", "cy"])
+    >>> found = rs.summarize(votes)[0]
+    >>> found.target, found.n_rankings, found.order
+    ('cat', 3, ('leopard', 'tiger'))
+    >>> [rater for rater, distance in found.disagreement if distance > 0.2]
+    ['cy']
     """
 
     target: str | None

@@ -6,10 +6,6 @@ from .contents import (
     Report as Report,
     SourceLine as SourceLine,
     SourceTable as SourceTable,
-    choose_examples as choose_examples,
-    choose_rival as choose_rival,
-    count_predictions as count_predictions,
-    evaluate_predictions as evaluate_predictions,
 )
 from .gallery import (
     Answers as Answers,
@@ -21,6 +17,12 @@ from .gallery import (
 )
 from .page import render_report as render_report, write_page as write_page
 from .pictures import Picture as Picture, PictureFolder as PictureFolder
+from .prediction_summaries import (
+    choose_examples as choose_examples,
+    choose_rival as choose_rival,
+    count_predictions as count_predictions,
+    evaluate_predictions as evaluate_predictions,
+)
 from .ranking_summaries import (
     compare_sources as compare_sources,
     map_rankings as map_rankings,

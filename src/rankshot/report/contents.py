@@ -1,4 +1,4 @@
-"""The contents of a report: plain values, validated when they are made, and how to compute them.
+"""The contents of a report: plain values, validated when they are made.
 
 Every section is optional. Shares, accuracies and probabilities are numbers from 0 to 1. Names may
 be any text.
@@ -6,7 +6,6 @@ be any text.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,25 +18,15 @@ from rankshot.experiments.result_tables import Comparison
 from rankshot.ranking.summaries import TargetSummary
 from rankshot.report.gallery import Gallery
 from rankshot.report.pictures import Picture
-from rankshot.zeroshot.confusions import count_confusions
 from rankshot.zeroshot.explanation import Explanation
-from rankshot.zeroshot.metrics import (
-    ROUNDING,
-    Interval,
-    ScoredTable,
-    mean_class_interval,
-    per_class_accuracy,
-    require_probabilities,
-    wilson_interval,
-)
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.scored_tables import ROUNDING
 
 LEAD = (
     "This page shows how well a zero-shot classifier recognises new classes: classes without a "
     "single training example, which it knows only by rankings of the classes that it was trained "
     "on (the seen classes)."
 )
-N_CONFIDENCES = 10
-"""Bins of confidence if the true classes are not known."""
 
 
 # ---- Values
@@ -45,7 +34,26 @@ N_CONFIDENCES = 10
 
 @dataclass(frozen=True)
 class ClassMap:
-    """Points in the plane, each with a name and a group; points close together are similar."""
+    """Points in the plane, each with a name and a group; points close together are similar.
+
+    Attributes
+    ----------
+    names, groups : tuple of str
+        The name and the group of each point.
+    x, y : tuple of float
+        The coordinates of each point.
+    caption : str
+        A sentence below the map.
+
+    Examples
+    --------
+    >>> from rankshot.report import ClassMap
+    >>> points = ClassMap(
+    ...     names=("cat", "dog", "car"), groups=("animal", "animal", "vehicle"),
+    ...     x=(0.0, 0.2, 3.0), y=(0.1, 0.0, 1.0))
+    >>> dict(zip(points.names, points.groups))
+    {'cat': 'animal', 'dog': 'animal', 'car': 'vehicle'}
+    """
 
     names: tuple[str, ...]
     groups: tuple[str, ...]
@@ -118,6 +126,16 @@ class Evaluation:
         k, and the share of inputs whose class is among the k most probable.
     uncalibrated : Calibration, optional
         With the temperature that the head had before a rehearsal calibrated it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import evaluate_predictions
+    >>> found = evaluate_predictions(
+    ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), np.array([[0.9, 0.1], [0.6, 0.4]]),
+    ...     ["cat", "dog"])
+    >>> found.per_class, found.n_inputs
+    ((1.0, 0.0), (1, 1))
     """
 
     classes: tuple[str, ...]
@@ -169,6 +187,15 @@ class Overview:
         The confidence of a prediction is the largest probability of its input.
     confidences : tuple of (float, float, int)
         Lower end, upper end and number of inputs of each bin of confidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import count_predictions
+    >>> found = count_predictions(
+    ...     np.array(["cat", "cat"]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["cat", "dog"])
+    >>> found.counts, found.median_confidence
+    ((2, 0), 0.75)
     """
 
     classes: tuple[str, ...]
@@ -188,6 +215,33 @@ class SourceLine(NamedTuple):
 
     ``known`` is the number of seen classes that all its rankings compare. Distances are from 0,
     the same order, to 1, the opposite order; NaN where there is nothing to compare.
+
+    Attributes
+    ----------
+    name : str
+        The source.
+    n_rankings : int
+        How many rankings it has.
+    known : int
+        How many seen classes all its rankings compare.
+    to_consensus : float
+        Its mean distance to the consensus.
+    to_others : tuple of float
+        Its mean distance to each source, in the order of the table.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import compare_sources
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
+    >>> table = compare_sources(rankings, head.consensus_, k=2)
+    >>> line = table.lines[0]
+    >>> line.name, line.n_rankings, line.known
+    ('glove', 2, 3)
     """
 
     name: str
@@ -199,7 +253,30 @@ class SourceLine(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceTable:
-    """The sources of rankings: one line per source, with its distances to all of them."""
+    """The sources of rankings: one line per source, with its distances to all of them.
+
+    Attributes
+    ----------
+    lines : tuple of SourceLine
+        One per source.
+    n_items : int
+        The number of all seen classes.
+    k : int
+        How many places of each ranking were compared.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import compare_sources
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
+    >>> table = compare_sources(rankings, head.consensus_, k=2)
+    >>> len(table.lines), table.n_items, table.k
+    (2, 3, 2)
+    """
 
     lines: tuple[SourceLine, ...]
     n_items: int
@@ -219,6 +296,18 @@ class ExplainedInput:
     truth : str, optional
         Its true class, if it is known.
     picture : Picture, optional
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import ExplainedInput
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> explanation = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
+    >>> ExplainedInput("photo.jpg", explanation, truth="cat").explanation.target
+    'cat'
     """
 
     name: str
@@ -262,7 +351,7 @@ class Report:
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report.contents import Report
+    >>> from rankshot.report import Report
     >>> votes = rs.Rankings.from_orders(
     ...     [["lion", "fox"], ["lion", "bus"]], items=["bus", "fox", "lion"], targets="cat")
     >>> Report("My classes", consensuses=tuple(rs.summarize(votes))).consensuses[0].target
@@ -294,157 +383,6 @@ class Report:
             _check_finite(distances, f"{where}: distances")
             if min(distances, default=0) < 0:
                 raise RankshotError(f"{where}: the distance {min(distances)} is negative")
-
-
-# ---- Sections from results
-
-
-def evaluate_predictions(
-    truth: NDArray[np.str_],
-    predicted: NDArray[np.str_],
-    proba: NDArray[np.floating],
-    classes: Sequence[str],
-) -> Evaluation:
-    """Compare predictions with the true classes.
-
-    Parameters
-    ----------
-    truth, predicted : ndarray of str, shape (n,)
-        A rejected input counts as wrong.
-    proba : ndarray, shape (n, L)
-    classes : sequence of str
-        The L targets, in the order of the columns of ``proba``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.contents import evaluate_predictions
-    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
-    >>> found = evaluate_predictions(
-    ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), proba, ["cat", "dog"])
-    >>> found.accuracy.estimate, found.confusion.tolist()
-    (0.5, [[1, 0], [1, 0]])
-    """
-    names = tuple(map(str, classes))
-    by_class = per_class_accuracy(truth, predicted)
-    scored = require_probabilities(truth, proba, names)
-    ks = [k for k in (2, 3, 5, 10) if k < len(names)]
-    per_class = tuple(by_class.get(name, float("nan")) for name in names)
-    n_inputs = tuple(int((truth == name).sum()) for name in names)
-    return Evaluation(
-        classes=names,
-        accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
-        mean_class_accuracy=mean_class_interval(per_class, n_inputs),
-        per_class=per_class,
-        n_inputs=n_inputs,
-        confusion=count_confusions(truth, predicted, names),
-        pairwise=scored.pairwise_accuracy(),
-        calibration=_measure_calibration(scored),
-        top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
-    )
-
-
-def undo_temperature(
-    truth: NDArray[np.str_],
-    proba: NDArray[np.floating],
-    classes: Sequence[str],
-    temperature: float,
-    before: float,
-) -> Calibration:
-    """Return the calibration of predictions if the head had another temperature.
-
-    Log-posteriors are divided by the temperature T and normalised. So with the temperature
-    T₀ = ``before``, the probabilities are proportional to P^(T / T₀).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.contents import undo_temperature
-    >>> proba = np.array([[0.8, 0.2], [0.2, 0.8]])
-    >>> found = undo_temperature(np.array(["cat", "dog"]), proba, ["cat", "dog"], 1.0, 2.0)
-    >>> round(np.exp(-found.log_loss), 3)                # 2 : 1 instead of 4 : 1
-    np.float64(0.667)
-    """
-    powers = (proba / proba.max(axis=1, keepdims=True)) ** (temperature / before)
-    shares = powers / powers.sum(axis=1, keepdims=True)
-    return _measure_calibration(require_probabilities(truth, shares, tuple(map(str, classes))))
-
-
-def _measure_calibration(scored: ScoredTable) -> Calibration:
-    bins = scored.reliability()
-    filled = bins.count > 0
-    columns = (bins.confidence, bins.accuracy, bins.count)
-    reliability = zip(*(column[filled].tolist() for column in columns), strict=True)
-    with np.errstate(divide="ignore"):
-        log_loss = 0 - np.log(np.minimum(scored.of_truth, 1)).mean()
-    return Calibration(tuple(reliability), bins.expected_calibration_error, float(log_loss))
-
-
-def count_predictions(
-    predicted: NDArray[np.str_], proba: NDArray[np.floating], classes: Sequence[str]
-) -> Overview:
-    """Count the predictions of each class, and how sure they are.
-
-    Parameters
-    ----------
-    predicted : ndarray of str, shape (n,)
-        A label that is none of the classes, such as that of rejected inputs, is not counted.
-    proba : ndarray, shape (n, L)
-    classes : sequence of str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.contents import count_predictions
-    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4], [0.05, 0.95]])
-    >>> found = count_predictions(np.array(["cat", "cat", "dog"]), proba, ["cat", "dog"])
-    >>> found.counts, found.median_confidence
-    ((2, 1), 0.9)
-    """
-    names = tuple(map(str, classes))
-    numbers = Counter(predicted.tolist())
-    confidence = np.minimum(np.asarray(proba, dtype=float).max(axis=1), 1.0)
-    edges = np.arange(N_CONFIDENCES + 1) / N_CONFIDENCES
-    sizes = np.histogram(confidence, edges)[0]
-    return Overview(
-        names,
-        tuple(numbers[name] for name in names),
-        len(predicted),
-        float(np.median(confidence)),
-        tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), sizes.tolist(), strict=True)),
-    )
-
-
-def choose_examples(
-    predicted: NDArray[np.str_], truth: NDArray[np.str_] | None, targets: Sequence[str]
-) -> list[int]:
-    """Return the rows of examples: the first input of each target.
-
-    For every other target it is an input that was recognised, for the rest one that was not. If
-    the truth is not known, it is an input that got the target.
-    """
-    chosen = []
-    for place, target in enumerate(targets):
-        theirs = np.flatnonzero((predicted if truth is None else truth) == target)
-        right = predicted[theirs] == target
-        wanted = right if place % 2 == 0 or truth is None else ~right
-        if wanted.any():
-            chosen.append(int(theirs[np.argmax(wanted)]))
-    return chosen
-
-
-def choose_rival(
-    label: str, truth: str | None, proba: NDArray[np.floating], classes: Sequence[str]
-) -> str | None:
-    """Return the class that a prediction is compared with to explain it.
-
-    It is the true class if the prediction is wrong, else the most probable other class. It is
-    None if there is only one class.
-    """
-    if truth not in (None, label):
-        return truth
-    order = np.argsort(-np.asarray(proba), kind="stable")
-    return next((str(classes[i]) for i in order if classes[i] != label), None)
 
 
 # ---- Validation

@@ -12,15 +12,14 @@ from rankshot.experiments.benchmark import LIST_LENGTH
 from rankshot.experiments.demo import REPORTED, Demo
 from rankshot.experiments.methods import K, paper_head
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.contents import (
-    ExplainedInput,
-    Report,
+from rankshot.report.contents import ExplainedInput, Report
+from rankshot.report.gallery import Answers, build_gallery, choose_pictures, describe_choice
+from rankshot.report.pictures import Picture
+from rankshot.report.prediction_summaries import (
     choose_examples,
     choose_rival,
     evaluate_predictions,
 )
-from rankshot.report.gallery import Answers, build_gallery, choose_pictures, describe_choice
-from rankshot.report.pictures import Picture
 from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
 from rankshot.zeroshot.explanation import explain
 

@@ -42,6 +42,15 @@ class ShownInput(NamedTuple):
         The true class, if it is known.
     speakers : tuple of str
         The seen classes that speak most for the predicted class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import Picture, ShownInput
+    >>> picture = Picture.from_pixels(np.full((32, 32, 3), 200, np.uint8))
+    >>> shown = ShownInput("image 23", picture, "cat", 0.345, truth="dog", speakers=("lynx",))
+    >>> shown.label == shown.truth
+    False
     """
 
     name: str
@@ -54,7 +63,24 @@ class ShownInput(NamedTuple):
 
 @dataclass(frozen=True)
 class Gallery:
-    """Inputs with pictures, and sentences that say how they were chosen."""
+    """Inputs with pictures, and sentences that say how they were chosen.
+
+    Attributes
+    ----------
+    inputs : tuple of ShownInput
+        What is shown.
+    choice : str
+        How they were chosen; see `describe_choice`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import Gallery, Picture, ShownInput
+    >>> picture = Picture.from_pixels(np.full((32, 32, 3), 200, np.uint8))
+    >>> gallery = Gallery((ShownInput("image 23", picture, "cat", 0.345),), "One at random.")
+    >>> gallery.inputs[0].label, gallery.choice
+    ('cat', 'One at random.')
+    """
 
     inputs: tuple[ShownInput, ...]
     choice: str = ""
@@ -68,7 +94,30 @@ class Gallery:
 
 
 class Answers(NamedTuple):
-    """The predictions of all n inputs, and the true classes if they are known."""
+    """The predictions of all n inputs, and the true classes if they are known.
+
+    Attributes
+    ----------
+    predicted : ndarray of str, shape (n,)
+        The predicted classes.
+    proba : ndarray of shape (n, L)
+        The probabilities of all classes.
+    truth : ndarray of str or None
+        The true classes, if they are known.
+    classes : sequence of str
+        The L classes, in the order of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import Answers
+    >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7]])
+    >>> answers = Answers(
+    ...     predicted=np.array(["cat", "cat", "dog"]), proba=proba,
+    ...     truth=np.array(["cat", "dog", "dog"]), classes=["cat", "dog"])
+    >>> answers.probability([0, 2])
+    array([0.6, 0.7])
+    """
 
     predicted: Labels
     proba: NDArray[np.floating]
@@ -101,7 +150,7 @@ def choose_pictures(answers: Answers, candidates: Rows) -> list[int]:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report.gallery import Answers, choose_pictures
+    >>> from rankshot.report import Answers, choose_pictures
     >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.5, 0.5]])
     >>> predicted = np.array(["cat", "cat", "dog", "dog", "cat"])
     >>> truth = np.array(["cat", "cat", "cat", "dog", "dog"])
@@ -132,7 +181,28 @@ def _plan(n_classes: int) -> tuple[list[int], int]:
 
 
 def describe_choice(answers: Answers, rows: Sequence[int], n_candidates: int) -> str:
-    """Return how `choose_pictures` chose rows, and what share of all inputs they are."""
+    """Return how `choose_pictures` chose rows, and what share of all inputs they are.
+
+    Parameters
+    ----------
+    answers : Answers
+    rows : sequence of int
+        The rows that were chosen.
+    n_candidates : int
+        How many could have been chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import Answers, choose_pictures, describe_choice
+    >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7]])
+    >>> answers = Answers(
+    ...     predicted=np.array(["cat", "cat", "dog"]), proba=proba,
+    ...     truth=np.array(["cat", "dog", "dog"]), classes=["cat", "dog"])
+    >>> rows = choose_pictures(answers, np.arange(3))[:2]
+    >>> describe_choice(answers, rows, n_candidates=3).partition(":")[0]
+    '2 of 3 inputs are shown, 66.7%'
+    """
     n, n_classes = len(answers.predicted), len(answers.classes)
     shown, each = _plan(n_classes)
     kind = "predicted class" if answers.truth is None else "true class"
@@ -191,6 +261,19 @@ def build_gallery(
         Why they got their classes, by their rows, as far as it is known.
     choice : str
         How they were chosen; see `describe_choice`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import Answers, Picture, build_gallery
+    >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7]])
+    >>> answers = Answers(
+    ...     predicted=np.array(["cat", "cat", "dog"]), proba=proba,
+    ...     truth=np.array(["cat", "dog", "dog"]), classes=["cat", "dog"])
+    >>> picture = Picture.from_pixels(np.full((32, 32, 3), 200, np.uint8))
+    >>> gallery = build_gallery(answers, ["a", "b", "c"], {1: picture}, {}, "The surest one.")
+    >>> [(shown.name, shown.label, shown.truth) for shown in gallery.inputs]
+    [('b', 'cat', 'dog')]
     """
     rows = list(pictures)
     shown = zip(rows, answers.probability(rows).tolist(), strict=True)

@@ -52,8 +52,7 @@ def render_report(report: Report) -> str:
 
     Examples
     --------
-    >>> from rankshot.report.contents import Report
-    >>> from rankshot.report.page import render_report
+    >>> from rankshot.report import Report, render_report
     >>> page = render_report(Report("Cats & dogs", notes=("A remark.",)))
     >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
     (True, True)
@@ -112,7 +111,19 @@ def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
 
 
 def write_page(page: str, path: str | Path) -> None:
-    """Write a page to a file. If this fails, an old file stays as it was."""
+    """Write a page to a file. If this fails, an old file stays as it was.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.report import Report, render_report, write_page
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "report.html")
+    ...     write_page(render_report(Report("Cats and dogs")), path)
+    ...     path.read_text()[:15]
+    '<!doctype html>'
+    """
     with replace_file(Path(path)) as stream:
         stream.write(page)
 

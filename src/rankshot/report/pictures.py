@@ -103,6 +103,18 @@ class PictureFolder:
     ------
     RankshotError
         If there is no such folder, or if Pillow is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from PIL import Image
+    >>> from rankshot.report import PictureFolder
+    >>> with TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (64, 48), "tan").save(Path(folder, "cat.png"))
+    ...     pictures = PictureFolder(folder)
+    ...     pictures.find("cat.png").name
+    'cat.png'
     """
 
     def __init__(self, path: str | Path) -> None:

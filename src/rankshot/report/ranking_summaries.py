@@ -40,7 +40,7 @@ def summarize_rankings(
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report.ranking_summaries import summarize_rankings
+    >>> from rankshot.report import summarize_rankings
     >>> votes = rs.Rankings.from_orders(
     ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
     ...     targets="cat", raters=["ann", "bob", "cy"])
@@ -69,6 +69,28 @@ def compare_sources(rankings: Rankings, consensus: Rankings, k: int) -> SourceTa
 
     If there is one source, its raters are compared. The result is None if there are fewer than
     two.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        The rankings of all sources.
+    consensus : Rankings
+        One ranking per target.
+    k : int
+        How many places of each ranking are compared.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import compare_sources
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
+    >>> table = compare_sources(rankings, head.consensus_, k=2)
+    >>> [(line.name, round(line.to_consensus, 2)) for line in table.lines]
+    [('glove', 0.33), ('wordnet', 0.33)]
     """
     labels = rankings.sources if len(rankings.source_names) > 1 else find_origins(rankings)
     counts = {name: int((labels == name).sum()) for name in {*labels} - {None}}
@@ -114,6 +136,17 @@ def map_rankings(rankings: Rankings, k: int) -> ClassMap | None:
     """Place every ranking on a map by Kendall's distance of the first k places.
 
     The groups are the targets. The result is None if there are fewer than three rankings.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import map_rankings
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"]],
+    ...     targets=["dog", "wolf", "car"])
+    >>> found = map_rankings(rankings, k=3)
+    >>> found.groups, len(found.x)
+    (('dog', 'wolf', 'car'), 3)
     """
     drawn = rankings[:MAX_RANKINGS]
     if len(drawn) < 3 or not drawn.target_names:

@@ -55,6 +55,13 @@ def render_reproduction(
     ------
     RankshotError
         If Jinja2 is not installed.
+
+    Examples
+    --------
+    >>> from rankshot.report import render_reproduction
+    >>> page = render_reproduction("Our results", "On the embedded data.", tables=[], figures=None)
+    >>> "<h1>Our results</h1>" in page
+    True
     """
     formatted = [format_table(table, f"table-{i}") for i, table in enumerate(tables, start=1)]
     drawn = [] if figures is None else format_figures(figures)

@@ -34,6 +34,18 @@ class AnswerFiles:
         The answers of each rater, with notes on what was left out.
     follow_ups : dict of str to tuple of targets
         The targets to ask again for, by the name for the next prompt of the rater, without ending.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.semantics import read_answer_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rater-1.txt")
+    ...     _ = path.write_text("cat: tiger, whale, bus")
+    ...     found = read_answer_files([path], ["cat", "truck"], ["tiger", "bus", "whale"])
+    >>> found.rankings.orders(), found.follow_ups
+    ([['tiger', 'whale', 'bus']], {'rater-1.again-1': ('truck',)})
     """
 
     rankings: Rankings
@@ -67,6 +79,7 @@ def read_answer_files(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from rankshot.semantics import read_answer_files
     >>> path = Path(tempfile.mkdtemp()) / "rater-1.txt"
     >>> path.write_text("cat: tiger, whale, bus")

@@ -76,6 +76,13 @@ class Answers:
         Those without a usable list: to be asked again.
     notes : tuple of str
         What was left out, or not read literally; and why a list is not usable.
+
+    Examples
+    --------
+    >>> from rankshot.semantics import read_answers
+    >>> found = read_answers("cat: tiger, fox", ["cat", "truck"], ["tiger", "bus", "fox"], k=2)
+    >>> found.orders, found.unanswered
+    ({'cat': ['tiger', 'fox']}, ('truck',))
     """
 
     orders: dict[str, list[str]]

@@ -27,8 +27,16 @@ def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
 
     It does not need N, so it suits search engines, whose size is unknown.
 
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+
     Examples
     --------
+    >>> from rankshot.semantics import dice
     >>> dice([10, 10, 0], 30, [8, 0, 0])
     array([0.4, 0. , nan])
     """
@@ -46,8 +54,18 @@ def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats
     that does occur together is -log N (both are in every unit, together in one), so -log(2 N) is
     below it, and the same for all pairs that never occur together.
 
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+    N : int
+        The number of all units.
+
     Examples
     --------
+    >>> from rankshot.semantics import pmi
     >>> pmi(10, [20, 20, 0], [2, 0, 0], 100).round(3)
     array([ 0.   , -5.298,    nan])
     """
@@ -65,8 +83,18 @@ def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Float
     To show that two names occur together less often than by chance takes far more text than to
     show that they do so more often. So negative values, which are mostly noise, become zero.
 
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+    N : int
+        The number of all units.
+
     Examples
     --------
+    >>> from rankshot.semantics import ppmi
     >>> ppmi(10, [20, 20, 20], [4, 1, 0], 100).round(3)
     array([0.693, 0.   , 0.   ])
     """
@@ -83,8 +111,18 @@ def normalized_web_similarity(
     infinity; Gracia and Mena (2008) turn it into a similarity in this way. It is 1 for names that
     always occur together and 0 for names that never do.
 
+    Parameters
+    ----------
+    n_a, n_b : array of int
+        How many units, such as sentences or pages, contain the first and the second name.
+    n_ab : array of int
+        How many contain both.
+    N : int
+        The number of all units.
+
     Examples
     --------
+    >>> from rankshot.semantics import normalized_web_similarity
     >>> normalized_web_similarity(10, [10, 100, 100], [10, 10, 0], 1000).round(3)
     array([1.   , 0.368, 0.   ])
     """

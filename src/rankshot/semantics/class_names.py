@@ -106,7 +106,7 @@ def split_synonyms(name: str) -> list[str]:
 
 
 def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
-    """Read the words to look up for some classes from a CSV file with these two columns.
+    r"""Read the words to look up for some classes from a CSV file with these two columns.
 
     Parameters
     ----------
@@ -121,6 +121,17 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
         Names the file and the line of a name that is no class, or that has no words.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.semantics import read_look_up
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "names.csv")
+    ...     _ = path.write_text("class,look_up\nwater_lilly,water lily\n")
+    ...     read_look_up(path, ["rose", "water_lilly"])
+    {'water_lilly': 'water lily'}
     """
     path = Path(path)
     known = as_names(classes, "classes")

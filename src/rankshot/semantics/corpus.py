@@ -88,6 +88,8 @@ class Corpus:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from rankshot import Corpus
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "zoo.txt"

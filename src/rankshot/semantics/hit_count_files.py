@@ -45,6 +45,8 @@ def read_hit_counts(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from rankshot import read_hit_counts
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "flickr.csv"

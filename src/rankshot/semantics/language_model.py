@@ -50,6 +50,14 @@ class CostEstimate:
         The number of tokens of all calls together.
     cost : float or None
         In the currency of the prices; None if no prices were given.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> model = rs.LanguageModel("some-model", "http://localhost:8080/v1", k=2, raters=1)
+    >>> found = model.estimate(["cat", "truck"], ["tiger", "bus", "whale"])
+    >>> found.calls, found.answered, found.cost
+    (2, 0, None)
     """
 
     calls: int
@@ -118,6 +126,7 @@ class LanguageModel:
 
     Examples
     --------
+    >>> from rankshot import LanguageModel
     >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2,
     ...     prompt_price=0.15, answer_price=0.60)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))

@@ -15,7 +15,7 @@ from rankshot.core.label_places import place_labels, text_width
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.maps import MAX_RANKINGS, find_largest_groups, place_points, place_rankings
-from rankshot.ranking.plots.axes import COLOURS, Display, choose_style, shorten
+from rankshot.ranking.plots.axes import COLOURS, Display, choose_names, choose_style, shorten
 from rankshot.ranking.rankings import Rankings
 from rankshot.semantics.similarity import Similarity
 
@@ -25,25 +25,27 @@ SIZE = (6.4, 5.2)
 FONT_SIZE = 9.0
 """Points."""
 LABEL_LETTERS = 22
+CAPTION_LETTERS = 80
 POINTS_PER_INCH = 72.0
 LEADER = 1.5
 """A label further from its point than this many lines is joined to it."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class MapDisplay(Display):
     """A map on which the distances of points are about those of rankings, or of classes.
 
     The points come from classical multidimensional scaling. The name of a group is near the middle
     of its points. The 40 largest groups have names and marks; the points of the others are grey.
-    A name for which there is no room is left out. Use `from_rankings` or `from_similarity` to make
+    If every point is a group of its own, all have the same mark, and their names beside them. A
+    name for which there is no room is left out. Use `from_rankings` or `from_similarity` to make
     one.
 
     Parameters
     ----------
     places : ndarray of shape (points, 2)
     groups : list of str
-        The group of each point. If every point is a group of its own, all have the same mark.
+        The group of each point.
     caption : str
         What is compared; it is written below the map.
 
@@ -96,11 +98,7 @@ class MapDisplay(Display):
             raise RankshotError(
                 f"a map needs two rankings or more, not {format_count(len(rankings), 'ranking')}"
             )
-        columns = (rankings.targets, rankings.sources, rankings.raters)
-        names = [
-            next((str(name) for name in labels if name), str(row + 1))
-            for row, labels in enumerate(zip(*columns, strict=True))
-        ]
+        names = choose_names(rankings.targets, rankings.sources, rankings.raters)
         if groups is not None:
             names = [str(name) for name in groups]
             if len(names) != len(rankings):
@@ -135,8 +133,8 @@ class MapDisplay(Display):
         if not isinstance(similarity, Similarity):
             raise RankshotError(f"expected a Similarity, not {short_repr(similarity)}")
         values = similarity.values[:, ~np.isnan(similarity.values).all(axis=0)]
-        known = ~np.isnan(values).any(axis=1)
-        names = [name for name, there in zip(similarity.targets, known, strict=True) if there]
+        known = np.flatnonzero(~np.isnan(values).any(axis=1))
+        names = [similarity.targets[row] for row in known]
         unknown = [name for name in similarity.targets if name not in set(names)]
         if len(names) < 2:
             raise RankshotError(
@@ -152,24 +150,28 @@ class MapDisplay(Display):
         """Draw on ``ax``, or on a new figure; return the display."""
         ax = self._open_axes(ax, *SIZE)
         members = np.array(self.groups, dtype=object)
-        groups = find_largest_groups(self.groups)
-        alone = len(set(self.groups)) == len(self.groups)
-        others = ~np.isin(members, [group.name for group in groups])
-        ax.plot(*self.places[others].T, ".", color="0.75", markersize=4)
-        for group in groups:
-            style = choose_style(group.kind, group.kind // len(COLOURS))
-            if alone:
-                style = choose_style(0, 0)
-            style["linestyle"] = "none"
-            ax.plot(*self.places[members == group.name].T, **style, alpha=0.8, label=group.name)
+        if len(set(self.groups)) == len(self.groups):
+            names, centers = self.groups, self.places
+            self._draw_points(self.places, choose_style(0, 0))
+        else:
+            groups = find_largest_groups(self.groups)
+            names = [group.name for group in groups]
+            centers = np.array([self.places[members == name].mean(axis=0) for name in names])
+            others = self.places[~np.isin(members, names)]
+            self._draw_points(others, {"marker": ".", "color": "0.75", "markersize": 4})
+            for group in groups:
+                style = choose_style(group.kind, group.kind // len(COLOURS))
+                self._draw_points(self.places[members == group.name], style)
         ax.set_aspect("equal", adjustable="datalim")
         ax.margins(0.08)
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.set_xlabel(self.caption, fontsize=FONT_SIZE)
-        centers = [self.places[members == group.name].mean(axis=0) for group in groups]
-        self._draw_labels([group.name for group in groups], np.array(centers))
+        ax.set_xlabel(shorten(self.caption, CAPTION_LETTERS), fontsize=FONT_SIZE)
+        self._draw_labels(names, centers)
         return self
+
+    def _draw_points(self, points: Floats, style: dict[str, Any]) -> None:
+        self.ax_.plot(*points.T, **{**style, "linestyle": "none"}, alpha=0.8)
 
     def _draw_labels(self, names: list[str], centers: Floats) -> None:
         """Write names near their centres where there is room, in the present size of the axes."""

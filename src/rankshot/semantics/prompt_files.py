@@ -99,6 +99,7 @@ def make_follow_ups(
 
     Examples
     --------
+    >>> from rankshot.semantics import make_follow_ups
     >>> list(make_follow_ups({"rater-1.again-1": ["cat"], "rater-2.again-1": []}, ["fox", "bus"]))
     ['rater-1.again-1.txt']
     """

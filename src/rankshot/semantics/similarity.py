@@ -115,7 +115,7 @@ class Similarity:
         targets, items : iterables of names
             The names that were searched for.
         measure : {"dice", "pmi", "nwd"}
-            `dice`, `pmi` or `normalized_web_similarity` of `rankshot.semantics.associations`.
+            `dice`, `pmi` or `normalized_web_similarity` of ``rankshot.semantics``.
         source : str
             Where the counts come from.
 
@@ -126,6 +126,7 @@ class Similarity:
 
         Examples
         --------
+        >>> from rankshot import Similarity
         >>> table = Similarity.from_hit_counts(
         ...     [1000], [400, 3000], [[140, 20]], targets=["cat"], items=["tiger", "bus"])
         >>> table.values
@@ -198,6 +199,7 @@ class Similarity:
 
         Examples
         --------
+        >>> from rankshot import Similarity
         >>> table = Similarity([[.9, .2]], ["cat"], ["tiger", "bus"])
         >>> table.reindex(["cat", "yeti"], ["bus", "whale"]).values
         array([[0.2, nan],

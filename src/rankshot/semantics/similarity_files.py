@@ -39,7 +39,7 @@ RULE = "similarities must be finite numbers, or empty where unknown"
 
 
 def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
-    """Read a table of similarities from CSV or Parquet.
+    r"""Read a table of similarities from CSV or Parquet.
 
     Parameters
     ----------
@@ -56,6 +56,18 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
         Names the file, and the line (CSV) or column (Parquet) of what is wrong.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("class,tiger,bus\ncat,0.9,0.1\ntruck,0.2,\n")
+    ...     table = rs.read_similarity(path)
+    >>> table.source, table.values.tolist()
+    ('people', [[0.9, 0.1], [0.2, nan]])
     """
     path = Path(path)
     read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet
@@ -75,7 +87,7 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
     Examples
     --------
     >>> import rankshot as rs, tempfile
-    >>> from rankshot.semantics.similarity_files import read_similarity, write_similarity
+    >>> from rankshot.semantics import read_similarity, write_similarity
     >>> table = rs.Similarity([[.9, float("nan")]], ["cat"], ["tiger", "bus"], source="me")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_similarity(table, folder + "/me.csv")
@@ -101,6 +113,7 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
     Examples
     --------
     >>> import pandas as pd
+    >>> from rankshot import similarity_from_frame
     >>> frame = pd.DataFrame({"tiger": [.9, .2], "bus": [.1, .8]}, index=["cat", "truck"])
     >>> similarity_from_frame(frame).to_rankings()
     Rankings: 2 rankings of 2 items, 2 targets, 1 source

@@ -35,6 +35,17 @@ class SourceAgreement:
     accuracy : float
         How often the nearest other ranking has the same target: the leave-one-out accuracy of a
         nearest-neighbour classifier.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> found = rs.source_agreement(rankings)
+    >>> found.sources, found.accuracy
+    (('glove', 'wordnet'), 1.0)
     """
 
     sources: tuple[str, ...]

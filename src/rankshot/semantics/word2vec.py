@@ -61,6 +61,8 @@ def train_word2vec(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from rankshot import train_word2vec
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "zoo.txt"

@@ -162,6 +162,7 @@ class WordVectors:
 
         Examples
         --------
+        >>> from rankshot import WordVectors
         >>> words = {"tree": [0, 2], "maple": [3, 4]}
         >>> WordVectors(words).vectors(["tree", "maple_tree"]).values.round(3)
         array([[0.   , 1.   ],

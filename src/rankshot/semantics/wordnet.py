@@ -33,7 +33,7 @@ class WordNet:
 
     The sense in which a name is understood matters more than the measure. The user can pin the
     sense of a name or restrict senses by category. Otherwise the senses of all targets and items
-    are chosen together, so that they fit one another (see `rankshot.semantics.wordnet_senses`). The
+    are chosen together, so that they fit one another. The
     method `senses` reports what was chosen, and how sure it is.
 
     A name can be a noun, several synonyms separated by commas ("goldfish, Carassius auratus"), the

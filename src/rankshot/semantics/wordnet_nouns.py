@@ -85,11 +85,11 @@ class Nouns:
         plurals = arrays["plurals"].tobytes().decode().split("\n")
         self._irregular: dict[str, str] = dict(line.split(" ") for line in plurals)
         self._number = {lemma: i for i, lemma in enumerate(lemmas)}
-        self._sense_starts = arrays["sense_starts"].astype(np.int64)
+        self._sense_starts = _find_starts(arrays["n_senses"])
         self._senses = arrays["senses"].astype(np.int64)
         self._sense_counts = arrays["sense_counts"].astype(np.int64)
         self._capitals = np.unpackbits(arrays["sense_capitals"].astype(np.uint8)).astype(bool)
-        self._parent_starts = arrays["parent_starts"].astype(np.int64)
+        self._parent_starts = _find_starts(arrays["n_parents"])
         self._parents = arrays["parents"].astype(np.int64)
         self._categories = arrays["categories"].astype(np.int64)
         self._first_lemmas = arrays["first_lemmas"].astype(np.int64)
@@ -246,6 +246,11 @@ def load_nouns() -> Nouns:
         np.load(path, allow_pickle=False) as arrays,
     ):
         return Nouns(dict(arrays))
+
+
+def _find_starts(lengths: NDArray[np.generic]) -> Ints:
+    """Return where each list starts in the concatenation, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 @lru_cache(maxsize=1 << 16)

@@ -78,6 +78,19 @@ def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
         The senses.
     path : str or Path
         The file to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> senses = rs.WordNet().senses(["walrus", "seal"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "senses.txt")
+    ...     rs.write_senses(senses, path)
+    ...     lines = path.read_text().splitlines()
+    >>> [line for line in lines if line.startswith("seal")]
+    ['seal = seal.n.09  # animal, a kind of pinniped_mammal']
     """
     lines = []
     for name, sense in sorted(senses.items(), key=lambda pair: pair[1].probability):

@@ -30,8 +30,16 @@ class Hierarchy:
 
     Chains without a fork are shortened. Where a sense has several hypernyms, the first is taken.
 
+    Parameters
+    ----------
+    names : iterable of names
+        The names, such as classes.
+    wordnet : WordNet, optional
+        Says which sense of each name is meant; by default a new `WordNet`.
+
     Examples
     --------
+    >>> from rankshot import Hierarchy
     >>> print(Hierarchy(["cat", "dog", "truck", "ship"]))
     whole
     ├── carnivore

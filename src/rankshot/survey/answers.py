@@ -37,6 +37,16 @@ class Answer:
         was started again in between, and the computer's time was set back.
     answered_at, shown_at : float
         Unix times; ``shown_at`` is None if it was not read.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Answer, Question
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> said = Answer(
+    ...     rater="a1", question=cat, number=1, repeat=False, shown=("fox", "bus", "leopard"),
+    ...     order=("leopard", "fox"), seconds=7.25, answered_at=0.0)
+    >>> said.question.target, said.order
+    ('cat', ('leopard', 'fox'))
     """
 
     rater: str

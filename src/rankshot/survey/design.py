@@ -58,10 +58,9 @@ def new_study(
         How many items a question shows: by default 10, or all if there are fewer.
     pool : int, optional
         How many of the nearest items the questions of a target cover; by default as many as one
-        question shows. A larger pool is split into overlapping sets, one question per set; see
-        `split_pool`.
+        question shows. A larger pool is split into overlapping sets, one question per set.
     rankings : Rankings or WordNet, optional
-        The source of the nearest items (see `select_nearest_items`): rankings for all targets,
+        The source of the nearest items of each target: rankings for all targets,
         or WordNet, which must know all names; by default ``WordNet()``. The default is not used if
         the pool has all items.
     title : str
@@ -76,10 +75,11 @@ def new_study(
     Returns
     -------
     Study
-        Its consent contains `CONSENT_PLACEHOLDER`, which the researcher must replace.
+        Its consent contains "[name and e-mail address of the researcher]", to be replaced.
 
     Examples
     --------
+    >>> from rankshot.survey import new_study
     >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"], show=2)
     >>> [(question.target, question.items) for question in study.questions]
     [('tiger', ('leopard', 'wolf')), ('dolphin', ('whale', 'mole'))]

@@ -34,6 +34,16 @@ class Export:
     n_skips, n_repeats, n_gold : int
         Answers that are never exported: skips, repeated answers, and answers to gold questions.
         A skipped repeat or gold question counts as a skip.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Answer, Question, Study, export_lines
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> said = Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0)
+    >>> found = export_lines(study, [said], {})
+    >>> found.n_answers, found.n_skips, found.n_gold
+    (1, 0, 0)
     """
 
     lines: tuple[str, ...]
@@ -68,7 +78,7 @@ def export_lines(
     answers : sequence of Answer
         All answers.
     flags : mapping
-        The flags of each participant; see `rankshot.survey.quality.find_flags`.
+        The flags of each participant; see `find_flags`.
     exclude_flagged : bool
         Leave out the answers of participants with a flag.
 
@@ -79,7 +89,7 @@ def export_lines(
 
     Examples
     --------
-    >>> from rankshot.survey.study import Question
+    >>> from rankshot.survey import Answer, Question, Study, export_lines
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Animals", "Like {target}?", "Yes?", (*cat.items, "cup"), "unknown", (cat,))
     >>> said = Answer("a1", cat, 1, False, ("fox", "bus", "leopard"), ("leopard",), 7.25, 0.0)
@@ -130,6 +140,33 @@ def write_export(
     """Write the answers as a rankings file (.jsonl), whole or not at all; see `export_lines`.
 
     `rankshot.read_rankings` reads it, with ``items=study.items``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write.
+    study : Study
+    answers : sequence of Answer
+    flags : mapping of str to sequence of Flag
+        The flags of the raters, from `find_flags`.
+    exclude_flagged : bool
+        Whether answers of flagged participants are left out.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import rankshot as rs
+    >>> from rankshot.survey import Answer, Question, Study, write_export
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> said = Answer("a1", cat, 1, False, cat.items, ("leopard", "fox", "bus"), 7.25, 0.0)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rankings.jsonl")
+    ...     export = write_export(path, study, [said], {})
+    ...     rs.read_rankings(path, items=study.items)
+    Rankings: 1 ranking of 3 items, 1 target, 1 source, 1 rater
+      cat: leopard > fox > bus
     """
     path = Path(path)
     require_ending(path, JSONL_ENDINGS)
@@ -144,7 +181,7 @@ def rank_shown_items(answer: Answer) -> list[str | list[str]]:
 
     Examples
     --------
-    >>> from rankshot.survey.study import Question
+    >>> from rankshot.survey import Question
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> rank_shown_items(Answer("a1", cat, 1, False, cat.items, ("leopard",), 7.25, 0.0))
     ['leopard', ['bus', 'fox']]

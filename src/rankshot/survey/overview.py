@@ -54,8 +54,9 @@ class Participant:
     ----------
     rater : str
     state : str
-        One of `STATES`. Withdrawn comes before excluded, and excluded before finished. Who came
-        to the end without an answer that counts has answered nothing.
+        "active", "finished", "answered nothing", "left", "withdrawn" or "excluded". Withdrawn
+        comes before excluded, and excluded before finished. Who came to the end without an answer
+        that counts has answered nothing.
     started_at, seen_at : float
         Unix times of the start and of the last activity.
     finished_at, withdrawn_at, excluded_at : float or None
@@ -81,6 +82,21 @@ class Participant:
         excluded: a flag that was the reason of an exclusion stays.
     extra : mapping
         The answers to the extra questions, by name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import time
+    >>> from rankshot.survey import Database, Question, Study, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, time.time())
+    ...     database.close()
+    >>> for person in view.people.values():  # nobody has started yet
+    ...     print(person.rater, person.state, person.n_answers)
     """
 
     rater: str
@@ -129,6 +145,23 @@ class Overview:
         What researchers did, the latest first.
     version : str
         Equal for two equal states of the database.
+    identity : Identity
+        Makes the completion codes.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import time
+    >>> from rankshot.survey import Database, Question, Study, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, time.time())
+    ...     database.close()
+    >>> view.state, len(view.people), view.answers
+    ('open', 0, [])
     """
 
     study: Study
@@ -231,7 +264,32 @@ class OverviewReader:
 
 
 def read_overview(study: Study, database: Database, now: float, *, pilot: bool = False) -> Overview:
-    """Read the database of a survey, and summarize it."""
+    """Read the database of a survey, and summarize it.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+    now : float
+        The Unix time, which says who is idle.
+    pilot : bool
+        Whether to read the participants of the pilot, in place of all others.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import time
+    >>> from rankshot.survey import Database, Question, Study, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, time.time())
+    ...     database.close()
+    >>> view.state, view.progress.n_answers, view.progress.n_planned
+    ('open', 0, 20)
+    """
     return OverviewReader(study, database, lambda: now).read(pilot=pilot)
 
 

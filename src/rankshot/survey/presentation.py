@@ -27,6 +27,14 @@ class Picture:
         A JPEG, PNG or WebP file.
     alt : str
         What it shows, for people who do not see it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankshot.survey import Picture
+    >>> picture = Picture(Path("fox.jpg"), alt="a red fox in the snow")
+    >>> picture.path.name, picture.alt
+    ('fox.jpg', 'a red fox in the snow')
     """
 
     path: Path
@@ -60,6 +68,7 @@ class ExtraQuestion:
 
     Examples
     --------
+    >>> from rankshot.survey import ExtraQuestion
     >>> ExtraQuestion("age", "How old are you?", "number", least=18, most=120).is_whole
     True
     """
@@ -107,6 +116,12 @@ class Example:
     items : tuple of str
     order : tuple of str
         The items that the example ranks, best first.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Example
+    >>> Example("wolf", items=("dog", "bus", "rose"), order=("dog", "rose"))
+    Example(target='wolf', items=('dog', 'bus', 'rose'), order=('dog', 'rose'))
     """
 
     target: str
@@ -136,6 +151,12 @@ class ExtraTranslation:
         What participants read.
     choices : tuple of str
         Its choices, in the order of the study. The study's own choices are stored.
+
+    Examples
+    --------
+    >>> from rankshot.survey import ExtraTranslation
+    >>> ExtraTranslation("Haben Sie ein Haustier?", choices=("ja", "nein"))
+    ExtraTranslation(text='Haben Sie ein Haustier?', choices=('ja', 'nein'))
     """
 
     text: str
@@ -159,6 +180,13 @@ class Translation:
         What the pictures of items and targets show, by the same names.
     extra : mapping
         The extra questions, by name.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Translation
+    >>> german = Translation(prompt="Was ist {target} am ähnlichsten?", names={"fox": "Fuchs"})
+    >>> german.names["fox"], german.title is None
+    ('Fuchs', True)
     """
 
     title: str | None = None

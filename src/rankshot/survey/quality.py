@@ -44,11 +44,20 @@ class Flag:
     Attributes
     ----------
     name : str
-        One of `FLAG_NAMES`.
+        "fast", "repeats", "gold", "distance", "identical" or "skips"; see `find_flags`.
     text : str
         The reason in words, with the figures.
     value : float
         The figure that was compared with the rule.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Answer, QualityRules, Question, find_flags
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> hasty = Answer("a1", cat, 1, False, cat.items, ("bus",), 0.8, 0.0)
+    >>> flag = find_flags([hasty], QualityRules(seconds=3))["a1"][0]
+    >>> flag.name, flag.text
+    ('fast', '1 of 1 answers within 3 seconds')
     """
 
     name: str
@@ -63,15 +72,14 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     fast      at least half of the answers took less than ``rules.seconds``; an answer whose time
               is unknown does not count as fast
     repeats   the mean distance between first and repeated answers, of two items or more, is above
-              ``rules.repeat_distance``; see `answer_distances`
+              ``rules.repeat_distance``
     gold      more than ``rules.gold_failures`` gold questions are wrong: the answer puts another
               item before one of the known items. The known items may come in any order, and an
               answer that stops among them is not wrong, because participants may stop early
     distance  the mean distance to the majority of the others is above
-              ``rules.consensus_distance``; see `distances_to_others`. This needs at least 3
+              ``rules.consensus_distance``. This needs at least 3
               questions that at least 3 others have answered
-    identical the same orders as another participant, more often than by chance; see
-              `find_identical_raters`
+    identical the same orders as another participant, more often than by chance
     skips     more than half of the questions were skipped
     ========= ===================================================================================
 
@@ -116,7 +124,7 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
 
     Examples
     --------
-    >>> from rankshot.survey.study import Question
+    >>> from rankshot.survey import Answer, QualityRules, Question, find_flags
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> hasty = Answer("a1", cat, 1, False, cat.items, ("bus",), 0.8, 0.0)
     >>> find_flags([hasty], QualityRules())
@@ -318,7 +326,7 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     Examples
     --------
     >>> from itertools import permutations
-    >>> from rankshot.survey.study import Question
+    >>> from rankshot.survey import Question
     >>> asked = [Question(name, ("a", "b", "c", "d")) for name in ("cat", "dog", "owl", "elk")]
     >>> orders = [*permutations("abcd")][:20]
     >>> raters = {f"r{i}": order for i, order in enumerate([*orders, orders[7]])}

@@ -57,6 +57,21 @@ def answer_records(view: Overview) -> Iterator[Record]:
     flags        the names of the rater's flags; those who are excluded keep theirs
     language     the language of the pages
     ============ ================================================================================
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import time
+    >>> from rankshot.survey import Database, Question, Study, answer_records, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, time.time())
+    ...     database.close()
+    >>> for record in answer_records(view):  # nobody has answered yet
+    ...     print(record["rater"], record["target"], record["order"])
     """
     for answer in sorted(
         [*view.answers, *view.excluded_answers], key=lambda answer: (answer.rater, answer.number)
@@ -97,6 +112,21 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
     view : Overview
     with_ids : bool
         Whether the ids of the platform are included. They identify people.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import time
+    >>> from rankshot.survey import Database, Question, Study, participant_records, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, time.time())
+    ...     database.close()
+    >>> for record in participant_records(view):  # nobody has started yet
+    ...     print(record["rater"], record["state"], record["answers"])
     """
     names = [question.name for question in view.study.extra]
     others = {name for person in view.people.values() for name in person.extra} - set(names)
@@ -207,7 +237,19 @@ def _join_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:
-    """Write records to a .csv or .jsonl file, whole or not at all; only its owner may read it."""
+    """Write records to a .csv or .jsonl file, whole or not at all; only its owner may read it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.survey import write_records
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "answers.jsonl")
+    ...     write_records(path, [{"rater": "a1", "target": "cat", "order": ["leopard", "fox"]}])
+    ...     print(path.read_text().strip())
+    {"rater": "a1", "target": "cat", "order": ["leopard", "fox"]}
+    """
     format_records = format_csv if require_ending(path, ENDINGS) == ".csv" else format_jsonl
     with replace_file(path, private=True) as stream:
         stream.writelines(format_records(records))

@@ -49,6 +49,7 @@ class Question:
 
     Examples
     --------
+    >>> from rankshot.survey import Question
     >>> question = Question("wolf", ("dog", "bus", "rose"), first=("dog",))
     >>> question.is_gold, question.key
     (True, '9d03cf5f8314c6b3')
@@ -107,6 +108,12 @@ class QualityRules:
         The largest allowed distance to the consensus of the others, in the same measure.
     gold_failures : int
         How many wrong answers to gold questions are allowed.
+
+    Examples
+    --------
+    >>> from rankshot.survey import QualityRules
+    >>> QualityRules(seconds=2)
+    QualityRules(seconds=2, repeat_distance=0.5, consensus_distance=0.4, gold_failures=0)
     """
 
     seconds: float = 3.0
@@ -147,15 +154,15 @@ class Study:
         After this idle time, the open questions of a participant are assigned to others.
     spare_answers : int or None
         To how many more participants than planned a question may be assigned while some of them
-        have not answered it: places for those who replace others. None is
-        `default_spare_answers`.
+        have not answered it: places for those who replace others. None is half
+        of ``answers_per_question``, at least 2, and 0 without a platform.
     platform : {"none", "prolific", "mturk"}
         Where participants come from.
     completion_url, full_url, refusal_url : str or None
         The https URLs to which participants return: at the end; if no question is left; and if
         they do not agree, withdraw or answer nothing.
     invitations : bool
-        Whether only signed links (`rankshot survey invite`) may start.
+        Whether only signed links (``rankshot survey invite``) may start.
     allowed : frozenset of str or None
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
@@ -184,6 +191,14 @@ class Study:
     ------
     RankshotError
         The message names the wrong key and value as in study.toml.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Question, Study
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> study.answers_per_question, study.quality.seconds
+    (20, 3.0)
     """
 
     title: str

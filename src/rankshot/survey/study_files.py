@@ -75,6 +75,19 @@ def read_study(path: str | Path) -> Study:
         The message names the file, the key and the wrong value, and says what to do.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.survey import format_study, new_study, read_study
+    >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"], show=2)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "study.toml")
+    ...     _ = path.write_text(format_study(study))
+    ...     found = read_study(path)
+    >>> [question.target for question in found.questions]
+    ['tiger', 'dolphin']
     """
     path = Path(path)
     document = parse_toml(path)

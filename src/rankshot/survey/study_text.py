@@ -130,7 +130,7 @@ def format_study(study: Study) -> str:
 
     Examples
     --------
-    >>> from rankshot.survey import new_study
+    >>> from rankshot.survey import format_study, new_study
     >>> study = new_study(["tiger"], ["leopard", "whale", "wolf"], show=2)
     >>> print(format_study(study)[-61:])
     [[questions]]

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_number, require_whole_number
-from rankshot.zeroshot.metrics import Interval, require_labels
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.scored_tables import require_labels
 
 Floats = NDArray[np.float64]
 RESAMPLES_PER_BLOCK = 50
@@ -32,7 +33,7 @@ class Bootstrap:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.zeroshot.bootstrap import Bootstrap
+    >>> from rankshot.zeroshot import Bootstrap
     >>> right = np.repeat([1.0, 0.0], [60, 40])
     >>> found = Bootstrap(["cat"] * 100, random_state=0).interval(right)
     >>> print(f"{found.estimate:.2f}, from {found.low:.1f} to {found.high:.1f}")

@@ -43,7 +43,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Trained by `fit`. Wrap a classifier that is already trained in scikit-learn's
         `FrozenEstimator`. Its scores are read by `scores_of`.
     head : head, optional
-        Turns scores into a decision over the classes; by default `WeightedMean()`. A copy is
+        Turns scores into a decision over the classes; by default a `WeightedMean`. A copy is
         fitted.
     rankings : Rankings or Similarity
         What the head is fitted to: for each new class, rankings of (or similarities to) the

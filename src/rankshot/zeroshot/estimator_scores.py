@@ -54,6 +54,7 @@ def scores_of(estimator: Any, X: Any) -> Scores:
     Examples
     --------
     >>> from sklearn.svm import SVC
+    >>> from rankshot import scores_of
     >>> model = SVC(kernel="linear").fit([[0], [4], [9]], ["tiger", "leopard", "bus"])
     >>> scores = scores_of(model, [[9.0]])
     >>> scores.items, scores.kind

@@ -61,6 +61,17 @@ class Explanation:
         Only of `SeenAndNew`: the terms of the log-odds of new against seen classes. They decide
         between the two groups. ``items`` and ``sources`` compare new classes, so they are empty
         if the explained class is not one of these.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> found = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
+    >>> found.target, round(found.probability, 2), found.items[0][0]
+    ('cat', 0.94, 'leopard')
     """
 
     target: str

@@ -55,6 +55,19 @@ class Exported(NamedTuple):
         head takes the logarithms (the log-odds) of its output.
     difference : float
         The largest difference of a probability from the head in Python, for random inputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
+    ...     targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> with tempfile.TemporaryDirectory() as folder:                  # doctest: +SKIP
+    ...     exported = rs.export_onnx(head, f"{folder}/head.onnx")
+    >>> exported.from_probabilities, exported.difference < 1e-5        # doctest: +SKIP
+    (False, True)
     """
 
     model: Any

@@ -106,6 +106,7 @@ class Scores:
 
         Examples
         --------
+        >>> from rankshot import Scores
         >>> Scores.from_probabilities([[.5, .5, 0]], ["a", "b", "c"]).values.round(2)
         array([[ -0.69,  -0.69, -13.82]])
         >>> separate = Scores.from_probabilities([[.9, .1]], ["a", "b"], kind="one-vs-rest")

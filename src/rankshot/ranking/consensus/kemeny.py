@@ -66,6 +66,15 @@ class Consensus:
     Notes
     -----
     Rules that need no score, such as `borda`, compute it when it is first read.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["tiger", "lynx", "fox"], ["lynx", "tiger", "fox"], ["tiger", "fox", "lynx"]])
+    >>> found = rs.kemeny(votes, method="exact")
+    >>> found.order, found.score, found.optimal
+    (('tiger', 'lynx', 'fox'), 2.0, True)
     """
 
     order: NamedOrder

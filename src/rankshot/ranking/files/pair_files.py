@@ -68,6 +68,7 @@ def read_pairs(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import rankshot as rs
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "votes.csv"

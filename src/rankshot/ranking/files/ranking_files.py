@@ -62,6 +62,19 @@ def read_rankings(
         If the file cannot be read; the message names the file and the line or row.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> line = '{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"]}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rankings.jsonl")
+    ...     _ = path.write_text(line)
+    ...     rs.read_rankings(path)
+    Rankings: 1 ranking of 4 items, 1 target
+      cat: leopard > lion = tiger > fox
     """
     path = as_path(path)
     require_choice("kind", kind, ("top", "subset"))
@@ -81,6 +94,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["leopard", ["tiger", "lion"]]], targets="cat")
     >>> with tempfile.TemporaryDirectory() as folder:

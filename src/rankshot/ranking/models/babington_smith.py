@@ -89,6 +89,7 @@ class BabingtonSmith(BaseEstimator):
     Examples
     --------
     >>> import rankshot as rs
+    >>> import numpy as np
     >>> f = [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
     >>> model = rs.BabingtonSmith.from_log_odds(f, items=["a", "b", "c"])
     >>> model.mode_

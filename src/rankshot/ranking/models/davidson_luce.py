@@ -151,6 +151,8 @@ class DavidsonLuce(BaseEstimator):
 
         Examples
         --------
+        >>> import numpy as np
+        >>> from rankshot import DavidsonLuce, Rankings
         >>> model = DavidsonLuce.from_worths({"a": 1, "b": 1}, {2: 2})
         >>> tie = Rankings.from_orders([[["a", "b"]]])
         >>> np.exp(model.log_prob(tie)).round(3)
@@ -377,6 +379,7 @@ class DavidsonLuce(BaseEstimator):
 
         Examples
         --------
+        >>> from rankshot import DavidsonLuce
         >>> model = DavidsonLuce.from_worths({"a": 9, "b": 3, "c": 1}, {2: 0.5})
         >>> model.sample(3, random_state=1)
         Rankings: 3 rankings of 3 items

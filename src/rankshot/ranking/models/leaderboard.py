@@ -54,6 +54,16 @@ class Comparison(NamedTuple):
     probability : float
         The probability that the first item really has the larger worth, by the normal
         approximation. It is too cautious for an item that won or lost nearly all its votes.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_pairs(
+    ...     ["tea", "coffee", "tea", "cocoa"], ["coffee", "tea", "cocoa", "coffee"],
+    ...     weights=[30, 10, 25, 15])
+    >>> found = rs.leaderboard(votes, random_state=0).compare("tea", "coffee")
+    >>> round(found.difference, 2), round(found.standard_error, 2), round(found.probability, 3)
+    (1.98, 0.4, 1.0)
     """
 
     difference: float
@@ -82,6 +92,18 @@ class Leaderboard:
         How they were found.
     weight : float
         The number of rankings, or the sum of their weights.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_pairs(
+    ...     ["tea", "coffee", "tea", "cocoa"], ["coffee", "tea", "cocoa", "coffee"],
+    ...     weights=[30, 10, 25, 15])
+    >>> board = rs.leaderboard(votes, random_state=0)
+    >>> board.items, board.worths.round(2)
+    (('tea', 'cocoa', 'coffee'), array([0.71, 0.19, 0.1 ]))
+    >>> board.rank_intervals.tolist()
+    [[1, 1], [2, 3], [2, 3]]
     """
 
     items: tuple[str, ...]
@@ -216,7 +238,7 @@ class Leaderboard:
         )
 
     def iterate_rows(self, most: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Yield the cells of each item as text, under the names of `HEADER`."""
+        """Yield the cells of each item as text, as the table prints them."""
         columns = (self.ranks, self.items, self.log_worths, self.intervals, self.rank_intervals)
         for rank, item, value, (low, high), (best, worst) in zip(
             *(column[:most] for column in columns), strict=True

@@ -130,6 +130,7 @@ class Mallows(BaseEstimator):
 
         Examples
         --------
+        >>> from rankshot import Mallows
         >>> Mallows.from_center(["b", "a"], spread=0.5).mode_
         ('b', 'a')
         """
@@ -197,6 +198,7 @@ class Mallows(BaseEstimator):
 
         Examples
         --------
+        >>> from rankshot import Mallows
         >>> model = Mallows.from_center(["a", "b", "c"], spread=3.0)
         >>> model.sample(2, random_state=0)
         Rankings: 2 rankings of 3 items

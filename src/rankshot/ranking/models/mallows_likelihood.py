@@ -55,6 +55,7 @@ def mallows_log_normalizer(
     Examples
     --------
     >>> import numpy as np
+    >>> from rankshot import mallows_log_normalizer
     >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
     array([ 4., 12., 24.])
     >>> float(mallows_log_normalizer(0.1, 50, distance="footrule").round(4))

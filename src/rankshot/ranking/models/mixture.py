@@ -330,6 +330,15 @@ class GroupChoice:
     held_out : ndarray or None
         The log-likelihood of raters that were left out of the fit, of each number of groups; only
         for that criterion.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["tea", "milk", "wine", "beer"], ["beer", "wine", "milk", "tea"]], weights=[20, 15])
+    >>> found = rs.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0)
+    >>> found.n_groups, found.bic.round(1)
+    (2, array([233.7,  79.9]))
     """
 
     n_groups: int

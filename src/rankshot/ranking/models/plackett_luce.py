@@ -73,7 +73,7 @@ class PlackettLuce(BaseEstimator):
 
     In a subset ranking the sum runs over the listed items alone. A tie means that the order of
     its items is unknown and every order is equally likely: the probability is the mean over the
-    strict rankings that it allows, computed exactly (see `rankshot.ranking.models.tie_integral`).
+    strict rankings that it allows, computed exactly.
 
     Parameters
     ----------
@@ -154,6 +154,7 @@ class PlackettLuce(BaseEstimator):
 
         Examples
         --------
+        >>> from rankshot import PlackettLuce
         >>> PlackettLuce.from_worths({"leopard": 3, "tiger": 1}).worths_
         array([0.75, 0.25])
         """
@@ -261,6 +262,7 @@ class PlackettLuce(BaseEstimator):
 
         Examples
         --------
+        >>> from rankshot import PlackettLuce
         >>> model = PlackettLuce.from_worths({"a": 100.0, "b": 10.0, "c": 1.0})
         >>> model.sample(2, k=2, random_state=0)
         Rankings: 2 rankings of 3 items

@@ -24,7 +24,7 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class WorthsDisplay(Display):
     """The log-worths of items, best first, with comparison intervals.
 
@@ -118,7 +118,7 @@ class WorthsDisplay(Display):
         return self
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GroupsDisplay(Display):
     """What each group of raters prefers: log-worths, or places, with one line per group.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from rankshot.ranking.plots.axes import (
     COLOURS,
     ROW_HEIGHT,
     Display,
+    choose_names,
     choose_style,
     hide_spines,
     measure_matrix,
@@ -47,7 +49,7 @@ NUMBERED = 12
 # ---- Side by side
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RankingsDisplay(Display):
     """The rankings of one target side by side, one column per ranking, best first.
 
@@ -63,7 +65,7 @@ class RankingsDisplay(Display):
     k : int
         How many places are drawn.
     title : str
-        What is ranked.
+        For what the items are ranked, and what is left out.
 
     Attributes
     ----------
@@ -107,10 +109,10 @@ class RankingsDisplay(Display):
         k = require_whole_number("k", k)
         chosen = _select_target(require_rankings(rankings), target)
         shown = chosen[:COLUMNS_SHOWN]
-        title = chosen.target_names[0] if chosen.target_names else ""
+        title = list(chosen.target_names)
         if len(chosen) > len(shown):
-            title += f" (the first {len(shown)} of {len(chosen):,} rankings)"
-        return cls(shown.orders(), _name_rankings(shown), k, title.strip()).plot(ax)
+            title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
+        return cls(shown.orders(), _name_rankings(shown), k, ", ".join(title)).plot(ax)
 
     def plot(self, ax: Any = None) -> RankingsDisplay:
         """Draw on ``ax``, or on a new figure; return the display."""
@@ -161,8 +163,8 @@ def _list_cells(order: list[str | list[str]], k: int) -> list[tuple[str, str]]:
         for group in groups
         for item in group
     ]
-    ends = np.cumsum([len(group) for group in groups])
-    end = int(ends[min(np.searchsorted(ends, k), len(ends) - 1)])
+    ends = accumulate(len(group) for group in groups)
+    end = next((end for end in ends if end >= k), len(cells))
     return cells[:k] if end <= k else [*cells[: k - 1], ("", f"= {end - k + 1:,} more")]
 
 
@@ -178,17 +180,13 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
 
 
 def _name_rankings(rankings: Rankings) -> list[str]:
-    columns = (rankings.raters, rankings.sources, rankings.targets)
-    return [
-        next((str(name) for name in labels if name), str(row + 1))
-        for row, labels in enumerate(zip(*columns, strict=True))
-    ]
+    return choose_names(rankings.raters, rankings.sources, rankings.targets)
 
 
 # ---- Bump chart
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BumpDisplay(Display):
     """Rankings side by side, with a line from each item's place to its next place.
 
@@ -340,7 +338,7 @@ def _name_places(items: list[str], places: Floats) -> tuple[list[float], list[st
 # ---- Precedence
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PrecedenceDisplay(Display):
     """How often each item was placed before each other, among the rankings that order the two.
 

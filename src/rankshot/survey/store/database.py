@@ -217,6 +217,17 @@ class Database:
         Why answers may be missing, if an SQLite file has lost its log.
     remains : str or None
         What the last deletion could not erase from the bytes of the database, and what to do.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.survey import Database
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     database.path.name, database.doubt
+    ...     database.close()
+    ('study.sqlite', None)
     """
 
     def __init__(self, place: Path | str, *, create: bool = False, read_only: bool = False) -> None:

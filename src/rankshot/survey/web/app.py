@@ -95,6 +95,23 @@ def create_app(
     rates : Rates, optional
     root : str
         The prefix of every path, if a proxy serves the survey below a path of another site.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.survey import Database, Question, Study, create_app
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     app = create_app(study, database, token="a secret of 16 characters or more")
+    ...     database.close()
+
+    An ASGI server serves it:
+
+    >>> import uvicorn                                     # doctest: +SKIP
+    >>> uvicorn.run(app, host="127.0.0.1", port=8000)      # doctest: +SKIP
     """
     rates = rates or Rates()
     pictures = Pictures(study.pictures, root)

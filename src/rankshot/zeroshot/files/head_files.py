@@ -1,7 +1,7 @@
 """The file format of saved heads: a ZIP archive of JSON, JSON lines and .npy arrays.
 
 This module knows the archive; `saved_heads` turns its content into heads.
-``docs/guide/zeroshot.md`` documents the format.
+``docs/guide/files.md`` documents the format.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from rankshot.core.tables import (
 )
 from rankshot.core.text_files import replace_file, require_ending
 from rankshot.zeroshot.heads.decisions import REJECTED
-from rankshot.zeroshot.metrics import ROUNDING
+from rankshot.zeroshot.scored_tables import ROUNDING
 
 WriteRows = Callable[
     [Sequence[str], Sequence[str], NDArray[np.floating], NDArray[np.floating]], None
@@ -97,7 +97,8 @@ def open_predictions(
     Examples
     --------
     >>> import tempfile
-    >>> from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
+    >>> from pathlib import Path
+    >>> from rankshot.zeroshot import open_predictions, read_predictions
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with open_predictions(folder + "/predictions.csv", ["cat", "truck"]) as writer:
     ...         writer.write(["x1", "x2"], ["cat", "truck"], [[.75, .25], [.5, .5]])
@@ -123,7 +124,7 @@ def open_predictions(
 
 
 def read_predictions(path: str | Path) -> Predictions:
-    """Read a file that `open_predictions` wrote; its columns may be in any order.
+    r"""Read a file that `open_predictions` wrote; its columns may be in any order.
 
     Raises
     ------
@@ -132,6 +133,19 @@ def read_predictions(path: str | Path) -> Predictions:
         from 0) of what is wrong.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.zeroshot import read_predictions
+    >>> text = "id,label,probability,P(cat),P(truck)\nx1,cat,0.75,0.75,0.25\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "predictions.csv")
+    ...     _ = path.write_text(text)
+    ...     found = read_predictions(path)
+    >>> found.ids.tolist(), found.labels.tolist(), found.proba
+    (['x1'], ['cat'], array([[0.75, 0.25]]))
     """
     path = Path(path)
     read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet

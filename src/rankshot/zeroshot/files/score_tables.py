@@ -139,7 +139,8 @@ def open_scores(
     Examples
     --------
     >>> import tempfile
-    >>> from rankshot.zeroshot.files.score_tables import open_scores
+    >>> from pathlib import Path
+    >>> from rankshot.zeroshot import open_scores
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "scores.csv"
     ...     _ = path.write_text("id,leopard,bus\nx1,2.5,-1\nx2,0,1e-3\n")

@@ -53,7 +53,8 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
     Examples
     --------
     >>> import tempfile
-    >>> from rankshot.zeroshot.files.truth import read_truth
+    >>> from pathlib import Path
+    >>> from rankshot.zeroshot import read_truth
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "truth.csv"
     ...     _ = path.write_text("id,label\nx2,truck\nx1,cat\n")

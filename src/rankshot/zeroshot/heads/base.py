@@ -61,6 +61,18 @@ class BaseHead(ABC):
     that it may answer, sorted: the new classes, and also seen classes if it was fitted to their
     rankings or similarities. Its `_log_posterior` returns how probable each of them is, up to a
     constant per input. It is divided by ``temperature_``.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> isinstance(head, rs.zeroshot.BaseHead), head.classes_
+    (True, array(['cat', 'truck'], dtype='<U5'))
+    >>> head.predict([[0.1, 3.0, 1.5, -1.0]])
+    array(['cat'], dtype='<U5')
     """
 
     items_: tuple[str, ...]

@@ -22,7 +22,25 @@ must not decide. Among equals, the first name in alphabetical order is predicted
 
 
 class Top(NamedTuple):
-    """The most probable classes of each input, best first, and their probabilities."""
+    """The most probable classes of each input, best first, and their probabilities.
+
+    Attributes
+    ----------
+    labels : ndarray of str, shape (n, k)
+        The classes.
+    proba : ndarray of shape (n, k)
+        Their probabilities.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"], ["tiger", "bus"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck", "toy tiger"])
+    >>> best = rs.WeightedMean().fit(rankings).top([[0.1, 3.0, 1.5, -1.0]], k=2)
+    >>> best.labels, best.proba.round(2)
+    (array([['cat', 'toy tiger']], dtype='<U9'), array([[0.78, 0.17]]))
+    """
 
     labels: NDArray[np.str_]
     proba: Floats

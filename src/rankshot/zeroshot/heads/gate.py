@@ -36,6 +36,8 @@ class Gate:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from rankshot import Gate
     >>> gate = Gate(new=(1.0, -2.0, 0.5))
     >>> np.exp(gate.log_proba([[1.0, 0.0], [0.0, 1.0]])).round(2)
     array([[0.18, 0.82],
@@ -105,6 +107,7 @@ def fit_gate(
 
     Examples
     --------
+    >>> from rankshot import fit_gate
     >>> gate = fit_gate(new=[[1, 0], [2, 1], [0, 1]], seen=[[0, 0], [1, 1], [1, 2]])
     >>> gate.new[0] > 0 > gate.new[1]
     True

@@ -67,10 +67,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
     Seen classes compete by the scores of the classifier, new classes by their rankings, and a
     gate decides between the two groups:
 
-    .. math::
-        \log P(c|x) &= \log P(\text{seen}|x) + \log \text{softmax}(f(x) / T)_c
+    .. math:: \log P(c|x) = \log P(\text{seen}|x) + \log \text{softmax}(f(x) / T)_c
 
-        \log P(z|x) &= \log P(\text{new}|x) + \log P_{head}(z|x)
+    .. math:: \log P(z|x) = \log P(\text{new}|x) + \log P_{head}(z|x)
 
     Here the scores f of each input have mean 0 and variance 1. The gate has two features: how well
     the input fits the best new class, and the best seen class.

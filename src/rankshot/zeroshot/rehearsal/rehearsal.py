@@ -70,7 +70,7 @@ class Rehearsal(BaseEstimator):
     Parameters
     ----------
     head : head, optional
-        The head whose settings are chosen; by default `WeightedMean()`.
+        The head whose settings are chosen; by default a `WeightedMean`.
     grid : dict of str to list, optional
         The values of its parameters to try, all combinations. By default some values of ``k`` and
         ``decay``. Values of the parameters of ``estimator`` have names like ``estimator__C``: the
@@ -336,7 +336,7 @@ class Rehearsal(BaseEstimator):
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
 
         It depends on how well the rehearsed classes were recognised, on the number of new classes,
-        and on how similar their rankings are; see `accuracy_prediction`.
+        and on how similar their rankings are.
 
         Parameters
         ----------

@@ -1,0 +1,312 @@
+"""Check a release: `make dist` builds dist/ and runs this file.
+
+The wheel and the sdist hold the files that git knows, no others, and are small. Then the wheel is
+installed into a fresh environment for each extra alone, with the versions of constraints.txt. There
+`import rankshot` and `rankshot --help` work, and so does an example that needs this extra.
+
+    python scripts/check_dist.py                  # all extras
+    python scripts/check_dist.py parquet onnx     # these extras
+    python scripts/check_dist.py --contents       # no environments
+"""
+
+import argparse
+import doctest
+import importlib
+import importlib.metadata
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MEGABYTE = 1_000_000
+LARGEST = 6 * MEGABYTE
+FOR_DEVELOPERS = {"test", "test-core", "docs", "bench", "release", "hooks"}
+WITH_COMMAND = {"cli", "cluster"}
+NEEDED = [
+    r"rankshot/py\.typed",
+    r"rankshot/__init__\.pyi",
+    r"rankshot/ranking/__init__\.pyi",
+    r"rankshot/report/templates/.+",
+    r"rankshot/survey/web/templates/.+",
+    r"rankshot/datasets/data/.+\.npz",
+    r"rankshot/datasets/data/.+\.md",
+    r"rankshot/semantics/data/wordnet_nouns\.md",
+    r"rankshot-[^/]+\.dist-info/licenses/LICENSE",
+]
+"""What a wheel must hold: types, templates, data with their provenance, the licence."""
+NEVER = re.compile(r"__pycache__|\.pyc$|\.sqlite|\.env$|\.rankshot-run|\.DS_Store|_build/|\.venv")
+
+EXAMPLES = {
+    "": "rankshot.ranking.rankings",
+    "cli": """
+        >>> from pathlib import Path
+        >>> from typer.testing import CliRunner
+        >>> from rankshot.cli import app
+        >>> _ = Path("votes.jsonl").write_text('{"ranking": ["a", "b"]}\\n' * 3)
+        >>> result = CliRunner().invoke(app, ["consensus", "votes.jsonl"])
+        >>> result.exit_code, "1 a, 2 b" in result.output or result.output
+        (0, True)
+        """,
+    "glove": """
+        >>> from rankshot.semantics import WordVectors
+        >>> table = WordVectors.glove().similarity(["cat"], ["tiger", "bus"])
+        >>> bool(table.values[0, 0] > table.values[0, 1])
+        True
+        """,
+    "corpus": "rankshot.semantics.word2vec",
+    "arrays": """
+        >>> import numpy as np
+        >>> from rankshot.core.arrays import device_of
+        >>> device_of(np.zeros(3))
+        'cpu'
+        """,
+    "onnx": """
+        >>> import numpy as np
+        >>> import onnxruntime
+        >>> import rankshot as rs
+        >>> votes = rs.Rankings.from_orders(
+        ...     [["leopard", "bus"], ["bus", "leopard"]], targets=["cat", "truck"])
+        >>> head = rs.WeightedMean().fit(votes)
+        >>> _ = rs.export_onnx(head, "head.onnx")
+        >>> session = onnxruntime.InferenceSession("head.onnx")
+        >>> scores = np.array([[0.0, 3.0]], dtype=np.float32)
+        >>> outputs = session.run(None, {session.get_inputs()[0].name: scores})
+        >>> any(np.allclose(output, head.predict_proba(scores)) for output in outputs)
+        True
+        """,
+    "transformers": """
+        >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+        >>> from rankshot.inference import score
+        >>> config = BertConfig(
+        ...     vocab_size=3, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+        ...     intermediate_size=8, id2label={0: "music", 1: "alarm"})
+        >>> BertForSequenceClassification(config).save_pretrained("intents")
+        >>> words = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "play"])}
+        >>> _ = BertTokenizerFast(vocab=words).save_pretrained("intents")
+        >>> score("intents", ["play", "wake me"]).items
+        ('music', 'alarm')
+        """,
+    "skops": """
+        >>> import skops.io
+        >>> from sklearn.feature_extraction.text import CountVectorizer
+        >>> from sklearn.naive_bayes import MultinomialNB
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from rankshot.inference import score
+        >>> pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
+        >>> skops.io.dump(pipeline.fit(["a song", "it rains"], ["music", "weather"]), "i.skops")
+        >>> score("i.skops", ["which song"]).items
+        ('music', 'weather')
+        """,
+    "images": """
+        >>> import numpy as np
+        >>> from rankshot.datasets.efficientnet import EfficientNetFeatures
+        >>> EfficientNetFeatures()(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape
+        (2, 1280)
+        """,
+    "parquet": """
+        >>> import rankshot as rs
+        >>> rs.write_rankings(rs.Rankings.from_orders([["a", "b"]]), "votes.parquet")
+        >>> rs.read_rankings("votes.parquet").items
+        ('a', 'b')
+        """,
+    "cluster": "rankshot.cluster.classified_datasets",
+    "plot": "rankshot.ranking.plots",
+    "pictures": "rankshot.inference.preprocessing",
+    "report": "rankshot.report.page",
+    "survey": "rankshot.survey.store.backup rankshot.survey.web.researcher_routes",
+    "postgresql": """
+        >>> from rankshot.survey import Database
+        >>> Database("postgresql://nobody@127.0.0.1:1/none")
+        Traceback (most recent call last):
+        rankshot.core.errors.RankshotError: cannot open the survey's database: connection ...
+        """,
+}
+"""For each extra: modules whose doctests need it, or an example where there is no such module."""
+
+
+def main() -> None:
+    """Check what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("extras", nargs="*", help="extras to install; all of them by default")
+    parser.add_argument("--dist", type=Path, default=ROOT / "dist")
+    parser.add_argument("--contents", action="store_true", help="install nothing")
+    parser.add_argument("--inside", metavar="EXTRA", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside is not None:
+        check_inside(options.inside)
+        return
+    wheel, sdist = find_archive(options.dist, "*.whl"), find_archive(options.dist, "*.tar.gz")
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", wheel, sdist], check=True)
+    check_contents(wheel, sdist)
+    extras = ["", *read_extras()]
+    require(set(extras) == set(EXAMPLES), f"EXAMPLES and pyproject.toml differ: {extras}")
+    for extra in [] if options.contents else options.extras or extras:
+        require(extra in extras, f"there is no extra {extra}; there are {', '.join(extras[1:])}")
+        check_extra(wheel, extra)
+
+
+def require(condition: object, message: str) -> None:
+    """End with a message unless the condition holds."""
+    if not condition:
+        raise SystemExit(message)
+
+
+def find_archive(folder: Path, pattern: str) -> Path:
+    """Return the only file of this pattern."""
+    found = sorted(folder.glob(pattern))
+    require(len(found) == 1, f"{folder} has {len(found)} files {pattern}, not one: run make dist")
+    return found[0]
+
+
+def read_extras() -> list[str]:
+    """Return the extras for users."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return [name for name in project["optional-dependencies"] if name not in FOR_DEVELOPERS]
+
+
+# ---- Contents
+
+
+def check_contents(wheel: Path, sdist: Path) -> None:
+    """Hold the archives to the files that git knows, and to a size."""
+    tracked = set(
+        subprocess.run(
+            ["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True
+        ).stdout.splitlines()
+    )
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+    package = {name for name in names if ".dist-info/" not in name}
+    wanted = {name.removeprefix("src/") for name in tracked if name.startswith("src/")}
+    require(package == wanted, f"the wheel differs from src/: {sorted(package ^ wanted)}")
+    for pattern in NEEDED:
+        require(any(re.fullmatch(pattern, name) for name in names), f"the wheel has no {pattern}")
+    with tarfile.open(sdist) as archive:
+        sources = {m.name.partition("/")[2] for m in archive.getmembers() if m.isfile()}
+    foreign = sources - tracked - {"PKG-INFO"}
+    require(not foreign, f"the sdist has files that git does not know: {sorted(foreign)}")
+    needed = {name for name in tracked if name.startswith(("src/", "deploy/"))}
+    needed |= {"pyproject.toml", "LICENSE", "README.md", "CITATION.cff", "constraints.txt"}
+    require(needed <= sources, f"the sdist has no {sorted(needed - sources)}")
+    bad = [name for name in names | sources if NEVER.search(name)]
+    require(not bad, f"these files do not belong in a release: {bad}")
+    for path, found in ((wheel, names), (sdist, sources)):
+        size = path.stat().st_size
+        print(f"{path.name}: {len(found)} files, {size / MEGABYTE:.2f} MB")
+        require(size < LARGEST, f"{path.name} has more than {LARGEST / MEGABYTE:.0f} MB")
+
+
+# ---- Extras
+
+
+def check_extra(wheel: Path, extra: str) -> None:
+    """Install the wheel with one extra into a fresh environment, and try it there."""
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="rankshot-dist-") as folder:
+        venv.create(folder, with_pip=True)
+        bin_folder = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
+        python = bin_folder / "python"
+        what = f"{wheel}[{extra}]" if extra else str(wheel)
+        options = ["--quiet", "--no-compile", "--disable-pip-version-check"]
+        constraints = ["--constraint", str(ROOT / "constraints.txt")]
+        # Nothing of this environment or of the source may take the place of what is missing.
+        alone = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        subprocess.run([python, "-m", "pip", "install", *options, *constraints, what], check=True)
+        command = [str(bin_folder / "rankshot"), "--help"]
+        result = subprocess.run(
+            command, cwd=folder, env=alone, capture_output=True, text=True, check=False
+        )
+        check_help(extra, result)
+        inside = [python, "-I", Path(__file__).resolve(), "--inside", extra]
+        result = subprocess.run(inside, cwd=folder, env=alone, check=False)
+        require(result.returncode == 0, f"the extra {extra or '(none)'} alone does not work")
+    print(f"  {extra or '(no extra)'}: works alone ({time.monotonic() - begin:.0f} s)", flush=True)
+
+
+def check_help(extra: str, result: "subprocess.CompletedProcess[str]") -> None:
+    """Hold `rankshot --help` to a help, or to a sentence that says what to install."""
+    if extra in WITH_COMMAND:
+        works = result.returncode == 0 and "Usage: rankshot" in result.stdout
+    else:
+        works = result.returncode == 1 and re.fullmatch(
+            r"the command needs \w+: install it with pip install 'rankshot\[cli\]'\n", result.stderr
+        )
+    require(works, f"rankshot --help with the extra {extra or '(none)'} said {result}")
+
+
+def check_inside(extra: str) -> None:
+    """Import rankshot, run the extra's example, and look for packages that it did not bring."""
+    rankshot = importlib.import_module("rankshot")
+    require("site-packages" in rankshot.__file__, f"rankshot comes from {rankshot.__file__}")
+    require(
+        rankshot.__version__ == importlib.metadata.version("rankshot"),
+        f"rankshot.__version__ is {rankshot.__version__}, the wheel says otherwise",
+    )
+    brought = find_requirements("rankshot", extra)
+    installed = {normalize(d.metadata["Name"]) for d in importlib.metadata.distributions()}
+    foreign = installed - brought - {"pip", "setuptools"}
+    require(not foreign, f"rankshot[{extra}] does not bring {sorted(foreign)}")
+    n_tried = run_example(EXAMPLES[extra])
+    require(n_tried > 0, f"the example of {extra} is empty")
+
+
+def run_example(example: str) -> int:
+    """Run an example, or the doctests of modules; return the number of lines."""
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    runner = doctest.DocTestRunner(optionflags=flags)
+    if ">>>" in example:
+        runner.run(doctest.DocTestParser().get_doctest(example, {}, "example", None, 0))
+    else:
+        finder = doctest.DocTestFinder(exclude_empty=True)
+        for name in example.split():
+            for module in find_modules(name):
+                for test in finder.find(module):
+                    runner.run(test)
+    require(runner.failures == 0, f"{runner.failures} lines of the example failed")
+    return runner.tries
+
+
+def find_modules(name: str) -> list[object]:
+    """Return a module, with the modules in it if it is a package."""
+    module = importlib.import_module(name)
+    inside = pkgutil.iter_modules(getattr(module, "__path__", []), f"{name}.")
+    return [module, *(importlib.import_module(info.name) for info in inside)]
+
+
+def find_requirements(name: str, extra: str) -> set[str]:
+    """Return a distribution, and all that it requires with this extra."""
+    # pip is in each environment; packaging may not be.
+    requirements = importlib.import_module("pip._vendor.packaging.requirements")
+    found: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    todo = [(normalize(name), extra)]
+    while todo:
+        name, extra = todo.pop()
+        if (name, extra) in seen:
+            continue
+        seen.add((name, extra))
+        found.add(name)
+        for line in importlib.metadata.requires(name) or []:
+            requirement = requirements.Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                wanted = normalize(requirement.name)
+                todo += [(wanted, more) for more in ("", *requirement.extras)]
+    return found
+
+
+def normalize(name: str) -> str:
+    """Return the name of a distribution in its normal form."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+if __name__ == "__main__":
+    main()

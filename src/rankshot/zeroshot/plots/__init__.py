@@ -1,0 +1,1 @@
+"""Pictures of zero-shot results on Matplotlib axes."""

@@ -1,0 +1,245 @@
+"""The files that a page presupposes: small ones of the right kind, by page or by its section."""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from page_shell import people_who_answer
+
+import rankshot as rs
+from command_line import LOGITS, rankings, run_well, write_scores
+from rankshot.datasets import load_cifar, load_panel
+from tiny_models import write_onnx, write_pictures
+
+NAMES = "--seen seen.txt --new new.txt"
+
+
+def write_lines(path, lines):
+    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def write_labels(path, labels):
+    write_lines(path, ["id,label", *(f"{name},{label}" for name, label in labels.items())])
+
+
+@cache
+def cifar_scores():
+    """Return the scores of the classifier of the README: of new classes, and of seen ones."""
+    from sklearn.linear_model import LogisticRegression
+
+    data = load_cifar()
+    model = LogisticRegression(C=0.01, max_iter=500).fit(data.seen_train, data.seen_train_label)
+    return rs.scores_of(model, data.new), rs.scores_of(model, data.seen_validation)
+
+
+def write_cifar():
+    """The classifier of the README: scores and labels of new and of seen classes, and names."""
+    data, (new, seen) = load_cifar(), cifar_scores()
+    for kind, scores, labels in (
+        ("", new, data.new_label),
+        ("seen_", seen, data.seen_validation_label),
+    ):
+        ids = [f"img{i}" for i in range(len(labels))]
+        write_scores(Path(f"{kind}scores.parquet"), scores.values, list(scores.items), ids)
+        write_labels(f"{kind}labels.csv", dict(zip(ids, labels, strict=True)))
+    shutil.copy("labels.csv", "truth.csv")
+    shutil.copy("seen_scores.parquet", "usual.parquet")
+    write_lines("seen.txt", seen.items)
+    write_lines("new.txt", np.unique(data.new_label))
+
+
+def write_cifar_rankings():
+    """The same, with rankings of the new classes."""
+    write_cifar()
+    run_well(f"rank {NAMES} --source wordnet --source glove -o rankings.jsonl")
+
+
+def write_settings():
+    """What a rehearsal chose."""
+    run_well("rank --seen seen.txt --rehearse 20 --source wordnet -o rehearsal.jsonl")
+    truth = "--truth seen_labels.csv --rankings rehearsal.jsonl"
+    run_well(f"rehearse seen_scores.parquet {truth} -o settings.json")
+
+
+def write_sources():
+    """Names of classes, also as they come with a network."""
+    write_cifar()
+    names = cifar_scores()[0].items
+    Path("config.json").write_text(json.dumps({"id2label": dict(enumerate(names))}), "utf-8")
+
+
+def answer_prompts():
+    """The answer of a language model, which a reader saves."""
+    panel = load_panel(question="similar")
+    answers = dict(zip(panel.targets, panel.orders(), strict=True))
+    lines = [f"{target}: {', '.join(order)}" for target, order in answers.items()]
+    write_lines("prompts/answers/rater-1.txt", lines)
+
+
+def write_photos():
+    """A network for the classes of ImageNet, and a folder of pictures."""
+    write_onnx("network.onnx", shape=("n", 3, 224, 224), extra=997)
+    ids = write_pictures(Path("photos"), 2)
+    write_lines("new.txt", ["okapi", "menorah", "pagoda"])
+    write_labels("labels.csv", dict.fromkeys(ids, "okapi"))
+
+
+def write_intents():
+    """A pipeline of scikit-learn for texts, and the answers of a language model."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from skops import io
+
+    texts = {"play music": "play_music", "set an alarm": "set_alarm", "is it warm": "weather"}
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    io.dump(model.fit(list(texts), list(texts.values())), "intents.skops")
+    write_lines("requests.csv", ["text", "wake me at six", "play it louder"])
+    write_lines("new.txt", ["wake_up", "louder"])
+    Path("prompts/answers").mkdir(parents=True)
+    write_lines(
+        "prompts/answers/rater-1.txt",
+        ["wake_up: set_alarm, play_music", "louder: play_music, set_alarm"],
+    )
+
+
+def write_models_page():
+    write_photos()
+    write_intents()
+
+
+def write_parts():
+    """A dataset of scores in two parts, and rankings."""
+    rs.write_rankings(rankings(), "rankings.jsonl")
+    Path("scores").mkdir()
+    for number in range(2):
+        write_scores(Path(f"scores/part-{number}.parquet"), LOGITS, ids=[])
+
+
+def write_network_of_cifar():
+    """A network for the seen classes of CIFAR, their scores, and rankings of the new ones."""
+    import onnx
+
+    network = onnx.load(
+        write_onnx("network.onnx", shape=("batch", 3, 224, 224), extra=97, softmax=True)
+    )
+    network.graph.input[0].name = network.graph.node[0].input[0] = "pixels"
+    onnx.save(network, "network.onnx")
+    write_cifar()
+    rs.write_rankings(load_panel(question="similar"), "rankings.jsonl")
+
+
+def write_votes():
+    """Votes between models by several judges, and ballots."""
+    rng = np.random.default_rng(0)
+    rows = ["model_a,model_b,winner,judge"]
+    names = ["ada", "bert", "cleo", "dora"]
+    for _ in range(120):
+        a, b = rng.choice(4, 2, replace=False)
+        winner = rng.choice(
+            ["tie", "model_a" if rng.random() < 0.4 + 0.1 * (b - a) else "model_b"], p=[0.1, 0.9]
+        )
+        rows.append(f"{names[a]},{names[b]},{winner},judge {rng.integers(12)}")
+    write_lines("votes.csv", rows)
+    model = rs.PlackettLuce.from_worths(dict(zip(names, [4, 3, 2, 1], strict=True)))
+    rs.write_rankings(model.sample(40, 3, random_state=0), "ballots.soi")
+
+
+def write_survey_names():
+    write_lines(
+        "seen.txt",
+        [
+            "bear",
+            "bus",
+            "fox",
+            "leopard",
+            "lion",
+            "rose",
+            "seal",
+            "tiger",
+            "tram",
+            "truck",
+            "whale",
+            "wolf",
+        ],
+    )
+    write_lines("new.txt", ["cat", "dog", "car"])
+
+
+def write_leopard():
+    """The picture that an item of a study has."""
+    from PIL import Image
+
+    Path("pictures").mkdir()
+    Image.new("RGB", (40, 30), "orange").save("pictures/leopard.jpg")
+
+
+def write_study():
+    write_survey_names()
+    run_well(f"survey new study.toml {NAMES}")
+    text = Path("study.toml").read_text(encoding="utf-8")
+    text = text.replace("[name and e-mail address of the researcher]", "ada@example.org")
+    Path("study.toml").write_text(text, encoding="utf-8")
+
+
+def invite_people():
+    """The same study, for people with a link of their own."""
+    text = Path("study.toml").read_text(encoding="utf-8")
+    assert "invitations = false" in text
+    text = text.replace("invitations = false", "invitations = true")
+    Path("study.toml").write_text(text, encoding="utf-8")
+
+
+def write_answered_study():
+    """A new study that people have answered, a backup of it, and its rankings."""
+    for path in Path().glob("study.*"):
+        path.unlink()
+    write_study()
+    with people_who_answer():
+        run_well("survey serve study.toml")
+    Path("backups").mkdir()
+    run_well("survey backup study.toml -o backups/monday.sqlite")
+    run_well("survey export study.toml -o rankings.jsonl")
+
+
+START = ""
+BUILDERS = {
+    "README.md": {
+        "On the command line": write_photos,
+        "Will it work?": write_cifar_rankings,
+        "Rankings from people": write_survey_names,
+        "On many machines": write_parts,
+    },
+    "docs/guide/models.md": {START: write_models_page},
+    "docs/guide/devices.md": {START: write_network_of_cifar},
+    "docs/guide/cluster.md": {START: write_parts, "Scores of a network": write_photos},
+    "docs/guide/leaderboards.md": {START: write_votes},
+    "docs/guide/survey.md": {START: write_survey_names, "What participants see": write_leopard},
+    "docs/guide/paid_studies.md": {
+        START: write_study,
+        "Who may start": invite_people,
+        "Exclude, restore, reopen, delete": write_answered_study,
+    },
+    "docs/guide/semantics.md": {
+        START: write_sources,
+        f"rankshot rank {NAMES} --source answers": answer_prompts,
+    },
+    "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
+    "docs/guide/rehearsal.md": {START: write_cifar_rankings},
+    "docs/guide/seen_and_new.md": {START: write_cifar_rankings},
+}
+"""For a page, what is made at its start, before the first block of a section, or for a command."""
+
+PEOPLE = {
+    "docs/guide/need_rankings.md": [
+        {"breakfast": morning.split(), "dinner": evening.split()}
+        for morning, evening in (
+            ("coffee tea juice water beer", "beer water juice tea coffee"),
+            ("coffee tea juice water beer", "beer water juice tea coffee"),
+            ("tea juice", "water juice"),
+        )
+    ],
+}
+"""For a page, who takes part in its survey, and what they say to each target."""

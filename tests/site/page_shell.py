@@ -1,0 +1,204 @@
+"""Runs the shell commands of a page: `rankshot` in this process, other programs by bash."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+
+from markdown_fences import ROOT
+
+import command_line
+from command_line import Done
+
+sys.path.append(str(ROOT / "tests" / "survey"))
+
+HARMLESS = {"cat", "cd", "cp", "echo", "export", "head", "ls", "mkdir", "python", "rm", "test"}
+"""Programs that bash may run. Others must be marked as not run."""
+WORDS = "rankshot() { pwd; env -0; printf '\\1'; printf '%s\\0' \"$@\"; }; "
+"""Prints the environment of a command and its words, as bash expands them."""
+
+SIX_PEOPLE = ({},) * 6
+
+
+class Shell:
+    """Remembers the folder and the variables from one command to the next.
+
+    Parameters
+    ----------
+    find_scheduler : callable
+        Returns the address of a Dask scheduler, which stands for all workers on the pages.
+
+    Attributes
+    ----------
+    people : sequence of dict
+        The participants of surveys: what each says to some targets.
+    builders : dict of str and callable
+        What makes files, by a section or by the beginning of a command that needs them.
+    """
+
+    def __init__(self, find_scheduler):
+        self._find_scheduler = find_scheduler
+        self.people = SIX_PEOPLE
+        self.builders = {}
+
+    def prepare(self, place):
+        """Make the files for what comes now, once."""
+        for key in [key for key in self.builders if key == place]:
+            self.builders.pop(key)()
+
+    def run(self, command):
+        """Run one command, and return its exit status and output."""
+        for key in [key for key in self.builders if key and command.startswith(key)]:
+            self.prepare(key)
+        tokens = split_words(command)
+        program = next(word for word in tokens if not re.match(r"\w+=", word))
+        alone = not any(set(word) <= set("|&;<>()") for word in tokens)
+        if program == "rankshot" and alone:
+            return self._run_here(command)
+        if program == "pip" and alone:
+            return check_installation(tokens)
+        if program == "make" and alone:
+            return run_bash(f"make --dry-run --directory {shlex.quote(str(ROOT))} {tokens[1]}")
+        if program in HARMLESS or program == "rankshot":
+            return run_bash(command)
+        return Done(1, "", f"the tests cannot run {program!r}: say <!-- not run: REASON -->")
+
+    def _run_here(self, command):
+        output = subprocess.check_output(["bash", "-c", WORDS + command], text=True)
+        variables, _, words = output.partition("\n")[2].partition("\1")
+        with patch.dict(os.environ, parse_variables(variables)), people_who_answer(self.people):
+            # A page leaves out that the reader says yes.
+            return command_line.rankshot(self._take_workers(words.split("\0")[:-1]), typed="y\n")
+
+    def _take_workers(self, words):
+        """Give all commands the same workers: processes of their own would take seconds each."""
+        for option in {"--workers", "--scheduler"} & set(words):
+            place = words.index(option)
+            words[place : place + 2] = ["--scheduler", self._find_scheduler()]
+        return words
+
+
+def split_commands(text):
+    """Return the commands of a block: lines, where a backslash or a quote may join several."""
+    commands, lines = [], []
+    for line in text.splitlines():
+        lines.append(line)
+        command = "\n".join(lines)
+        if line.endswith("\\") or bash_wants_more(command):
+            continue
+        lines = []
+        if split_words(command):
+            commands.append(command)
+    if lines:
+        raise AssertionError(f"the last command has no end: {command}")
+    return commands
+
+
+def bash_wants_more(command):
+    if not any(mark in command for mark in "'\"<({`"):
+        return False
+    return bool(subprocess.run(["bash", "-nc", command], capture_output=True, check=False).stderr)
+
+
+def split_words(command):
+    lexer = shlex.shlex(command.replace("\\\n", " "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
+def run_bash(command):
+    """Run a command by bash, and take over the folder and the variables that it leaves."""
+    after = Path(os.environ["TMPDIR"]) / "after-the-command"
+    script = f"{command}\nstatus=$?; {{ pwd; env -0; }} > {shlex.quote(str(after))}; exit $status"
+    folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    environment = {**os.environ, "PATH": os.pathsep.join(folders)}
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
+    folder, _, variables = after.read_text(encoding="utf-8").partition("\n")
+    os.chdir(folder)
+    os.environ.update(parse_variables(variables))
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def parse_variables(text):
+    """Return the variables in the output of ``env -0``, except those that bash itself changes."""
+    pairs = (entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
+    return {name: value for name, value in pairs if name not in {"_", "PATH", "PWD", "SHLVL"}}
+
+
+def check_installation(words):
+    """Check the extras of an installation, which the tests do not repeat."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = re.findall(r"(?:\.|rankshot)\[(.+?)\]", " ".join(words))
+    unknown = {name for names in asked for name in names.split(",")} - set(
+        project["optional-dependencies"]
+    )
+    return Done(int(bool(unknown)), "", f"no such extras: {sorted(unknown)}" if unknown else "")
+
+
+@contextmanager
+def people_who_answer(people=SIX_PEOPLE):
+    """Let ``rankshot survey serve`` end when these people have answered all questions."""
+    import rankshot.survey.web.app as app_module
+    from rankshot.survey.web import server
+
+    class Port:
+        def __init__(self, host, port):
+            self._name = (host, port)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def getsockname(self):
+            return self._name
+
+    participation = app_module.Participation
+    clock = count(1_800_000_000, 7).__next__
+
+    def participate(study, database):
+        return participation(study, database, clock, ticks=clock)
+
+    with (
+        patch.object(app_module, "Participation", participate),
+        patch.object(server, "open_port", Port),
+        patch.object(server, "serve", lambda app, port, log: take_part(app, people)),
+    ):
+        yield
+
+
+def take_part(app, people):
+    """Answer as these people; the first of them has the id ``ID``, as on the pages."""
+    from asgi_client import Client
+
+    for number, opinions in enumerate(people):
+        name = f"p{number}" if number else "ID"
+        ids = f"participant={name}&PROLIFIC_PID={name}&STUDY_ID=s&SESSION_ID=session-{name}"
+        client = Client(app, address=f"192.0.2.{number}", headers={"host": "127.0.0.1:8000"})
+        # A study that is closed, or for invited people, has no button to start.
+        if 'action="/start"' in client.get(f"/?{ids}").text:
+            answer_all(client, ids, number, opinions)
+
+
+def answer_all(client, ids, number, opinions):
+    from asgi_client import begin, form_of
+
+    home = begin(client, ids)
+    while 'name="place"' in (page := client.get(home).text):
+        heading = re.search("<h1[^>]*>(.*?)</h1>", page, re.DOTALL)[1]
+        shown = re.findall(r'data-name="([^"]+)"', page)
+        usual = sorted(shown)[number % 2 :]
+        order = next((order for target, order in opinions.items() if target in heading), usual)
+        places = [str(order.index(item) + 1) if item in order else "" for item in shown]
+        form = form_of(page)
+        reply = client.post(form.action, {**form.fields, "place": places})
+        assert reply.status == 303, reply.text

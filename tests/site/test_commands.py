@@ -1,0 +1,325 @@
+"""The code on the pages of the site: it runs, page by page, in a folder that the page presupposes.
+
+`markdown_fences` says how a page marks what is not run. Examples with ``>>>`` run as doctests.
+"""
+
+import json
+import logging
+import os
+import re
+import tomllib
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from markdown_fences import ROOT, find_pages, parse_fences, read_fences
+from page_files import BUILDERS, PEOPLE, START
+from page_shell import Shell, split_commands
+
+import rankshot as rs
+from command_line import get_command
+from rankshot.cli import app
+from rankshot.semantics.class_names import read_look_up
+
+PAGES = [page for page in find_pages() if read_fences(page)]
+SHELL = {"bash", "console", "sh"}
+BOXES = str.maketrans("", "", "┏┳┓┃┡╇┩│└┴┘━─╈╞╡├┼┤")
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """Return the address of a scheduler with one worker, a thread; it starts when it is needed."""
+    started = []
+
+    def find():
+        if not started:
+            from distributed import LocalCluster
+
+            started.append(
+                LocalCluster(
+                    n_workers=1,
+                    threads_per_worker=1,
+                    processes=False,
+                    protocol="tcp",
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+        return started[0].scheduler_address
+
+    yield find
+    for cluster in started:
+        cluster.close()
+
+
+@pytest.fixture
+def shell(scheduler, tmp_path, monkeypatch):
+    """A shell in an empty folder; what it changes is restored in the end."""
+    (tmp_path / "page").mkdir()
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "page")
+    for name in ("OPENAI_API_KEY", "RANKSHOT_SURVEY_TOKEN", "RANKSHOT_SURVEY_DATABASE"):
+        monkeypatch.delenv(name, raising=False)
+    with patch.dict(os.environ, TMPDIR=str(tmp_path / "other"), COLUMNS="120"):
+        yield Shell(scheduler)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_shows_runs(page, shell):
+    shell.builders = dict(BUILDERS.get(page, {}))
+    shell.people = PEOPLE.get(page, shell.people)
+    printed = ""
+    for fence in read_fences(page):
+        shell.prepare(START)
+        shell.prepare(fence.section)
+        try:
+            printed = run_fence(fence, shell, printed)
+        except AssertionError as error:
+            raise AssertionError(f"{fence.place}: {error}") from None
+        except Exception as error:
+            raise AssertionError(f"{fence.place}: {error}") from error
+    assert not shell.builders, f"{page} has no blocks in the sections {sorted(shell.builders)}"
+
+
+def run_fence(fence, shell, printed):
+    """Run a block, or check it; return what it prints."""
+    if fence.note is None and fence.language in SHELL:
+        return run_commands(fence.text, shell)
+    if fence.note == "output":
+        if not is_printed(fence.text, printed, rounded=fence.reason == "rounded"):
+            raise AssertionError(f"the block before prints something else:\n{printed}")
+    elif fence.note is None and fence.language in READERS:
+        READERS[fence.language](fence.text)
+    return printed
+
+
+def is_printed(text, printed, *, rounded=False):
+    """Compare as doctests do: ``...`` is anything. White space and lines of tables do not count."""
+    if rounded:
+        printed = re.sub(r"\d+\.\d{4,}", lambda number: f"{float(number[0]):.3f}", printed)
+    found = " ".join(printed.translate(BOXES).split())
+    parts = [re.escape(" ".join(part.split())) for part in text.translate(BOXES).split("...")]
+    return re.search(".*".join(parts), found)
+
+
+def run_commands(text, shell):
+    printed = ""
+    for command in split_commands(text):
+        done = shell.run(command)
+        if done.status:
+            raise AssertionError(f"{command}\nexit status {done.status}\n{done.out}{done.err}")
+        printed += done.out
+    return printed
+
+
+# ---- Blocks that are no commands
+
+
+def run_python(text):
+    """Run a program; examples with prompts run as doctests."""
+    if ">>>" not in text:
+        exec(compile(text, "block", "exec"), {"__name__": "__main__"})
+
+
+def read_toml(text):
+    """Read a study, or a part of one in place of that of the study of the page."""
+    from rankshot.survey import study_files
+
+    path = Path("study.toml")
+    given = tomllib.loads(text)
+    document = given if "title" in given else study_files.parse_toml(path) | given
+    with patch.object(study_files, "parse_toml", lambda _: document):
+        study_files.read_study(path)
+
+
+def read_json(text):
+    """Read lines of a rankings file, or any JSON."""
+    values = [json.loads(line) for line in text.splitlines()] if "\n{" in text else json.loads(text)
+    lines = values if isinstance(values, list) else [values]
+    if all("ranking" in line for line in lines):
+        Path("pasted.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        assert len(rs.read_rankings("pasted.jsonl")) == len(lines)
+
+
+def read_csv(text):
+    """Read a table of words to look up, as ``--names`` takes it."""
+    Path("pasted.csv").write_text(text, encoding="utf-8")
+    classes = [line.split(",")[0] for line in text.splitlines()[1:]]
+    assert list(read_look_up("pasted.csv", classes)) == classes
+
+
+def read_bibtex(text):
+    """Read one entry, with one field per line."""
+    assert re.fullmatch(r"@\w+\{\w+,\n(?: +\w+ *= \{.+\},\n)+\}\n", text), "no entry of BibTeX"
+
+
+READERS = {
+    "bibtex": read_bibtex,
+    "csv": read_csv,
+    "json": read_json,
+    "jsonl": read_json,
+    "py": run_python,
+    "python": run_python,
+    "toml": read_toml,
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_has_a_language_and_is_run_or_says_why_not(page):
+    unsaid = [
+        f"{fence.place}: {fence.language or 'no language'}"
+        for fence in read_fences(page)
+        if fence.note is None
+        and fence.language not in {*SHELL, *READERS}
+        and not fence.language.startswith("{")
+    ]
+    assert unsaid == []
+
+
+def test_every_comment_about_a_block_is_read():
+    """A comment that is not in the line before a fence would say nothing."""
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        said = [fence for fence in read_fences(page) if fence.note is not None]
+        assert len(re.findall(r"<!-- (?:output|not run|from)\b", text)) == len(said), page
+        assert all(fence.reason or fence.note == "output" for fence in said), page
+        named = re.findall(r"(?:tests|deploy)/[\w./]*\w", " ".join(f.reason or "" for f in said))
+        assert [name for name in named if not (ROOT / name).exists()] == [], page
+
+
+# ---- Commands inside of sentences, and in blocks that are not run
+
+
+def find_named_commands(page):
+    """Return the words of all commands that a page names without running them."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    inline = re.findall(r"(?<!`)`rankshot ([^`\n]+)`(?!`)", text)
+    unrun = [f.text.replace("\\\n", " ") for f in read_fences(page) if f.note == "not run"]
+    blocks = re.findall(r"\brankshot ((?:[a-z]+ ).+)", "\n".join(unrun))
+    return [re.split(r"[|&;<>#]", command)[0].split() for command in inline + blocks]
+
+
+def find_fault(words):
+    """Return the first word that is no subcommand or no option, or None."""
+    command = get_command(app)
+    words = iter(words)
+    while hasattr(command, "commands"):
+        word = next(words, None)
+        if word is None or word in {"--help", "--version"}:
+            return None
+        if word not in command.commands:
+            return word
+        command = command.commands[word]
+    options = {name for given in command.params for name in given.opts} | {"--help"}
+    return next((w for w in words if re.match(r"--?[a-z]", w) and w not in options), None)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_that_are_named_exist_with_their_options(page):
+    faults = [(" ".join(words), find_fault(words)) for words in find_named_commands(page)]
+    assert [fault for fault in faults if fault[1]] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        ("survey", None),
+        ("survey export study.toml --raw -o answers.csv", None),
+        ("survey exports study.toml", "exports"),
+        ("rank --sources wordnet", "--sources"),
+    ],
+)
+def test_a_wrong_command_in_a_sentence_is_found(words, fault):
+    assert find_fault(words.split()) == fault
+
+
+# ---- The tests of this test
+
+
+TWO_FENCES = """\
+# Title
+
+```sh
+first \\
+    line
+echo 'two
+lines'  # a comment
+```
+## Part
+<!-- not run: it is another machine's -->
+```text
+second
+```
+"""
+
+
+def test_fences_know_their_line_section_and_comment():
+    first, second = parse_fences(TWO_FENCES)
+    assert (first.line, first.section, first.language, first.note) == (3, "Title", "sh", None)
+    assert split_commands(first.text) == ["first \\\n    line", "echo 'two\nlines'  # a comment"]
+    assert second.place == "page.md:11"
+    assert second[2:] == ("Part", "text", "second\n", "not run", "it is another machine's")
+
+
+def fence_of(text, language="sh", note=""):
+    (fence,) = parse_fences(f"{note}\n```{language}\n{text}\n```\n")
+    return fence
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rankshot classify nothing.csv --rankings no.jsonl -o x.csv", "nothing.csv"),
+        ("rankshot classify --no-such-option", "no-such-option"),
+        ("pip install '.[cli,nonsense]'", "nonsense"),
+        ("make nonsense", "nonsense"),
+        ("sudo reboot", "cannot run 'sudo'"),
+        ("cat nothing.txt", "nothing.txt"),
+        ("echo yes && cat nothing.txt", "nothing.txt"),
+    ],
+)
+def test_a_command_that_fails_is_reported(shell, text, message):
+    with pytest.raises(AssertionError, match=message):
+        run_fence(fence_of(text), shell, "")
+
+
+def test_folder_variables_quotes_and_pipes_are_those_of_a_shell(shell):
+    text = """\
+mkdir deep && cd deep
+export NAME='two words'
+echo "$NAME" > 'a file.txt'
+WORDS="$NAME" rankshot --help
+cat *.txt | head -n 1"""
+    assert run_fence(fence_of(text), shell, "").endswith("two words\n")
+    assert Path.cwd().name == "deep"
+
+
+def test_output_may_be_rounded(shell):
+    fence = fence_of("cat,0.513", "text", "<!-- output: rounded -->")
+    run_fence(fence, shell, "cat,0.51296\n")
+    with pytest.raises(AssertionError, match=r"0\.51196"):
+        run_fence(fence, shell, "cat,0.51196\n")
+
+
+def test_output_is_compared_without_the_lines_of_tables(shell):
+    note = "<!-- output -->"
+    printed = "┃ class ┃ share ┃\n┡━━━━━━━╇━━━━━━━┩\n│ cat   │  12 % │\nthe end\n"
+    run_fence(fence_of("class share\n...\nthe end", "text", note), shell, printed)
+    with pytest.raises(AssertionError, match="12 %"):
+        run_fence(fence_of("class share\ncat 13 %\nthe end", "text", note), shell, printed)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "1 / 0"),
+        ("toml", 'title = "no questions"'),
+        ("json", '{"ranking": "cat"}'),
+        ("json", '{"ranking": ["cat"]'),
+        ("bibtex", "@article{key,\n  year = {2015}\n}"),
+        ("csv", "class,words\ncat,cat"),
+    ],
+)
+def test_blocks_that_are_no_commands_are_read(language, text, shell):
+    with pytest.raises(Exception, match=r"zero|consent|ranking|delimiter|look_up|BibTeX"):
+        run_fence(fence_of(text, language), shell, "")
