@@ -116,8 +116,8 @@ print(f"for these, the pipeline says {count(said[is_lost])}")
 
 # %%
 # These requests ask for the interest of a bank account. The pipeline sees the word "account" and
-# says "balance". The raters put that among the first for "routing". For
-# "interest_rate" they thought of other rates. Raters who see no requests cannot know such words.
+# says "balance". The raters put that among the first for "routing"; for "interest_rate" they
+# thought of other rates. Raters who see no requests cannot know such words.
 #
 # What to read next
 # -----------------

@@ -120,7 +120,7 @@ print(f"inside their intervals: {n_inside} of {len(results)}; predicted too high
 # What to read next
 # -----------------
 #
-# - :doc:`Rehearsal </guide/zeroshot>` in the guide, and ``rankshot rehearse`` on the command
+# - :doc:`Rehearsal </guide/rehearsal>` in the guide, and ``rankshot rehearse`` on the command
 #   line.
 # - :doc:`Predicted accuracy </reproduction>`: 19 such predictions on three data sets.
 # - :ref:`sphx_glr_gallery_new_classes_04_calibration.py`: the rehearsal also calibrates

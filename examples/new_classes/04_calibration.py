@@ -166,6 +166,6 @@ plt.show()
 # What to read next
 # -----------------
 #
-# - :doc:`Probabilities and rehearsal </guide/zeroshot>` in the guide.
+# - :doc:`Rehearsal and calibration </guide/rehearsal>` in the guide.
 # - :class:`~rankshot.ZeroShotClassifier` has ``reject_below``, which leaves inputs unanswered.
 # - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: inputs that are of no class.

@@ -151,7 +151,7 @@ plt.show()
 # What to read next
 # -----------------
 #
-# - :doc:`Seen and new classes together </guide/zeroshot>`: the formulas, and gates fitted in a
+# - :doc:`Seen and new classes together </guide/seen_and_new>`: the formulas, and gates fitted in a
 #   rehearsal.
 # - :class:`~rankshot.SeenAndNew` and :class:`~rankshot.Rehearsal` in the reference.
 # - :ref:`sphx_glr_gallery_new_classes_02_new_intents.py`: new intents alone.
