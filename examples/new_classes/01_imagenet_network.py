@@ -1,6 +1,6 @@
 """
-Can a network trained on ImageNet recognise classes that ImageNet does not have?
-================================================================================
+Can a network for ImageNet recognise other classes?
+===================================================
 
 You have a network with 1,000 outputs, and pictures of classes that are not among them. This
 example takes EfficientNet-Lite0 as it is and recognises "deer", "truck" and "airplane". ImageNet

@@ -39,7 +39,8 @@ print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (
 
 rs.ComparisonDisplay.from_rehearsal(rehearsal, chance=1 / len(rehearsal.classes_))
 plt.show()
-print(f"chosen: {rehearsal.head_}, with a reference: {rehearsal.use_reference_}")
+chosen = rehearsal.head_
+print(f"chosen: k={chosen.k}, decay={chosen.decay}, temperature {chosen.temperature:.2f}")
 
 # %%
 # The prediction
@@ -119,7 +120,7 @@ print(f"inside their intervals: {n_inside} of {len(results)}; predicted too high
 # What to read next
 # -----------------
 #
-# - :doc:`Rehearsal </guide/zeroshot>` in the guide, and ``rankshot rehearse`` on the command
+# - :doc:`Rehearsal </guide/rehearsal>` in the guide, and ``rankshot rehearse`` on the command
 #   line.
 # - :doc:`Predicted accuracy </reproduction>`: 19 such predictions on three data sets.
 # - :ref:`sphx_glr_gallery_new_classes_04_calibration.py`: the rehearsal also calibrates

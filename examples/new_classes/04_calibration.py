@@ -94,7 +94,7 @@ results["images, panel"] = compare(
 )
 
 # %%
-# The default temperature was right already, and the rehearsal changes nothing.
+# The default temperature was good already, and the rehearsal changes next to nothing.
 #
 # Where the default is too sure
 # -----------------------------
@@ -166,6 +166,6 @@ plt.show()
 # What to read next
 # -----------------
 #
-# - :doc:`Probabilities and rehearsal </guide/zeroshot>` in the guide.
+# - :doc:`Rehearsal and calibration </guide/rehearsal>` in the guide.
 # - :class:`~rankshot.ZeroShotClassifier` has ``reject_below``, which leaves inputs unanswered.
 # - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: inputs that are of no class.

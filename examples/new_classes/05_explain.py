@@ -1,11 +1,11 @@
 """
-Why was this class predicted, and what went wrong where it is false?
-====================================================================
+Why was this class predicted?
+=============================
 
-A prediction of a new class rests on the scores of seen classes. ``explain`` says which of them
-spoke for the class, which spoke against it, and what each rater contributed. Here a classifier of
-CIFAR-100's classes recognises those of CIFAR-10. We look at a right prediction, at a wrong one,
-and then at all errors of one kind, to find the ranking that causes them.
+A prediction of a new class rests on the scores of seen classes. :func:`~rankshot.explain` says
+which of them spoke for the class, which spoke against it, and what each rater contributed. Here a
+classifier of CIFAR-100's classes recognises those of CIFAR-10. We look at a right prediction, at a
+wrong one, and then at all errors of one kind, to find the ranking that causes them.
 """
 
 # %%

@@ -1,6 +1,6 @@
 """
-How do a network and new classes become one ONNX file, and what does a GPU gain?
-================================================================================
+How do a network and new classes become one ONNX file?
+======================================================
 
 You have a network in torch and want to deploy it with the new classes: as one file, without Python
 code of your own, on a CPU or a GPU. Here a small network for CIFAR-100's classes and a head with
@@ -50,7 +50,7 @@ for _ in range(5):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-network.eval().requires_grad_(requires_grad=False)
+network = network.eval().requires_grad_(requires_grad=False)
 
 # %%
 # The head takes tensors
