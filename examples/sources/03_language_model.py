@@ -32,7 +32,7 @@ seen, new = class_names("cifar")
 prompts = make_prompts(new, seen, raters=4)
 print(list(prompts))
 for paragraph in prompts["rater-1.txt"].split("\n\n"):
-    print("\n" + textwrap.fill(textwrap.shorten(paragraph, 450, placeholder=" […]"), 76))
+    print("\n" + textwrap.fill(textwrap.shorten(paragraph, 450, placeholder=" […]"), 70))
 
 # %%
 # On the command line: ``rankshot ask --seen seen.txt --new new.txt -o prompts``.
