@@ -23,7 +23,8 @@ SeenOption = Annotated[
         metavar="<file or imagenet-1k>",
         help="The seen classes: a text file with one name per line (# starts a comment), a JSON "
         "file (a list, an object from index to name, or the config.json of a transformers model), "
-        "a table of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids get readable names; it is said which.",
+        "a table of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet "
+        "ids get readable names; it is said which.",
     ),
 ]
 NewOption = Annotated[
