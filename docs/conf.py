@@ -42,7 +42,8 @@ copybutton_prompt_is_regexp = True
 
 # ---- Reference
 
-autosummary_generate = True
+# By name: Sphinx would not look into a page that is new since the last build.
+autosummary_generate = [f"api/{page.name}" for page in Path(__file__).parent.glob("api/*.md")]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
