@@ -5,6 +5,7 @@ A comment in the line before a fence says what else than running it is done with
 - ``<!-- not run: REASON -->``: it is not run.
 - ``<!-- output -->``: it is what the block before prints. ``...`` stands for anything.
   ``<!-- output: rounded -->``: numbers are rounded to three digits after the point.
+- ``<!-- file: NAME -->``: it is a file of this name, and is read as its ending says.
 - ``<!-- from: RUN -->``: it is the output of another run, which is named.
 """
 
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"_build", "gallery", "generated"}
-COMMENT = re.compile(r"<!-- (output|not run|from)(?:: (.+))? -->")
+COMMENT = re.compile(r"<!-- (output|not run|from|file)(?:: (.+))? -->")
 
 
 class Fence(NamedTuple):

@@ -88,6 +88,9 @@ def run_fence(fence, shell, printed):
     if fence.note == "output":
         if not is_printed(fence.text, printed, rounded=fence.reason == "rounded"):
             raise AssertionError(f"the block before prints something else:\n{printed}")
+    elif fence.note == "file":
+        Path(fence.reason).write_text(fence.text, encoding="utf-8")
+        READERS[fence.reason.rpartition(".")[2]](fence.text)
     elif fence.note is None and fence.language in READERS:
         READERS[fence.language](fence.text)
     return printed
@@ -181,7 +184,7 @@ def test_every_comment_about_a_block_is_read():
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
         said = [fence for fence in read_fences(page) if fence.note is not None]
-        assert len(re.findall(r"<!-- (?:output|not run|from)\b", text)) == len(said), page
+        assert len(re.findall(r"<!-- (?:output|not run|from|file)\b", text)) == len(said), page
         assert all(fence.reason or fence.note == "output" for fence in said), page
         named = re.findall(r"(?:tests|deploy)/[\w./]*\w", " ".join(f.reason or "" for f in said))
         assert [name for name in named if not (ROOT / name).exists()] == [], page
