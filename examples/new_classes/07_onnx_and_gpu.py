@@ -17,6 +17,7 @@ Install: ``pip install torch 'rankshot[onnx,plot]'``
 # It has one hidden layer and learns 100 classes from 256 features of each image, which come with
 # rankshot. Yours is larger; nothing below depends on that.
 
+# sphinx_gallery_thumbnail_number = 2
 import json
 import time
 import warnings
