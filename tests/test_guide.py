@@ -1,0 +1,145 @@
+"""Numbers on the pages of the guide are those of the results page, or of a run here."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeClassifier
+
+import rankshot as rs
+from rankshot.datasets import load_cifar, load_panel
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def read_table(page, first_cell, heading=None):
+    """Return the rows of the table whose header begins with a cell, by their first cell."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    if heading is not None:
+        text = text[text.index(f"\n## {heading}\n") :]
+    lines = text[text.index(f"| {first_cell} |") :].split("\n\n")[0].splitlines()
+    return {cells[0]: cells[1:] for line in lines if (cells := split_row(line))}
+
+
+def split_row(line):
+    return [cell.strip().strip("*") for cell in line.strip().strip("|").split("|")]
+
+
+def list_results(heading, columns):
+    """Return the tables of the results page below a heading, one for each data set."""
+    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    section = text[text.index(f"\n## {heading}\n") :].split("\n## ", 2)[1]
+    tables = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)
+    names = ("CIFAR", "Animals", "intents")
+    return {
+        name: [[split_row(line)[column] for column in columns] for line in table.splitlines()]
+        for name, table in zip(names, tables, strict=True)
+    }
+
+
+def test_the_accuracy_of_each_source_is_that_of_the_results():
+    rows = read_table("guide/sources.md", "source", "Measured accuracy")
+    names = {
+        "WordNet": "WordNet",
+        "GloVe": "GloVe, 50 numbers per word",
+        "GloVe 100d": "GloVe, 100 numbers per word",
+        "word2vec": "word2vec, trained on a part of Wikipedia",
+        "Wikipedia": "words around the names in a part of Wikipedia",
+        "similar": "language models: which are *similar*?",
+        "photographs": "language models: what would the classifier say for *photographs*?",
+        "contrast": "language models: the same, in *contrast* to the other new classes",
+        "all that seen classes support": "language models, the best choice of questions on seen "
+        "classes",
+    }
+    results = list_results("Predicted accuracy", (0, 3))
+    for column, data in enumerate(results):
+        known = {source: value.split()[0] for source, value in results[data]}
+        for source, row in names.items():
+            assert rows[row][column] == known.get(source, "–"), (data, source)
+
+
+def test_the_calibration_errors_are_those_of_the_results():
+    rows = read_table("guide/rehearsal.md", "source", "Calibration in numbers")
+    results = list_results("Calibration", (0, 1, 3))
+    for column, data in enumerate(results):
+        found = {}
+        for source, calibration, error in results[data]:
+            if calibration.startswith(("none: temp", "temp")):
+                found.setdefault(source, []).append(error)
+        for source in ("all that seen classes support", "WordNet", "GloVe", "word2vec"):
+            assert rows[source][column] == " → ".join(found.get(source, ["–"])), (data, source)
+
+
+@pytest.fixture(scope="module")
+def photos():
+    """Return a function from rankings to the log-probabilities of photos, and their labels."""
+    data = load_cifar()
+    clf = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
+    scores, reference = rs.scores_of(clf, data.new), rs.scores_of(clf, data.seen_validation)
+
+    def classify(rankings):
+        head = rs.WeightedMean().fit(rankings, reference=reference)
+        return head.classes_, head.predict_log_proba(scores)
+
+    return classify, data.new_label
+
+
+def test_more_raters_help_a_little(photos):
+    classify, labels = photos
+    panel = load_panel()
+    header, cells = list(
+        read_table(
+            "guide/sources.md", "raters who answered the question about photographs (CIFAR)"
+        ).items()
+    )[0::2]
+    for count, cell in zip(header[1], cells[1], strict=True):
+        accuracies = []
+        for raters in itertools.combinations(sorted(set(panel.raters)), int(count)):
+            classes, proba = classify(panel[np.isin(panel.raters, raters)])
+            accuracies.append(np.mean(classes[proba.argmax(axis=1)] == labels))
+        assert float(cell) == pytest.approx(np.mean(accuracies), abs=0.002)
+
+
+def test_two_classes_at_a_time(photos):
+    classify, labels = photos
+    _, _, *rows = read_table("guide/limits.md", "question to the language models").values()
+    pairs = (("automobile", "truck"), ("airplane", "ship"), ("cat", "truck"))
+    for question, row in zip(("similar", "photographs", "contrast"), rows, strict=True):
+        classes, proba = classify(load_panel(question=question))
+        for pair, cell in zip(pairs, row, strict=True):
+            inputs = np.isin(labels, pair)
+            columns = [classes.tolist().index(name) for name in pair]
+            right = np.array(pair)[proba[inputs][:, columns].argmax(axis=1)] == labels[inputs]
+            assert float(cell) == pytest.approx(right.mean(), abs=0.01)
+
+
+@pytest.mark.slow
+def test_how_close_each_rule_is_to_the_truth():
+    rows = read_table("guide/which_method.md", "rule")
+    rules = {
+        **{
+            f"`{rule.__name__}`": (lambda r, rule=rule: rule(r).order)
+            for rule in (rs.borda, rs.median_rank, rs.copeland, rs.schulze, rs.kemeny)
+        },
+        "`PlackettLuce().fit(…).mode_`": lambda r: rs.PlackettLuce().fit(r).mode_,
+    }
+    columns = itertools.product(("Plackett-Luce", "Mallows"), (12, 3))
+    for column, (model, k) in enumerate(columns):
+        distances = {name: [] for name in rules}
+        for seed in range(100):
+            order = np.random.default_rng(seed).permutation(list("abcdefghijkl")).tolist()
+            worths = dict(zip(order, np.exp(np.linspace(2, -2, 12)), strict=True))
+            truth = (
+                rs.Mallows.from_center(order, 0.3)
+                if model == "Mallows"
+                else rs.PlackettLuce.from_worths(worths)
+            )
+            rankings = truth.sample(20, k, random_state=seed)
+            expected = rs.Rankings.from_orders([order], items=rankings.items)
+            for name, rule in rules.items():
+                found = rs.Rankings.from_orders([rule(rankings)], items=rankings.items)
+                distances[name].append(rs.mean_kendall_distance(expected, found)[0, 0])
+        for name in rules:
+            assert float(rows[name][column]) == pytest.approx(np.mean(distances[name]), abs=0.06)
