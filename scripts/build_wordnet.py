@@ -59,6 +59,10 @@ def main(directory: Path) -> None:
     # The files are sorted by offset; differences compress better than offsets.
     offsets = np.array([int(fields[0]) for fields in synsets])
     code = {lemma: i for i, lemma in enumerate(lemmas)}
+    words_of: list[list[int]] = [[] for _ in synsets]
+    for i, row in enumerate(senses):
+        for synset in row:
+            words_of[synset].append(i)
 
     above = [ancestors(i, parents) for i in range(len(synsets))]
     own = np.ones(len(synsets), np.int64)
@@ -91,7 +95,11 @@ def main(directory: Path) -> None:
         totals=totals.astype(np.int32),
         sizes=sizes.astype(np.int32),
         depths=np.array([depths[i] for i in range(len(synsets))], np.uint8),
-        first_lemmas=np.array([code[word] for word in first_words], np.int32),
+        # The place of the first word among the words of its synset, in the order of lemmas.
+        first_words=np.array(
+            [found.index(code[word]) for found, word in zip(words_of, first_words, strict=True)],
+            np.uint8,
+        ),
     )
     size = (DATA / "wordnet_nouns.npz").stat().st_size
     print(f"{len(lemmas):,} lemmas, {len(synsets):,} synsets, {size / 1e6:.2f} MB")

@@ -18,7 +18,7 @@ import rankshot as rs
 from rankshot.datasets import load_election
 
 ballots = load_election()
-ballots
+print(ballots)
 
 # %%
 # A third of the voters named one candidate only. Such a ballot is a top-K list: the candidate
@@ -49,7 +49,7 @@ def apply_rules(ballots):
     """Print and return the order of each rule."""
     orders = {name: rule(ballots) for name, rule in rules.items()}
     for name, order in orders.items():
-        print(f"{name:<14}{' > '.join(order)}")
+        print(f"{name:<14}{' > '.join(candidate[-1] for candidate in order)}")
     return rs.Rankings.from_orders(orders.values(), items=ballots.items, sources=list(orders))
 
 

@@ -19,7 +19,8 @@ from rankshot.datasets import load_election
 ballots = load_election()
 complete = ballots[ballots.lengths >= 4]
 worths = rs.PlackettLuce().fit(complete).worths_
-print("  ".join(f"{name}: {worth:.2f}" for name, worth in zip(complete.items, worths, strict=True)))
+for name, worth in zip(complete.items, worths, strict=True):
+    print(f"{name}: {worth:.2f}")
 
 # %%
 # How many groups?
@@ -42,7 +43,7 @@ print(choice)
 
 groups = rs.RankingMixture(n_groups=2, n_starts=5, random_state=0).fit(complete)
 for share, model in zip(groups.weights_, groups.models_, strict=True):
-    print(f"{share:.0%} of the voters: {' > '.join(model.mode_)}")
+    print(f"{share:.0%} of the voters: {' > '.join(name[-1] for name in model.mode_)}")
 rs.GroupsDisplay.from_mixture(groups)
 
 # %%

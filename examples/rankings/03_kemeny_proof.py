@@ -127,9 +127,9 @@ plt.show()
 print(" > ".join(results["exact"].order[:6]), "> …")
 
 # %%
-# **What to take home.** Use ``method="exact"`` and read ``optimal``. For hundreds of items with many
-# cycles the proof may take long: set ``time_limit``. Then ``score`` and ``bound`` still say how far
-# from the optimum the order can be. An optimal order need not be the only one.
+# **What to take home.** Use ``method="exact"`` and read ``optimal``. For hundreds of items with
+# many cycles the proof may take long: set ``time_limit``. Then ``score`` and ``bound`` still say
+# how far from the optimum the order can be. An optimal order need not be the only one.
 #
 # **What to read next.** :doc:`Rankings and their models </guide/ranking>` has the definitions for
 # top-K lists, ties and weights. :ref:`sphx_glr_gallery_rankings_01_election.py` compares rules.

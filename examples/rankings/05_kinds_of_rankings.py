@@ -85,7 +85,8 @@ read = {
     for kind in ["top", "subset"]
 }
 for kind, rankings in read.items():
-    print(f"{kind:<7} Kemeny: {' > '.join(rs.kemeny(rankings, method='exact').order)}")
+    order = rs.kemeny(rankings, method="exact").order
+    print(f"{kind:<7} Kemeny: {' > '.join(name[-1] for name in order)}")
 lost = ballots.weights[ballots.lengths == 1].sum()
 print(f"{lost:,.0f} of {ballots.weights.sum():,.0f} ballots say nothing as rankings of a subset")
 
@@ -140,7 +141,9 @@ for name, votes in {
     green = unknown.worths_[unknown.items_.index("green")]
     outcomes = rs.Rankings.from_orders([["green", "black"], [["green", "black"]]])
     wins, ties = np.exp(equal.log_prob(outcomes))
-    print(f"{name}: unknown: green wins {green:.2f}; equal: green wins {wins:.2f}, tie {ties:.2f}")
+    print(f"{name}")
+    print(f"    as unknown order: green wins {green:.2f}")
+    print(f"    as equal:         green wins {wins:.2f}, tie {ties:.2f}")
 
 # %%
 # **What to read next.** :doc:`Rankings and their models </guide/ranking>` defines every kind and

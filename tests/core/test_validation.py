@@ -128,6 +128,8 @@ def test_other_names_are_refused(labels, message):
 def test_messages_shorten_what_they_quote():
     assert len(short_repr("x" * 10_000)) < 80
     assert short_repr(10**10_000) == "a number too long to show"
+    assert short_repr([-(10**700)]) == "[a number too long to show]"
+    assert short_repr(10**600).startswith("1000000")
     assert quote_names("abc", 2) == "'a', 'b' and 1 more"
     assert [format_count(n, "item") for n in (0, 1, 2, 3000)] == [
         "0 items",

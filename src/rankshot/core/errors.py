@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_SHORT = Repr()
+
+class _ShortRepr(Repr):
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to convert integers of thousands of digits to text, and what reprlib makes
+        # of this depends on the version. The limit may be set as low as 640 digits.
+        return "a number too long to show" if x.bit_length() > 2_000 else super().repr_int(x, level)
+
+
+_SHORT = _ShortRepr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
@@ -57,11 +65,7 @@ class RowError(RankshotError):
 
 def short_repr(value: object) -> str:
     """Return the repr of a value for a message, shortened if it is long or deeply nested."""
-    try:
-        return _SHORT.repr(value)
-    except ValueError:
-        # Python refuses to convert integers of thousands of digits to text.
-        return "a number too long to show"
+    return _SHORT.repr(value)
 
 
 def suggest_name(name: object, known: Iterable[str]) -> str:

@@ -92,7 +92,6 @@ class Nouns:
         self._parent_starts = _find_starts(arrays["n_parents"])
         self._parents = arrays["parents"].astype(np.int64)
         self._categories = arrays["categories"].astype(np.int64)
-        self._first_lemmas = arrays["first_lemmas"].astype(np.int64)
         self._totals = arrays["totals"].astype(np.float64)
         offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
         self._offsets: list[int] = offsets.tolist()
@@ -101,6 +100,10 @@ class Nouns:
         """The number of synsets that every synset has at or below it."""
         self.word_counts: Ints = np.bincount(self._senses)
         """The number of words of every synset."""
+        words = np.repeat(np.arange(len(lemmas)), arrays["n_senses"].astype(np.int64))
+        words_by_synset = words[np.argsort(self._senses, kind="stable")]
+        first_words = _find_starts(self.word_counts)[:-1] + arrays["first_words"].astype(np.int64)
+        self._first_lemmas = words_by_synset[first_words]
         self.depths: Ints = arrays["depths"].astype(np.int64)
         """The length of the longest path from every synset up to the root."""
 

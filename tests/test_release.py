@@ -1,0 +1,142 @@
+"""What belongs to a release agrees: versions, bounds of dependencies, workflows and hooks."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import rankshot
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+FOR_DEVELOPERS = {"bench", "docs", "hooks", "release", "test", "test-core"}
+
+
+def read_workflow(path):
+    content = yaml.safe_load(path.read_text("utf-8"))
+    # YAML 1.1 reads the key "on" as true.
+    return content, content[True]
+
+
+def all_steps(workflow):
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+# ---- Versions
+
+
+def test_one_version_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    newest = re.search(
+        r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert PROJECT["version"] == rankshot.__version__ == citation["version"] == newest[1]
+    assert str(citation["date-released"]) == newest[2]
+    assert f"version = {{{rankshot.__version__}}}" in (ROOT / "docs/project/citing.md").read_text(
+        "utf-8"
+    )
+
+
+def split_requirement(text):
+    """Return the name of a requirement and its lower bound."""
+    found = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", text)
+    assert found, f"{text}: a requirement has a lower bound and nothing else"
+    return found[1].lower(), found[2]
+
+
+def test_the_lowest_versions_are_the_bounds():
+    """`make test-lowest` tests what pyproject.toml promises to users."""
+    extras = PROJECT["optional-dependencies"]
+    assert set(extras) >= FOR_DEVELOPERS
+    lists = [
+        PROJECT["dependencies"],
+        *(found for name, found in extras.items() if name not in FOR_DEVELOPERS),
+    ]
+    bounds = {
+        split_requirement(text)
+        for found in lists
+        for text in found
+        if not text.startswith("rankshot[")
+    }
+    lines = (ROOT / "constraints-lowest.txt").read_text("utf-8").splitlines()
+    pinned = [line.split("==") for line in lines if not line.startswith("#")]
+    assert bounds == {(name.lower(), version) for name, version in pinned}
+    assert len(bounds) == len(pinned) == len({name for name, _ in bounds})
+
+
+def test_the_lowest_versions_are_not_above_the_pinned_ones():
+    numbers = {}
+    for name in ("constraints.txt", "constraints-lowest.txt"):
+        lines = (ROOT / name).read_text("utf-8").splitlines()
+        pairs = (line.lower().split("==") for line in lines if not line.startswith("#"))
+        numbers[name] = {
+            package.replace("_", "-"): [int(part) for part in re.findall(r"\d+", version)]
+            for package, version in pairs
+        }
+    pinned, lowest = numbers["constraints.txt"], numbers["constraints-lowest.txt"]
+    assert {name for name in lowest if lowest[name] > pinned[name]} == set()
+
+
+def test_the_tested_pythons_are_the_classifiers():
+    classifiers = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if ":: 3." in line}
+    workflow, _ = read_workflow(ROOT / ".github/workflows/tests.yml")
+    for job in ("all", "systems"):
+        pythons = workflow["jobs"][job]["strategy"]["matrix"]["python"]
+        assert len(pythons) == 3
+        assert set(pythons) <= classifiers
+        assert PROJECT["requires-python"] == f">={pythons[0]}"
+
+
+# ---- Workflows
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_has_few_permissions_no_secret_and_known_targets(path):
+    workflow, events = read_workflow(path)
+    assert events
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "secrets." not in path.read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    for step in all_steps(workflow):
+        assert ("run" in step) != ("uses" in step)
+        assert set(re.findall(r"\bmake ([a-z-]+)", step.get("run", ""))) <= targets
+        if "uses" in step:
+            # A major version, or the branch that its authors ask for.
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v1|[0-9a-f]{40})", step["uses"])
+
+
+def test_only_the_last_job_of_a_release_may_publish():
+    workflow, _ = read_workflow(ROOT / ".github/workflows/release.yml")
+    publish = workflow["jobs"]["publish"]
+    assert publish["environment"] == "pypi"
+    assert publish["permissions"]["id-token"] == "write"
+    assert all("run" not in step for step in publish["steps"])
+    assert "permissions" not in workflow["jobs"]["build"]
+
+
+def test_every_hook_is_installed_by_the_extra():
+    """Hooks are programs of the environment; nothing is downloaded when they run."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
+    assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
+    assert {hook["language"] for repo in hooks["repos"] for hook in repo["hooks"]} == {
+        "system",
+        "fail",
+    }
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.name
+)
+def test_a_form_for_issues_has_named_fields(path):
+    form = yaml.safe_load(path.read_text("utf-8"))
+    if path.name == "config.yml":
+        return
+    fields = [field for field in form["body"] if field["type"] != "markdown"]
+    assert form["name"]
+    assert form["description"]
+    assert len({field["id"] for field in fields}) == len(fields) > 0
+    assert all(field["attributes"]["label"] for field in fields)
