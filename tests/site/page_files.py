@@ -226,6 +226,7 @@ BUILDERS = {
         START: write_sources,
         f"rankshot rank {NAMES} --source answers": answer_prompts,
     },
+    "docs/guide/class_names.md": {START: write_sources},
     "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
     "docs/guide/rehearsal.md": {START: write_cifar_rankings},
     "docs/guide/seen_and_new.md": {START: write_cifar_rankings},
