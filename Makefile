@@ -48,8 +48,10 @@ test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
 
 # The lowest versions of all dependencies, in an environment of their own. It has no torch.
+# Old versions use what newer versions of their own dependencies, and of pytest, deprecate.
 test-lowest: $(LOWEST)/.test
 	$(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
+	    -W ignore::DeprecationWarning -W 'ignore:Passing a non-Collection iterable' \
 	    tests/core tests/ranking tests/semantics tests/zeroshot \
 	    src/rankshot/core src/rankshot/ranking src/rankshot/semantics src/rankshot/zeroshot
 

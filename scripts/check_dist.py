@@ -53,7 +53,7 @@ EXAMPLES = {
         >>> from rankshot.cli import app
         >>> _ = Path("votes.jsonl").write_text('{"ranking": ["a", "b"]}\\n' * 3)
         >>> result = CliRunner().invoke(app, ["consensus", "votes.jsonl"])
-        >>> result.exit_code, "1 a, 2 b" in result.output or result.output
+        >>> result.exit_code, "a 0.99 > b" in result.output
         (0, True)
         """,
     "glove": """
