@@ -87,12 +87,13 @@ EXAMPLES = {
         >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
         >>> from rankshot.inference import score
         >>> config = BertConfig(
-        ...     vocab_size=3, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+        ...     vocab_size=5, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
         ...     intermediate_size=8, id2label={0: "music", 1: "alarm"})
         >>> BertForSequenceClassification(config).save_pretrained("intents")
-        >>> words = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "play"])}
+        >>> texts = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "play"]
+        >>> words = {word: i for i, word in enumerate(texts)}
         >>> _ = BertTokenizerFast(vocab=words).save_pretrained("intents")
-        >>> score("intents", ["play", "wake me"]).items
+        >>> score("intents", ["play", "wake me"]).scores.items
         ('music', 'alarm')
         """,
     "skops": """
@@ -103,7 +104,7 @@ EXAMPLES = {
         >>> from rankshot.inference import score
         >>> pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
         >>> skops.io.dump(pipeline.fit(["a song", "it rains"], ["music", "weather"]), "i.skops")
-        >>> score("i.skops", ["which song"]).items
+        >>> score("i.skops", ["which song"]).scores.items
         ('music', 'weather')
         """,
     "images": """
