@@ -30,7 +30,8 @@ ROOT = Path(__file__).parents[1]
 MEGABYTE = 1_000_000
 LARGEST = 6 * MEGABYTE
 FOR_DEVELOPERS = {"test", "test-core", "docs", "bench", "release", "hooks"}
-WITH_COMMAND = {"cli", "cluster"}
+WITH_COMMAND = {"cli", "cluster", "transformers"}
+"""transformers brings Typer and Rich itself, for a command of its own."""
 NEEDED = [
     r"rankshot/py\.typed",
     r"rankshot/__init__\.pyi",
