@@ -23,7 +23,7 @@ def read_workflow(path):
 
 
 def all_steps(workflow):
-    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+    return [step for job in workflow["jobs"].values() for step in job.get("steps", [])]
 
 
 # ---- Versions
@@ -84,11 +84,12 @@ def test_the_lowest_versions_are_not_above_the_pinned_ones():
 def test_the_tested_pythons_are_the_classifiers():
     classifiers = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if ":: 3." in line}
     workflow, _ = read_workflow(ROOT / ".github/workflows/tests.yml")
-    for job in ("all", "systems"):
-        pythons = workflow["jobs"][job]["strategy"]["matrix"]["python"]
-        assert len(pythons) == 3
-        assert set(pythons) <= classifiers
-        assert PROJECT["requires-python"] == f">={pythons[0]}"
+    matrices = {
+        job: workflow["jobs"][job]["strategy"]["matrix"]["python"] for job in ("all", "systems")
+    }
+    assert set(matrices["all"]) == classifiers
+    assert set(matrices["systems"]) < classifiers
+    assert len(matrices["systems"]) == 3
 
 
 # ---- Workflows
