@@ -36,6 +36,9 @@ class EfficientNetFeatures:
 
     Examples
     --------
+    Loading torch and the network takes seconds, and tests do it once elsewhere, so they do not run
+    this example:
+
     >>> import numpy as np
     >>> network = EfficientNetFeatures()  # doctest: +SKIP
     >>> network(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape  # doctest: +SKIP
