@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test types quick-tests coverage test-slow test-lowest docs dist hooks bench bench-gpu clean
+.PHONY: demo test types quick-tests coverage test-slow test-lowest docs pictures dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -70,6 +70,10 @@ hooks: $(VENV)/.test $(VENV)/.hooks
 # The documentation site, in docs/_build/html. Its gallery runs; warnings are errors.
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
+
+# The pictures in docs/images, from the built site, the demonstration and a survey.
+pictures: $(VENV)/.test docs
+	$(BIN)/python scripts/take_pictures.py
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.

@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text(encoding="utf-
 NOT_OURS = ("command not found", "no matches found")
 MESSAGES = [
     text
-    for text in re.findall(r"^```text\n(.+?)\n```$", PAGE, re.MULTILINE | re.DOTALL)
+    for text in re.findall(r"^```{code-block} none\n(.+?)\n```$", PAGE, re.MULTILINE | re.DOTALL)
     if not any(words in text for words in NOT_OURS)
 ]
 # Values, which differ from case to case: files and lines, names in quotes, numbers, and what other

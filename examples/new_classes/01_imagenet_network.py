@@ -19,6 +19,7 @@ The network comes with ``pip install 'rankshot[images,plot]'``.
 # :func:`~rankshot.score` runs a network over pictures and returns its scores. The built-in network
 # brings its own preprocessing and the names of its 1,000 classes.
 
+# sphinx_gallery_thumbnail_number = 2
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

@@ -21,6 +21,7 @@ reliability curves of images (CIFAR) and texts (intents).
 # ones. The classifier in use is trained on all seen classes. The *reference* is a table of its
 # scores for held-out inputs of seen classes.
 
+# sphinx_gallery_thumbnail_number = 2
 import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.base import clone

@@ -223,9 +223,10 @@ BUILDERS = {
         "Exclude, restore, reopen, delete": write_answered_study,
     },
     "docs/guide/semantics.md": {
-        START: write_sources,
+        START: write_cifar,
         f"rankshot rank {NAMES} --source answers": answer_prompts,
     },
+    "docs/guide/class_names.md": {START: write_sources},
     "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
     "docs/guide/rehearsal.md": {START: write_cifar_rankings},
     "docs/guide/seen_and_new.md": {START: write_cifar_rankings},

@@ -5,46 +5,15 @@ numbers in ``test_gallery_rankings.py``.
 """
 
 import re
-from functools import cache
-from pathlib import Path
 
 import pytest
+from gallery_pages import BUILT, GALLERY, ROOT, number_after, read_output, read_page
 
-ROOT = Path(__file__).parents[2]
-GALLERY = ROOT / "docs" / "gallery"
 EXAMPLES = sorted(
     path.relative_to(ROOT / "examples").with_suffix("").as_posix()
     for path in (ROOT / "examples").rglob("*.py")
 )
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "docs" / "_build" / "html" / "gallery").exists(),
-    reason="the gallery is not built: make docs",
-)
-
-
-def read_page(name):
-    """Return the page of an example; it must come from the example as it is now."""
-    now = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
-    built = GALLERY / f"{name}.py"
-    then = built.read_text(encoding="utf-8") if built.exists() else ""
-    assert then == now, f"examples/{name}.py has changed since the site was built: make docs"
-    return (GALLERY / f"{name}.rst").read_text(encoding="utf-8")
-
-
-@cache
-def read_output(name):
-    """Return all that an example printed."""
-    blocks = re.findall(
-        r"^\.\. rst-class:: sphx-glr-script-out\n\n \.\. code-block:: none\n\n((?:    .*\n|\n)+)",
-        read_page(name),
-        re.MULTILINE,
-    )
-    return "".join(line[4:] for block in blocks for line in block.splitlines(keepends=True))
-
-
-def number_after(text, words):
-    """Return the first number after some words, such as .42 or 1e-06."""
-    return float(re.match(r"\s*([-+.\de]*\d)", text.split(words)[1])[1])
+pytestmark = pytest.mark.skipif(not BUILT, reason="the gallery is not built: make docs")
 
 
 # ---- All examples

@@ -68,6 +68,8 @@ def load_animals(path: str | Path) -> ImageData:
 
     Examples
     --------
+    The features are not in the package (see `build_animals_features`), so tests do not run this:
+
     >>> from rankshot.datasets import load_animals
     >>> load_animals("features.npz")  # doctest: +SKIP
     """
@@ -172,6 +174,8 @@ def build_animals_features(
 
     Examples
     --------
+    The data set is not in the package, so tests do not run this:
+
     >>> from rankshot.datasets import build_animals_features
     >>> build_animals_features(
     ...     "Animals_with_Attributes", "features.npz", announce=print)  # doctest: +SKIP

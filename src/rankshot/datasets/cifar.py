@@ -247,6 +247,9 @@ def read_cifar_archive(path: str | Path, archive: CifarArchive) -> dict[str, Lab
     --------
     >>> CIFAR10.url, CIFAR10.classes[:3]
     ('https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz', ('airplane', 'automobile', 'bird'))
+
+    The archive is not in the package (170 MB), so tests do not run this:
+
     >>> parts = read_cifar_archive("cifar-10-binary.tar.gz", CIFAR10)  # doctest: +SKIP
     >>> parts["test_batch.bin"].images.shape  # doctest: +SKIP
     (10000, 32, 32, 3)
@@ -329,6 +332,8 @@ def build_cifar_features(directory: str | Path, announce: Announce) -> Path:
 
     Examples
     --------
+    It downloads 340 MB, so tests do not run this:
+
     >>> from rankshot.datasets import build_cifar_features
     >>> build_cifar_features("data", announce=print)  # doctest: +SKIP
     """

@@ -56,6 +56,8 @@ def load_images(name: str, directory: Path, announce: Announce, *, download: boo
 
     Examples
     --------
+    It may download 340 MB, so tests do not run this:
+
     >>> from pathlib import Path
     >>> from rankshot.datasets import load_images
     >>> load_images("cifar", Path("data"), announce=print, download=True)  # doctest: +SKIP

@@ -57,6 +57,8 @@ class Demo:
 
     Examples
     --------
+    It takes about a minute, so tests do not run this example:
+
     >>> from rankshot.experiments import run_demo
     >>> demo = run_demo(announce=print)  # doctest: +SKIP
     >>> demo.predicted                   # doctest: +SKIP
@@ -83,7 +85,8 @@ def run_demo(announce: Announce) -> Demo:
 
     Examples
     --------
-    It trains classifiers, which takes a while; the command ``rankshot demo`` does the same.
+    It takes about a minute, so tests do not run this example. The command ``rankshot demo`` does
+    the same.
 
     >>> from rankshot.experiments import run_demo
     >>> demo = run_demo(announce=print)  # doctest: +SKIP

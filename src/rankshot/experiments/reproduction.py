@@ -123,6 +123,8 @@ class Reproduction:
 
     Examples
     --------
+    A run takes many minutes, so tests do not run this example:
+
     >>> from pathlib import Path
     >>> from rankshot.datasets import load_cifar
     >>> from rankshot.experiments import load_benchmark, reproduce
@@ -169,7 +171,8 @@ def reproduce(
 
     Examples
     --------
-    It takes many minutes; the command ``rankshot reproduce`` does the same.
+    It takes many minutes, so tests do not run this example. The command ``rankshot reproduce`` does
+    the same.
 
     >>> from pathlib import Path
     >>> from rankshot.datasets import load_cifar

@@ -89,14 +89,21 @@ class Participant:
     >>> from tempfile import TemporaryDirectory
     >>> import time
     >>> from rankshot.survey import Database, Question, Study, read_overview
+    >>> from rankshot.survey.store.participation import Participation
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     visit = Participation(study, database)  # what the web pages call
+    ...     rater = visit.start("none:id:ada")
+    ...     asked = visit.current_question(rater)
+    ...     places = ["1" if item == "leopard" else "" for item in asked.shown]
+    ...     visit.submit(rater, asked.number, asked.form, places)
     ...     view = read_overview(study, database, time.time())
     ...     database.close()
-    >>> for person in view.people.values():  # nobody has started yet
-    ...     print(person.rater, person.state, person.n_answers)
+    >>> for person in view.people.values():
+    ...     print(person.state, person.n_answers)
+    finished 1
     """
 
     rater: str

@@ -64,14 +64,21 @@ def answer_records(view: Overview) -> Iterator[Record]:
     >>> from tempfile import TemporaryDirectory
     >>> import time
     >>> from rankshot.survey import Database, Question, Study, answer_records, read_overview
+    >>> from rankshot.survey.store.participation import Participation
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     visit = Participation(study, database)  # what the web pages call
+    ...     rater = visit.start("none:id:ada")
+    ...     asked = visit.current_question(rater)
+    ...     places = ["1" if item == "leopard" else "" for item in asked.shown]
+    ...     visit.submit(rater, asked.number, asked.form, places)
     ...     view = read_overview(study, database, time.time())
     ...     database.close()
-    >>> for record in answer_records(view):  # nobody has answered yet
-    ...     print(record["rater"], record["target"], record["order"])
+    >>> for record in answer_records(view):
+    ...     print(record["number"], record["target"], record["order"])
+    1 cat ('leopard',)
     """
     for answer in sorted(
         [*view.answers, *view.excluded_answers], key=lambda answer: (answer.rater, answer.number)
@@ -119,14 +126,21 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
     >>> from tempfile import TemporaryDirectory
     >>> import time
     >>> from rankshot.survey import Database, Question, Study, participant_records, read_overview
+    >>> from rankshot.survey.store.participation import Participation
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     visit = Participation(study, database)  # what the web pages call
+    ...     rater = visit.start("none:id:ada")
+    ...     asked = visit.current_question(rater)
+    ...     places = ["1" if item == "leopard" else "" for item in asked.shown]
+    ...     visit.submit(rater, asked.number, asked.form, places)
     ...     view = read_overview(study, database, time.time())
     ...     database.close()
-    >>> for record in participant_records(view):  # nobody has started yet
-    ...     print(record["rater"], record["state"], record["answers"])
+    >>> for record in participant_records(view):
+    ...     print(record["state"], record["answers"])
+    finished 1
     """
     names = [question.name for question in view.study.extra]
     others = {name for person in view.people.values() for name in person.extra} - set(names)

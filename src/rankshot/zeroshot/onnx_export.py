@@ -64,9 +64,9 @@ class Exported(NamedTuple):
     ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
     ...     targets=["cat", "truck"])
     >>> head = rs.WeightedMean().fit(rankings)
-    >>> with tempfile.TemporaryDirectory() as folder:                  # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     exported = rs.export_onnx(head, f"{folder}/head.onnx")
-    >>> exported.from_probabilities, exported.difference < 1e-5        # doctest: +SKIP
+    >>> exported.from_probabilities, exported.difference < 1e-5
     (False, True)
     """
 
@@ -108,12 +108,21 @@ def export_onnx(
 
     Examples
     --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import onnxruntime
     >>> import rankshot as rs
     >>> rankings = rs.Rankings.from_orders(
     ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
     ...     targets=["cat", "truck"])
     >>> head = rs.WeightedMean().fit(rankings)
-    >>> exported = rs.export_onnx(head, "head.onnx")         # doctest: +SKIP
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     exported = rs.export_onnx(head, f"{folder}/head.onnx")
+    ...     session = onnxruntime.InferenceSession(f"{folder}/head.onnx")
+    >>> scores = np.array([[-2.0, 1.5, 1.0]], dtype=np.float32)
+    >>> label = session.run(["label"], {"scores": scores})[0]
+    >>> head.classes_[label]
+    array(['cat'], dtype='<U5')
     """
     check_is_fitted(head, "classes_")
     require_choice("kind", kind, KINDS)

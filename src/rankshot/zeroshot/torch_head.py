@@ -50,6 +50,7 @@ class TorchHead(torch.nn.Module):
             single = array.astype(np.float32) if array.dtype.kind == "f" else array
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(single)))
         self.register_buffer("temperature", torch.tensor(head.temperature_, dtype=torch.float32))
+        self._note_autocast()
 
     def forward(self, scores: torch.Tensor) -> torch.Tensor:
         """Return log P(z|x): one row per input, one column per class."""
@@ -73,10 +74,9 @@ class TorchHead(torch.nn.Module):
         return self._log_proba(f, c, None) if torch.nonzero(is_lost).shape[0] else log_proba
 
     def _log_proba(self, f: torch.Tensor, c: Constants, lost: Lost) -> torch.Tensor:
-        place = f.device.type
-        can_cast = torch.amp.is_autocast_available(place)
         # Autocast would compute products of matrices in half precision.
-        with torch.autocast(place, enabled=False) if can_cast else nullcontext():
+        off = torch.autocast(f.device.type, enabled=False) if self._has_autocast else nullcontext()
+        with off:
             log_posterior = self._head._formula(f, self._kind, c, xp, lost)
             return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
 
@@ -89,7 +89,13 @@ class TorchHead(torch.nn.Module):
             return buffer.to(moved.device) if is_short else moved
 
         super()._apply(convert, *args)  # type: ignore[no-untyped-call]
+        self._note_autocast()
         return self
+
+    def _note_autocast(self) -> None:
+        """Ask beforehand: before torch 2.13, a compiled graph cannot ask."""
+        place = cast("torch.Tensor", self.temperature).device.type
+        self._has_autocast = torch.amp.is_autocast_available(place)
 
     def extra_repr(self) -> str:
         """Return what is printed of the module."""

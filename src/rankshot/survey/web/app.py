@@ -108,10 +108,8 @@ def create_app(
     ...     app = create_app(study, database, token="a secret of 16 characters or more")
     ...     database.close()
 
-    An ASGI server serves it:
-
-    >>> import uvicorn                                     # doctest: +SKIP
-    >>> uvicorn.run(app, host="127.0.0.1", port=8000)      # doctest: +SKIP
+    An ASGI server serves it, until it is stopped, as long as the database is open:
+    ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
     """
     rates = rates or Rates()
     pictures = Pictures(study.pictures, root)

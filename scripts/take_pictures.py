@@ -1,0 +1,181 @@
+"""Make the pictures in docs/images again, from a run of this version.
+
+    make pictures
+
+- report.png, pictures.png: two parts of the report of ``rankshot demo``, which takes a minute
+- survey.png: a question half answered, on a telephone and on a desktop
+- researcher.png: the researcher's page of a survey with simulated answers
+- pictures of the gallery, copied from docs/gallery: build the site first, with ``make docs``
+
+The pages are shown by the system's Chromium, as in the tests, and served as in the tests. Each file
+has at most 256 colours, to be small, and names the version in its metadata: a test reads it.
+"""
+
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+import rankshot
+from rankshot.datasets import CIFAR_SENSES, class_names
+from rankshot.survey import new_study
+from rankshot.survey.store.participation import CurrentQuestion, Participation
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "survey_pages")]
+
+from pages import begin, choose, serve_study  # noqa: E402
+
+from chromium import launch_chromium  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+GALLERY = ROOT / "docs" / "gallery"
+COPIED = {
+    "explanation": "new_classes/images/sphx_glr_05_explain_001.png",
+    "groups": "rankings/images/sphx_glr_02_groups_of_raters_001.png",
+    "leaderboard": "rankings/images/sphx_glr_04_leaderboard_001.png",
+    "sources": "sources/images/sphx_glr_01_which_source_004.png",
+}
+"""Pictures of the gallery that README.md and the guide show."""
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 900, "height": 600}
+TOKEN = "0123456789abcdef"
+
+
+def main() -> None:
+    """Make all pictures."""
+    for name, source in COPIED.items():
+        save(name, Image.open(GALLERY / source))
+    with launch_chromium() as browser:
+        take_question(browser)
+        take_researcher(browser)
+        take_report(browser)
+
+
+def save(name, picture):
+    """Write a picture with few colours, and the version that made it."""
+    version = PngInfo()
+    version.add_text("Software", f"rankshot {rankshot.__version__}")
+    path = IMAGES / f"{name}.png"
+    picture.convert("RGB").quantize(256).save(path, optimize=True, pnginfo=version)
+    print(f"{path.relative_to(ROOT)}: {picture.width} x {picture.height}, {path.stat().st_size} B")
+
+
+@contextmanager
+def open_page(browser, viewport):
+    """Open a page in a window of its own."""
+    context = browser.new_context(viewport=viewport, reduced_motion="reduce")
+    yield context.new_page()
+    context.close()
+
+
+def photograph(page, **options):
+    """Return what a page shows."""
+    return Image.open(BytesIO(page.screenshot(**options)))
+
+
+# ---- The report
+
+
+def take_report(browser):
+    """Show the first sections of the report of the demonstration, and its pictures."""
+    with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 900}) as page:
+        path = Path(folder, "demo.html")
+        command = "from rankshot.cli import main; main()"
+        subprocess.run([sys.executable, "-c", command, "demo", "-o", path], check=True)
+        page.goto(path.as_uri())
+        table = page.locator("#comparison table").bounding_box()
+        section = page.locator("#pictures").bounding_box()
+        top = page.locator("#pictures-heading").bounding_box()["y"] - 16
+        parts = {
+            "report": (0, 0, 1280, table["y"] + table["height"] + 12),
+            "pictures": (section["x"] - 16, top, section["width"] + 32, section["height"]),
+        }
+        for name, part in parts.items():
+            clip = dict(zip(("x", "y", "width", "height"), part, strict=True))
+            save(name, photograph(page, full_page=True, clip=clip))
+
+
+# ---- The survey
+
+
+def design_study(answers_per_question):
+    """Return a study of six new classes."""
+    return new_study(
+        ["cat", "deer", "dog", "horse", "ship", "truck"],
+        class_names("cifar").seen,
+        show=8,
+        rankings=rankshot.WordNet(senses=CIFAR_SENSES),
+        answers_per_question=answers_per_question,
+        questions_per_participant=3,
+    )
+
+
+def take_question(browser):
+    """Show a question half answered, on a telephone and on a desktop."""
+    with TemporaryDirectory() as folder, serve_study(design_study(1000), Path(folder)) as survey:
+        phone, desktop = (half_answer(browser, survey.url, size) for size in (PHONE, DESKTOP))
+    both = Image.new("RGB", (phone.width + desktop.width + 60, phone.height + 40), "#d8d8d8")
+    both.paste(phone, (20, 20))
+    both.paste(desktop, (phone.width + 40, (both.height - desktop.height) // 2))
+    save("survey", both)
+
+
+def half_answer(browser, url, viewport):
+    """Return the question about the cat after three choices."""
+    # Questions come in a random order: somebody gets this one first.
+    for person in range(200):
+        with open_page(browser, viewport) as page:
+            begin(page, url, f"{viewport['width']}-{person}")
+            if page.get_by_role("heading", name="“cat”").is_visible():
+                choose(page, "leopard", "tiger", "lion")
+                return photograph(page)
+    raise SystemExit("nobody was asked about the cat")
+
+
+def take_researcher(browser):
+    """Show the researcher's page of a survey that has answers."""
+    study = design_study(12)
+    with TemporaryDirectory() as folder, serve_study(study, Path(folder), TOKEN) as survey:
+        simulate(study, survey.database)
+        with open_page(browser, {"width": 1200, "height": 1300}) as page:
+            page.goto(f"{survey.url}/researcher")
+            page.get_by_label("The token").fill(TOKEN)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_role("heading", name="Progress of the survey").wait_for()
+            save("researcher", photograph(page))
+
+
+def simulate(study, database, n_people=16):
+    """Let people take part, one every six minutes until now; two are hasty, the last one leaves."""
+    rng = Random(0)
+    now = first = time.time() - 360 * n_people
+    visit = Participation(study, database, lambda: now, rng, lambda: now)
+    for person in range(n_people):
+        now = first + 360 * person
+        rater = visit.start(f"none:id:{person}")
+        while isinstance(asked := visit.current_question(rater), CurrentQuestion):
+            if person == n_people - 1 and asked.position > 1:
+                return
+            is_hasty = person in {5, 11}
+            now += 1.5 if is_hasty else rng.uniform(9, 25)
+            places = draw_places(asked, rng, scatter=100 if is_hasty else 1.5)
+            visit.submit(rater, asked.number, asked.form, places)
+
+
+def draw_places(asked, rng, scatter, k=5):
+    """Return the places of the items as shown: the first k of WordNet's order, which scatters."""
+    order = sorted(
+        asked.shown, key=lambda item: asked.question.items.index(item) + rng.gauss(0, scatter)
+    )
+    return [str(order.index(item) + 1) if item in order[:k] else "" for item in asked.shown]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The pictures that pages and README share: they come from this version and from this gallery."""
+
+import re
+import runpy
+import sys
+
+import numpy as np
+import pytest
+from gallery_pages import BUILT, GALLERY, ROOT
+from PIL import Image
+
+import rankshot
+
+IMAGES = ROOT / "docs" / "images"
+AGAIN = "make pictures"
+
+
+@pytest.fixture(scope="module")
+def copied():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", list(sys.path))
+        return runpy.run_path(str(ROOT / "scripts" / "take_pictures.py"))["COPIED"]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in IMAGES.glob("*.png")))
+def test_a_picture_is_small_shown_and_made_by_this_version(name):
+    path = IMAGES / name
+    with Image.open(path) as picture:
+        assert picture.info.get("Software") == f"rankshot {rankshot.__version__}", AGAIN
+    assert path.stat().st_size < 200_000
+    pages = [ROOT / "README.md", *(ROOT / "docs" / "guide").glob("*.md")]
+    assert any(re.search(rf"images/{name}\b", page.read_text("utf-8")) for page in pages)
+
+
+@pytest.mark.skipif(not BUILT, reason="the site is not built: make docs")
+def test_copied_pictures_are_those_of_the_gallery(copied):
+    for name, source in copied.items():
+        # Fewer colours, and other digits of another processor, change little.
+        shown, drawn = (
+            np.asarray(Image.open(path).convert("RGB"), dtype=float)
+            for path in (IMAGES / f"{name}.png", GALLERY / source)
+        )
+        assert shown.shape == drawn.shape, AGAIN
+        assert np.abs(shown - drawn).mean() < 1, AGAIN
