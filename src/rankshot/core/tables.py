@@ -365,9 +365,10 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
     import narwhals.stable.v2 as nw  # noqa: PLC0415
 
     try:
-        # Polars counts the microseconds of dates; from pandas they come as dates.
+        # Polars counts the microseconds of dates; from pandas they come as dates. NumPy before 2.4
+        # takes a list of one number for this number.
         if not frame.implementation.is_pandas_like():
-            _refuse_dates(frame)
+            _refuse_dates_and_lists(frame)
         table: NDArray[Any] = frame.to_numpy()
         if table.dtype == np.float32:
             return table
@@ -386,7 +387,7 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
         ) from None
 
 
-def _refuse_dates(frame: Any) -> None:
+def _refuse_dates_and_lists(frame: Any) -> None:
     for kind in frame.schema.values():
-        if kind.is_temporal():
+        if kind.is_temporal() or kind.is_nested():
             raise TypeError(f"not {kind}")
