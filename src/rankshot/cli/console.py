@@ -28,7 +28,7 @@ def say(text: str, console: Console | None = None) -> None:
 
 
 def format_order(
-    order: Sequence[str | Sequence[str]], after: Callable[[str], str] = lambda first: ""
+    order: Sequence[str | Sequence[str]], after: Callable[[str], str] = lambda _: ""
 ) -> str:
     """Return an order as text, with ties; of a long one the first items, and how many follow.
 
