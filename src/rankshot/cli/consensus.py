@@ -134,11 +134,12 @@ def _open_rankings(
     """Yield rankings in memory, or in parts while there are workers."""
     if not in_parts:
         from rankshot.ranking import read_rankings
+        from rankshot.ranking.files.pair_files import HELP_WITH_BALLOTS
 
         if rankings.endswith(".csv"):
             raise RankshotError(
                 f"{rankings}: rankings are not read from .csv files. For a table of votes between "
-                "two items, use rankshot leaderboard"
+                f"two items, use rankshot leaderboard. {HELP_WITH_BALLOTS}"
             )
         yield read_rankings(rankings, items=items)
         return
