@@ -191,6 +191,8 @@ def test_long_leaderboards_are_cut_on_the_screen(folder):
         ("leaderboard votes.txt", {"votes.txt": VOTES}, "votes.txt: unknown ending '.txt'"),
         (BOARD, {"votes.csv": ""}, "votes.csv: the file is empty"),
         (BOARD, {"votes.csv": "a,b\n1,2\n"}, "votes.csv: no column 'model_a'"),
+        (BOARD, {"votes.csv": "name,first,second\nann,a,b\n"}, "with Rankings.from_orders if"),
+        ("consensus votes.csv", {}, "with Rankings.from_positions if there is one for each item"),
         (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
         (f"{BOARD} --winner victor", {}, "with --first, --second and --winner, or those of"),
         (f"{BOARD} --loser model_b", {}, "votes.csv:2: 'winner' is 'model_a', which is no item"),

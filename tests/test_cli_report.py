@@ -24,6 +24,7 @@ from command_line import (
     write_scores,
     write_small_run,
 )
+from rankshot.cli.console import format_order
 from rankshot.cli.demo import comparison_table
 from rankshot.datasets import load_imagenet
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
@@ -105,9 +106,30 @@ def test_a_consensus_that_cuts_a_tie_stays_cut(folder):
     assert merged.orders() == [["a", list("bcdefghi")]]
     (cells,) = table_rows(out).values()
     assert cells[0] == "8"
-    assert "b = c = d = e = f = 3 more" in cells[1]
+    assert "b = c = d = e = f = g = h = i 0" in cells[1]
     assert "new class" not in out
     assert "seen class" not in out
+
+
+def test_a_consensus_shows_ten_items_and_says_how_many_follow(folder):
+    items = [f"i{n:02d}" for n in range(14)]
+    ballot = json.dumps({"target": "dinner", "ranking": items, "rater": "x"}) + "\n"
+    (folder / "rankings.jsonl").write_text(2 * ballot)
+    long = run_well("consensus rankings.jsonl --k 14 --prior mallows")
+    assert table_rows(long)["dinner"][2] == " > ".join([*items[:10], "… and 4 more"])
+    assert "Only the first" not in long
+    assert "new class" not in long
+    assert "seen class" not in long
+    short = run_well("consensus rankings.jsonl --prior mallows")
+    assert table_rows(short)["dinner"][2] == " > ".join(items[:10])
+    assert "Only the first 10 places of each ranking count" in short
+    assert "there are 14 items. --k sets the number" in short
+
+
+def test_a_long_tie_is_cut_after_ten_items():
+    assert format_order(["a", list("bcdefghijkl"), "m"]) == (
+        "a > b = c = d = e = f = g = h = i = j = 2 more > … and 1 more"
+    )
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])

@@ -202,10 +202,6 @@ COLUMNS = {
 }
 
 TABLES = {
-    "NaN position": (
-        positions([[1, 2, 3], [1, float("nan"), 2]]),
-        "ranking 1, item 'b': positions must be 0 (not listed) or more, not nan",
-    ),
     "infinite position": (
         positions([[1, 2, float("inf")]]),
         "ranking 0, item 'c': positions must be 0 (not listed) or more, not inf",
@@ -214,7 +210,7 @@ TABLES = {
         positions([[1, 0, 2], [-1, 2, 3]]),
         "ranking 1, item 'a': positions must be 0 (not listed) or more, not -1.0",
     ),
-    "nothing placed": (positions([[1, 2, 3], [0, 0, 0]]), "ranking 1: the ranking is empty"),
+    "nothing placed": (positions([[1, 2, 3], [0, 0, np.nan]]), "ranking 1: the ranking is empty"),
     "too few columns": (
         positions([[1, 2]]),
         "positions must have one column for each of the 3 items, not shape (1, 2)",
@@ -225,7 +221,15 @@ TABLES = {
     ),
     "NaN score": (
         scores([[1, 2, 3], [1, 2, float("nan")]]),
-        "ranking 1, item 'c': scores must be numbers, not nan",
+        "ranking 1, item 'c': scores must be numbers (with kind=\"subset\", nan is an item",
+    ),
+    "NaN score of a top-K list beside a subset": (
+        scores([[1, 2, np.nan], [1, np.nan, 3]], kind=["subset", "top"]),
+        "ranking 1, item 'b': scores must be numbers (with kind=\"subset\", nan",
+    ),
+    "nothing rated": (
+        scores([[1, 2, 3], [np.nan] * 3], kind="subset"),
+        "ranking 1: the ranking is empty",
     ),
     "scores with k too large": (
         scores([[1, 2, 3]], k=4),

@@ -222,6 +222,32 @@ def test_from_scores_agrees_with_sorting_each_row(scores):
     assert Rankings.from_scores(scores, items=list("abcd")).orders() == expected
 
 
+def test_a_missing_score_is_not_compared_and_a_missing_place_is_not_listed():
+    nan = np.nan
+    orders = [["a", ["b", "c"]], ["c", "b"], ["d"]]
+    names = list("abcd")
+    beside = {"items": names, "raters": ["p", "q", "r"], "kind": "subset"}
+    expected = Rankings.from_orders(orders, **beside)
+    scores = [[5, 3, 3, nan], [nan, -2, np.inf, None], [nan, nan, nan, 1]]
+    assert Rankings.from_scores(scores, **beside) == expected
+    places = [[1, 2, 2, nan], [nan, 4, 3, 0], [nan, None, nan, 1]]
+    assert Rankings.from_positions(places, **beside) == expected
+    listed = Rankings.from_positions(places, items=names)
+    assert listed == Rankings.from_orders(orders, items=names)
+    # Whole numbers that are equal as floats stay different beside a missing one.
+    big = [[BIG, nan, BIG + 1, BIG + 2]]
+    value = Rankings.from_scores(big, items=names, kind="subset")
+    assert value.orders() == [["d", "c", "a"]]
+    # nan says that the item is not listed: nobody counts from 0 here.
+    Rankings.from_positions([[nan, 1, 2, 3]], items=names)
+
+
+def test_the_first_k_of_scores_with_a_missing_one():
+    value = Rankings.from_scores([[1, 2, np.nan, 3]], items=list("abcd"), k=2, kind="subset")
+    ranked = Rankings.from_orders([["d", "b", "a"]], items=list("abcd"), kind="subset")
+    assert value == ranked.top(2)
+
+
 def test_from_item_numbers():
     value = Rankings.from_item_numbers(np.array([[2, 0], [1, 2]]), items=["a", "b", "c"])
     assert value == Rankings.from_orders([["c", "a"], ["b", "c"]], items=["a", "b", "c"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankshot.cli.class_options import list_label_files, read_seen_labels
-from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.cli.console import SHOWN, check_writable, format_order, say
 from rankshot.cli.head_parameters import K, KOption, Prior, PriorOption, build_prior
 from rankshot.cli.part_runs import (
     SchedulerOption,
@@ -45,8 +45,8 @@ def consensus(
         str | None,
         typer.Option(
             metavar="<file or imagenet-1k>",
-            help="The seen classes, as for `rankshot rank`. The default is the classes that occur "
-            "in the rankings.",
+            help="All items (for a classifier, the seen classes), as for `rankshot rank`. The "
+            "default is those that occur in the rankings.",
         ),
     ] = None,
     output: Annotated[
@@ -54,17 +54,17 @@ def consensus(
         typer.Option(
             "--output",
             "-o",
-            help="The consensus rankings to write, one per new class (.jsonl).",
+            help="The consensus rankings to write, one per target (.jsonl).",
         ),
     ] = None,
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,
 ) -> None:
-    """Merge the rankings of each new class, or all of them.
+    """Merge the rankings of each target (a question, or a new class), or all of them.
 
     Only the first --k places of each ranking count, as in `classify --posterior consensus`. A
     table shows the consensus and how much the rankings agree. Rankings without a target are
-    merged into one. If the raters of a class clearly fall into groups that do not agree, a line
+    merged into one. If the raters of a target clearly fall into groups that do not agree, a line
     says so, with the size and the consensus of each group.
 
     The consensus has as many places as the longest ranking. For the order of all items, and for
@@ -100,17 +100,22 @@ def consensus(
         groups = _describe_rater_groups(given, k)
     console = Console()
     console.print(_summary_table(summaries, prior))
-    what = "seen classes" if _has_targets(summaries) else "items"
     say(
         "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
-        f"m rankings agree no more than by chance), of rankings that compare the same {what}; "
+        "m rankings agree no more than by chance), of rankings that compare the same items; "
         "- stands for fewer than two. The distances are Kendall distances over the first "
         f"{_format_places(summaries)} places, divided by the largest possible distance (0: all "
-        f"rankings agree), on the {what} that both rankings compare. {what.capitalize()} that "
-        "are in none of these places do not count. The column furthest names the three raters or "
-        "sources that are furthest from the consensus.",
+        "rankings agree), on the items that both rankings compare. Items that are in none of "
+        "these places do not count. The column furthest names the three raters or sources that "
+        "are furthest from the consensus.",
         console,
     )
+    if k < given.n_items and any(summary.k == k for summary in summaries):
+        say(
+            f"Only the first {k:,} places of each ranking count, and the consensus has no more "
+            f"places: there are {given.n_items:,} items. --k sets the number.",
+            console,
+        )
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
     for line in groups:
@@ -129,11 +134,12 @@ def _open_rankings(
     """Yield rankings in memory, or in parts while there are workers."""
     if not in_parts:
         from rankshot.ranking import read_rankings
+        from rankshot.ranking.files.pair_files import HELP_WITH_BALLOTS
 
         if rankings.endswith(".csv"):
             raise RankshotError(
                 f"{rankings}: rankings are not read from .csv files. For a table of votes between "
-                "two items, use rankshot leaderboard"
+                f"two items, use rankshot leaderboard. {HELP_WITH_BALLOTS}"
             )
         yield read_rankings(rankings, items=items)
         return
@@ -151,7 +157,7 @@ def _open_rankings(
 
 
 def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
-    """Return a line for each new class whose raters clearly fall into groups."""
+    """Return a line for each target whose raters clearly fall into groups."""
     from rankshot.ranking.rankings import Rankings
     from rankshot.ranking.rater_groups import (
         find_rater_groups,
@@ -175,7 +181,7 @@ def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
             whose = "The raters" if target is None else f"The raters of {target}"
             lines.append(f"{whose} fall into {format_groups(groups, SHOWN)}")
     if skipped:
-        where = f" in {format_count(skipped, 'new class')}" if first.target_names else ""
+        where = f" in {format_count(skipped, 'target')}" if first.target_names else ""
         lines.append(
             f"Groups of raters were not looked for{where}: there are many rankings, and "
             "rankshot.choose_n_groups may take long."
@@ -183,19 +189,14 @@ def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
     return lines
 
 
-def _has_targets(summaries: list[TargetSummary]) -> bool:
-    """Tell whether the rankings are those of new classes, and not, say, ballots."""
-    return summaries[0].target is not None
-
-
 def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    has_targets = _has_targets(summaries)
-    table = Table(title="Consensus of each new class" if has_targets else "Consensus")
+    has_targets = summaries[0].target is not None
+    table = Table(title="Consensus of each target" if has_targets else "Consensus")
     if has_targets:
-        table.add_column("new class", style="bold", overflow="fold")
+        table.add_column("target", style="bold", overflow="fold")
     table.add_column("rankings", justify="right")
     worths = ", with worths" if prior is Prior.PLACKETT_LUCE else ""
     table.add_column(f"consensus{worths}", overflow="fold")
@@ -206,7 +207,7 @@ def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
     table.add_column("furthest", overflow="fold")
     for summary in summaries:
         cells = [summary.target] if summary.target is not None else []
-        cells += [f"{summary.n_rankings:,}", _format_order(summary)]
+        cells += [f"{summary.n_rankings:,}", _format_worths(summary)]
         if prior is Prior.MALLOWS:
             cells.append(f"{summary.model.spread_:.3g}")
         cells += [
@@ -218,18 +219,12 @@ def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
     return table
 
 
-def _format_order(summary: TargetSummary) -> str:
-    groups = [tie if isinstance(tie, tuple) else (tie,) for tie in summary.order[:SHOWN]]
+def _format_worths(summary: TargetSummary) -> str:
     worths = getattr(summary.model, "worths_", None)
     if worths is None:
-        return " > ".join(map(_format_tie, groups))
+        return format_order(summary.order)
     worth = dict(zip(summary.model.items_, worths, strict=True))
-    return " > ".join(f"{_format_tie(tie)} {worth[tie[0]]:.2g}" for tie in groups)
-
-
-def _format_tie(names: tuple[str, ...]) -> str:
-    more = (f"{len(names) - SHOWN} more",) if len(names) > SHOWN else ()
-    return " = ".join((*names[:SHOWN], *more))
+    return format_order(summary.order, lambda name: f" {worth[name]:.2g}")
 
 
 def _format_share(value: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 SHOWN = 5
-"""How many classes of a ranking are shown."""
+"""How many classes of a ranking are shown, beside others."""
+
+ITEMS_SHOWN = 10
+"""How many items of a consensus are shown."""
 
 
 def say(text: str, console: Console | None = None) -> None:
@@ -22,6 +25,33 @@ def say(text: str, console: Console | None = None) -> None:
     from rich.console import Console
 
     (console or Console()).print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def format_order(
+    order: Sequence[str | Sequence[str]], after: Callable[[str], str] = lambda _: ""
+) -> str:
+    """Return an order as text, with ties; of a long one the first items, and how many follow.
+
+    ``after(name)`` is written after a tie whose first item is ``name``.
+
+    Examples
+    --------
+    >>> format_order(["tea", ("juice", "beer"), "water"])
+    'tea > juice = beer > water'
+    >>> format_order(["tea", *map(str, range(20))])
+    'tea > 0 > 1 > 2 > 3 > 4 > 5 > 6 > 7 > 8 > … and 11 more'
+    """
+    ties = [(tie,) if isinstance(tie, str) else tuple(tie) for tie in order]
+    places: list[str] = []
+    left, rest = ITEMS_SHOWN, sum(map(len, ties))
+    for tie in ties:
+        if left <= 0:
+            break
+        cut = (f"{len(tie) - left:,} more",) if len(tie) > left else ()
+        places.append(" = ".join((*tie[:left], *cut)) + after(tie[0]))
+        left -= len(tie)
+        rest -= len(tie)
+    return " > ".join([*places, f"… and {rest:,} more"] if rest else places)
 
 
 def fail(text: str) -> NoReturn:

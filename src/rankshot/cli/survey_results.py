@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankshot.cli.console import SHOWN, check_writable, say
+from rankshot.cli.console import SHOWN, check_writable, format_order, say
 from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
 from rankshot.core.errors import RankshotError, format_count
 
@@ -26,7 +26,7 @@ PilotOption = Annotated[
 def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption = False) -> None:
     """Show the progress of a survey.
 
-    A table shows the answers to the questions of each new class, their consensus and how much
+    A table shows the answers to the questions of each target, their consensus and how much
     they agree. Below it are groups of raters who clearly do not agree, and the flagged raters.
     Excluded participants do not count.
 
@@ -165,7 +165,7 @@ def _make_table(view: Overview) -> Table:
     from rich.text import Text
 
     table = Table(title=Text(view.study.title))
-    table.add_column("new class", style="bold", overflow="fold")
+    table.add_column("target", style="bold", overflow="fold")
     table.add_column("answers", justify="right")
     table.add_column("in progress", justify="right")
     table.add_column("consensus so far", overflow="fold")
@@ -177,13 +177,12 @@ def _make_table(view: Overview) -> Table:
         answered = sum(
             q.answered for q in questions if q.is_asked and q.question.target == row.target
         )
-        order = [x if isinstance(x, str) else " = ".join(x) for x in row.consensus]
         shares = (row.stability, row.first_stability, row.concordance)
         cells = [
             row.target,
             f"{answered:,} of {row.planned:,}",
             f"{row.in_progress:,}",
-            " > ".join(order[:SHOWN]) + (" > …" if len(order) > SHOWN else ""),
+            format_order(row.consensus),
             *("-" if share is None else f"{share:.2f}" for share in shares),
         ]
         table.add_row(*map(Text, cells))

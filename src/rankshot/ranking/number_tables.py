@@ -17,6 +17,11 @@ from rankshot.ranking.encoding import (
     validate_entries,
 )
 
+RULES = {
+    "positions": "must be 0 (not listed) or more",
+    "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
+}
+
 
 def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
     """Return a float matrix with one column per item, or raise for the first wrong cell."""
@@ -56,14 +61,17 @@ def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError
 def rank_numbers(values: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return numbers in the order of ``values``, where ``table``, the same as floats, has ties.
 
-    Floats of 2^53 and more do not hold all whole numbers.
+    Floats of 2^53 and more do not hold all whole numbers. Where ``table`` is nan, so is the result.
     """
-    if np.abs(table).max(initial=0) < 2**53:
+    known = ~np.isnan(table)
+    if np.abs(table).max(initial=0, where=known) < 2**53:
         return table
     exact = np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, object)
     if exact.dtype == np.float64:
         return table
-    return np.unique(exact, return_inverse=True)[1].reshape(table.shape).astype(np.float64)
+    ranks = np.full(table.shape, np.nan)
+    ranks[known] = np.unique(exact.reshape(table.shape)[known], return_inverse=True)[1]
+    return ranks
 
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
@@ -80,13 +88,13 @@ def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> 
 
 
 def refuse_cells(
-    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], rule: str
+    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], what: str
 ) -> None:
     """Raise for the first bad cell of a table, naming its row, its item and its value."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise RankshotError(
-            f"ranking {row}, item {names[column]!r}: {rule}, not {table[row, column]}"
+            f"ranking {row}, item {names[column]!r}: {what} {RULES[what]}, not {table[row, column]}"
         )
 
 

@@ -159,7 +159,7 @@ class Rankings:
         weights: ArrayLike | None = None,
         kind: Kind | Sequence[Kind] = "top",
     ) -> Rankings:
-        """Build from the place of each item: 1 is best, equal places tie, 0 is not listed.
+        """Build from the place of each item: 1 is best, equal places tie, 0 or nan is not listed.
 
         Examples
         --------
@@ -173,9 +173,8 @@ class Rankings:
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         # A subset ranking of all items but one has such positions, too.
         warn_of_counting_from_zero(table[~beside[0]])
-        wrong = ~np.isfinite(table) | (table < 0)
-        refuse_cells(wrong, table, names, "positions must be 0 (not listed) or more")
-        entries = encode_positions(rank_numbers(positions, table), placed=table != 0)
+        refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
+        entries = encode_positions(rank_numbers(positions, table), placed=table > 0)
         entries = validate_entries(entries, names, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
 
@@ -190,10 +189,11 @@ class Rankings:
         sources: Labels = None,
         raters: Labels = None,
         weights: ArrayLike | None = None,
+        kind: Kind | Sequence[Kind] = "top",
     ) -> Rankings:
         """Rank the items of each row by score, largest first; equal scores tie.
 
-        ``k`` keeps the first k, as `top` does.
+        ``k`` keeps the first k, as `top` does. With ``kind="subset"``, nan is not compared.
 
         Examples
         --------
@@ -201,13 +201,18 @@ class Rankings:
         >>> Rankings.from_scores([[.1, .7, .7, .3]], items=list("abcd"), k=3)
         Rankings: 1 ranking of 4 items
           b = c > d
+        >>> Rankings.from_scores([[5, float("nan"), 3]], items=list("abc"), kind="subset")
+        Rankings: 1 ranking of 3 items
+          a > c (subset)
         """
         names = as_names(items)
         table = require_number_table(scores, len(names), "scores")
-        refuse_cells(np.isnan(table), table, names, "scores must be numbers")
-        entries = encode_positions(-rank_numbers(scores, table), placed=np.ones(table.shape, bool))
-        n = len(table)
-        beside = validate_columns(n, targets, sources, raters, weights, "top", describe_row)
+        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        placed = ~np.isnan(table)
+        refuse_cells(~placed & ~beside[0][:, None], table, names, "scores")
+        entries = encode_positions(-rank_numbers(scores, table), placed)
+        if not placed.all():
+            entries = validate_entries(entries, names, describe_row)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 

@@ -21,6 +21,11 @@ from rankshot.ranking.rankings import Rankings
 
 TIE_WORDS = ("tie", "draw", "tie (bothbad)", "both_bad")
 """What tables of votes between language models write for a tie, and sports tables."""
+HELP_WITH_BALLOTS = (
+    "Ballots of a spreadsheet, one row per person, become rankings in a few lines of Python: with "
+    "Rankings.from_orders if there is a column for each place, with Rankings.from_positions if "
+    "there is one for each item. The page 'I have rankings' of the guide has both to copy"
+)
 YES_OR_NO = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -185,13 +190,16 @@ def _decide(
     table: _Table, first: str, second: str, winner: str, tie_words: Sequence[str]
 ) -> tuple[list[str], list[str], list[bool]]:
     """Return the winner and the loser of each row, and whether it is a tie."""
-    for name in (first, second, winner):
-        if name not in table.names:
-            raise RankshotError(
-                f"{table.path}: no column {name!r}; the columns are {quote_names(table.names)}. "
-                "Name the columns of the two items and of the winner with first=, second= and "
-                "winner=, or those of the winner and the loser with winner= and loser="
-            )
+    missing = [name for name in (first, second, winner) if name not in table.names]
+    if missing:
+        # A table that has none of the columns may be none of votes.
+        ballots = f". {HELP_WITH_BALLOTS}" if len(missing) == 3 else ""
+        raise RankshotError(
+            f"{table.path}: no column {missing[0]!r}; the columns are {quote_names(table.names)}. "
+            "For votes between two items, name the columns of the two items and of the winner with "
+            "first=, second= and winner=, or those of the winner and the loser with winner= and "
+            f"loser={ballots}"
+        )
     ties = {word.lower() for word in tie_words}
     winners, losers, tied = [], [], []
     sides = table.column(first), table.column(second), table.column(winner)
