@@ -24,7 +24,7 @@ if not DOCS.is_dir():
 numpydoc = pytest.importorskip("numpydoc.docscrape")
 sys.path.insert(0, str(DOCS / "_extensions"))
 from command_reference import describe_commands, format_text  # noqa: E402
-from reference import list_members, public_names  # noqa: E402
+from reference import alias_classes, list_members, public_names  # noqa: E402
 
 
 def unwrap(found):
@@ -50,6 +50,13 @@ ERRORS = {name for name, found in CLASSES.items() if issubclass(found, Exception
 def names_on(page):
     blocks = re.findall(r"autosummary::\n(?: +:.*\n)*\n((?: +\S+\n)+)", page.read_text("utf-8"))
     return [f"rankshot.{name}" for block in blocks for name in block.split()]
+
+
+def test_a_short_name_of_two_packages_links_within_its_package():
+    links = alias_classes(NAMES)
+    assert links["Rankings"] == "rankshot.Rankings"
+    # Of a survey, and of predictions.
+    assert links["Overview"] == ".Overview"
 
 
 def test_every_public_name_is_on_one_page():

@@ -133,7 +133,7 @@ def test_a_question_of_ones_own(folder):
         ),
         (f"{ASK}", {"prompts": "a file"}, "prompts: is a file, not a folder"),
         ("ask --seen seen.txt --rehearse tigre -o p", {}, "no seen class 'tigre' (did you mean"),
-        ("ask --seen seen.txt --rehearse 16 -o p", {}, "whole number from 1 to 15, not 16"),
+        ("ask --seen seen.txt --rehearse 16 -o p", {}, "16 of 17 seen classes cannot be rehearsed"),
         ("ask --seen seen.txt --rehearse , -o p", {}, "the classes to rehearse is empty"),
     ],
 )

@@ -75,12 +75,15 @@ def format_line(line, most=5):
     groups, left, before = [], most, 0
     for group in line["ranking"]:
         names = group if isinstance(group, list) else [group]
-        if left <= 0 or before >= line.get("k", np.inf):
+        if before >= line.get("k", np.inf):
             break
+        before += len(names)
+        if left <= 0:
+            continue
         more = [f"{len(names) - left} more"] if len(names) > left else []
         groups.append(" = ".join(names[:left] + more))
-        left, before = left - len(names), before + len(names)
-    return " > ".join(groups)
+        shown, left = before, left - len(names)
+    return " > ".join(groups + ([f"{before - shown} more"] if before > shown else []))
 
 
 @pytest.mark.parametrize("k", [None, 1, 3, 5, 6])
@@ -124,6 +127,14 @@ def test_one_of_a_thing_is_singular(folder):
     assert str(LanguageModel("m", "http://127.0.0.1:9/v1", raters=1, k=1).estimate(
         ["cat"], ["tiger", "bus"]
     )).startswith("1 call, ")  # fmt: skip
+
+
+def test_classes_that_cannot_be_told_apart_are_named(folder):
+    write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog", "taxi", "van"])
+    warning = "warning: 'bus', 'taxi', 'van' have the same ranking: they cannot be told apart"
+    assert warning in rank("--source wordnet").out
+    write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog"])
+    assert "told apart" not in rank("--source wordnet").out
 
 
 # ------------------------------------------------------------------ unknown names
@@ -413,7 +424,7 @@ def test_a_thousand_seen_classes(folder):
     lines = read_file()
     assert len(lines) == 3
     assert printed_cells(done.out)["vectors", "okapi"] == format_line(lines["vectors", "okapi"])
-    assert "more" not in printed_cells(done.out)["vectors", "okapi"]
+    assert "= " not in printed_cells(done.out)["vectors", "okapi"]
 
 
 def test_files_are_written_before_the_table_is_printed(folder, monkeypatch):

@@ -45,11 +45,11 @@ def test_the_accuracy_of_each_source_is_that_of_the_results():
         "GloVe 100d": "GloVe, 100 numbers per word",
         "word2vec": "word2vec, trained on a part of Wikipedia",
         "Wikipedia": "words around the names in a part of Wikipedia",
-        "similar": "language models: which are *similar*?",
-        "photographs": "language models: what would the classifier say for *photographs*?",
-        "contrast": "language models: the same, in *contrast* to the other new classes",
-        "all that seen classes support": "language models, the best choice of questions on seen "
-        "classes",
+        "similar": "language-model panel: which are *similar*?",
+        "photographs": "language-model panel: what would the classifier say for *photographs*?",
+        "contrast": "language-model panel: the same, in *contrast* to the other new classes",
+        "all that seen classes support": "language-model panel, the best choice of questions on "
+        "seen classes",
     }
     results = list_results(
         "The accuracy on new classes: predicted by seen classes, and measured", (0, 3)
@@ -104,7 +104,7 @@ def test_more_raters_help_a_little(photos):
 
 def test_two_classes_at_a_time(photos):
     classify, labels = photos
-    _, _, *rows = read_table("guide/limits.md", "question to the language models").values()
+    _, _, *rows = read_table("guide/limits.md", "question to the language-model panel").values()
     pairs = (("automobile", "truck"), ("airplane", "ship"), ("cat", "truck"))
     for question, row in zip(("similar", "photographs", "contrast"), rows, strict=True):
         classes, proba = classify(load_panel(question=question))

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from collections import Counter
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -70,19 +71,37 @@ def list_members(public_class: type) -> dict[str, list[str]]:
     return members
 
 
+def alias_classes(names: dict[str, Any]) -> dict[str, str]:
+    """Return what the short name of each class links to.
+
+    With a dot in front, Sphinx takes the class of the package whose docstring has the name.
+    """
+    classes = [name for name, found in names.items() if inspect.isclass(found)]
+    shared = Counter(name.rpartition(".")[2] for name in classes)
+    return {
+        short: name if shared[short] == 1 else f".{short}"
+        for name in classes
+        for short in [name.rpartition(".")[2]]
+    }
+
+
 def link_short_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
 ) -> nodes.Element | None:
-    """Link `Rankings.select` in a docstring of any package to ``rankshot.Rankings.select``."""
+    """Link `Rankings.select` in a docstring of any package to ``rankshot.Rankings.select``.
+
+    A name of several packages that is not at the top is left without a link.
+    """
     match = SHORT_NAME.match(node.get("reftarget", ""))
     if node.get("refdomain") != "py" or match is None:
         return None
     python = env.domains.python_domain
-    for package in ("rankshot", *(f"rankshot.{floor}" for floor in FLOORS)):
-        name = f"{package}.{match[1]}"
-        if name in python.objects:
-            return python.resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, content)
-    return None
+    top = f"rankshot.{match[1]}"
+    names = [top, *(f"rankshot.{floor}.{match[1]}" for floor in FLOORS)]
+    found = [name for name in names if name in python.objects]
+    if top not in found and len(found) != 1:
+        return None
+    return python.resolve_xref(env, node["refdoc"], app.builder, "obj", found[0], node, content)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -102,11 +121,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     }
     # Types of parameters are links if they are ours.
     app.config.numpydoc_xref_ignore = "all"
-    app.config.numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
-        name.rpartition(".")[2]: name
-        for name, found in reversed(names.items())
-        if inspect.isclass(found)
-    }
+    app.config.numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | alias_classes(names)
     app.add_css_file("reference.css")
     app.connect("missing-reference", link_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -85,7 +85,7 @@ def compare(title, data, scores, head, of_played, of_new):
 # Where the default is good
 # -------------------------
 #
-# Images, with rankings from a panel of language models. The rehearsal sees only seen classes; the
+# Images, with rankings from a language-model panel. The rehearsal sees only seen classes; the
 # curves are those of the new classes. The calibration error is the mean distance between confidence
 # and accuracy.
 

@@ -11,7 +11,7 @@ say which classes are similar to a dog.
 # %%
 # Eight items, five raters
 # ------------------------
-# The eight animals are those that a panel of language models finds most similar to a dog. Each
+# The eight animals are those that a language-model panel finds most similar to a dog. Each
 # source ranks them by its own similarities.
 
 from itertools import combinations, permutations

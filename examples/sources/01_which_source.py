@@ -1,8 +1,8 @@
 """Which source of rankings is best for my classes?
 ================================================
 
-Rankings of your new classes can come from WordNet, from word vectors, from a corpus or from
-language models. Which of them should you use? You have no data of the new classes to try them on.
+Rankings of your new classes can come from WordNet, from word vectors, from a corpus or from a
+language model. Which of them should you use? You have no data of the new classes to try them on.
 But some of your *seen* classes can play new ones: this is a rehearsal. The example rehearses seven
 sources with the images of CIFAR-100, and looks afterwards at ten classes that are really new.
 """
@@ -13,7 +13,7 @@ sources with the images of CIFAR-100, and looks afterwards at ten classes that a
 # All rankings come with rankshot. For your own classes, use :class:`~rankshot.WordNet`,
 # :class:`~rankshot.WordVectors`, :class:`~rankshot.Corpus` or a language model. Tables of
 # similarities become rankings with :meth:`~rankshot.Similarity.to_rankings`; several tables may be
-# averaged. The panel of language models was asked two questions: which seen classes are most
+# averaged. The language-model panel was asked two questions: which seen classes are most
 # *similar*, and what a classifier would say to *photographs* of the new class.
 
 import matplotlib.pyplot as plt
@@ -101,7 +101,7 @@ for one, other in pairs:
 
 # %%
 # An interval that contains zero means: 20 classes are too few to tell. The step from tables to a
-# panel of language models is clear.
+# language-model panel is clear.
 #
 # Do the sources say the same?
 # ----------------------------
@@ -139,7 +139,7 @@ rs.ComparisonDisplay.from_results(results, chance=1 / 10)
 # The rehearsal was right about the panel, and right to call the other differences uncertain: the
 # order of the other sources changed.
 #
-# **Be careful.** Language models may have read about CIFAR and about what classifiers confuse in
+# **Be careful.** A language model may have read about CIFAR and about what classifiers confuse in
 # it. For classes of your own, rehearse before you trust any source; on the command line:
 # ``rankshot rank --rehearse 20`` and ``rankshot rehearse``.
 #

@@ -4,8 +4,8 @@
 A language model is the best source of rankings that we have measured, and you need no programming
 interface for it: rankshot writes prompts, you paste them into any chat window, and rankshot reads
 what came back, in whatever form. This example goes all the way, from prompts to a consensus.
-There is no network where this page is built: the answers are those of the panel of language
-models that comes with rankshot, written as chat windows write them.
+There is no network where this page is built: the answers are those of the language-model
+panel that comes with rankshot, written as chat windows write them.
 """
 
 # %%

@@ -197,7 +197,9 @@ def test_the_map_has_a_point_for_each_ranking_that_compares_all_items():
 def test_examples_are_right_and_wrong_in_turn():
     given = np.array(["cat", "dog", "cat", "ship", "dog"])
     truth = np.array(["cat", "cat", "dog", "ship", "dog"])
-    assert choose_examples(given, truth, CLASSES) == [0, 2, 3]
+    assert choose_examples(given, truth, CLASSES) == [1, 4, 3]
+    # The only error is in the first class.
+    assert choose_examples(given[:2], truth[:2], CLASSES) == [1]
     assert choose_examples(given, None, CLASSES) == [0, 1, 3]
 
 

@@ -521,6 +521,14 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path):
         write_page(render_report(FULL), tmp_path / "nowhere" / "report.html")
 
 
+def test_a_page_and_a_path_that_are_swapped(tmp_path):
+    page = render_report(FULL)
+    for path in (tmp_path / "report.html", "report.html"):
+        with pytest.raises(RankshotError, match="takes the page first") as caught:
+            write_page(path, page)
+        assert len(str(caught.value)) < 250
+
+
 def test_a_missing_template_engine_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(RankshotError, match=r"pip install 'rankshot\[report\]'"):

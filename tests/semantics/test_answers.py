@@ -406,10 +406,10 @@ FIXED = (("b", "d", "f"), ("a", "c", "e"))
 @pytest.mark.parametrize(
     ("which", "message"),
     [
-        (13, "the number of rehearsed classes must be a whole number from 1 to 12, not 13"),
-        (0, "the number of rehearsed classes must be a whole number from 1 to 12, not 0"),
+        (13, "13 of 14 seen classes cannot be rehearsed: too few are left to be ranked. Take 5: a"),
+        (0, "the number of rehearsed classes must be a whole number from 1 on, not 0"),
         (["leopart"], "rehearse: no seen class 'leopart' (did you mean 'leopard'?)"),
-        (ITEMS[:13], "the number of rehearsed classes must be a whole number from 1 to 12, not 13"),
+        (ITEMS[:13], "13 of 14 seen classes cannot be rehearsed"),
         ([], "the classes to rehearse is empty"),
     ],
 )

@@ -324,6 +324,15 @@ def test_notes_are_short_and_the_most_doubtful_first(imagenet_senses):
     assert np.mean(np.diff(sure) > -0.05) > 0.95
 
 
+def test_doubtful_senses_with_the_same_words_are_told_apart():
+    """Both are acts, and a kind of finance."""
+    notes = rs.WordNet().similarity(["economics"], ["politics", "banking", "football"]).notes
+    assert (
+        "'banking' is read as banking.n.02 (act, a kind of finance and of commercial_enterprise); "
+        "or is it banking.n.01 (act, a kind of finance and of management)?" in notes
+    )
+
+
 def test_names_with_one_sense_give_a_warning():
     pins = {"auto": "car.n.01", "motorcar": "car.n.01"}
     table = rs.WordNet(senses=pins).similarity(["auto", "aquarium_fish"], ["motorcar", "bus"])

@@ -17,6 +17,7 @@ from rankshot.zeroshot.rehearsal.accuracy_prediction import (
     predict_mean_accuracy,
     simulate_accuracies,
 )
+from rankshot.zeroshot.rehearsal.folds import choose_groups
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
@@ -207,6 +208,15 @@ def test_a_classifier_is_trained_without_the_rehearsed_classes():
     assert last == set(SEEN)
     assert rehearsal.estimator_.classes_.tolist() == SEEN
     assert rehearsal.fit_head(ranked(NEW, SEEN)).predict(SCORES[:1]).shape == (1,)
+
+
+@pytest.mark.parametrize(("n_classes", "n_folds"), [(5, 2), (8, 4), (10, 5), (12, 5)])
+def test_few_classes_have_fewer_folds(n_classes, n_folds):
+    """A user who gave no number gets no error about it."""
+    names = NAMES[:n_classes]
+    groups = choose_groups(ranked(names, names), None, None, 0)
+    assert [len(groups), *sorted(sum(groups, ()))] == [n_folds, *sorted(names)]
+    assert min(map(len, groups)) >= 2
 
 
 def test_the_whole_way():

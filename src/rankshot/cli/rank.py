@@ -186,6 +186,7 @@ def rank(
     print_rankings(rankings, classes, console)
     say("\n".join(written), console)
     warn_of_classes_without_ranking(rankings, classes, console)
+    _warn_of_equal_classes(rankings, console)
 
 
 # ---- What is given
@@ -299,6 +300,18 @@ def warn_of_classes_without_ranking(
         )
 
 
+def _warn_of_equal_classes(rankings: Rankings, console: Console) -> None:
+    """Name the classes that have the same rankings."""
+    from rankshot.zeroshot.heads.base import group_equal_classes
+
+    for same in group_equal_classes(rankings):
+        say(
+            f"warning: {quote_names(same)} have the same ranking: they cannot be told apart. Add a "
+            "source that knows how they differ, or correct the file by hand",
+            console,
+        )
+
+
 def print_rankings(rankings: Rankings, classes: ClassLists, console: Console) -> None:
     """Print a table of each class's first seen classes, with one column per source."""
     from rich.table import Table
@@ -323,7 +336,8 @@ def _format_first(rankings: Rankings, target: str, source: str) -> str:
         return "-"
     groups: list[str] = []
     left = SHOWN
-    for codes, _ in iterate_choices(these[0]):
+    choices = iter(iterate_choices(these[0]))
+    for codes, _ in choices:
         names = [these.items[i] for i in codes[:left]]
         # A tie may continue after the last class that is shown.
         more = [f"{len(codes) - left} more"] if len(codes) > left else []
@@ -331,5 +345,7 @@ def _format_first(rankings: Rankings, target: str, source: str) -> str:
         left -= len(names)
         if left == 0:
             break
+    if (rest := sum(len(codes) for codes, _ in choices)) > 0:
+        groups.append(f"{rest} more")
     others = f" ({format_count(len(these) - 1, 'more rater')})" if len(these) > 1 else ""
     return " > ".join(groups) + others

@@ -110,7 +110,7 @@ class Benchmark:
     sources : dict of str to Similarity
         The similarity tables, by source.
     panels, held_out_panels : dict of str to Rankings
-        The rankings by a panel of language models, by the question that it was asked: of the new
+        The rankings by a language-model panel, by the question that it was asked: of the new
         classes, and of the seen classes that play new ones.
     vectors : ClassVectors
         The word vectors of all classes.

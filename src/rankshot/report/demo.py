@@ -33,10 +33,11 @@ CONSENSUS_NOTE = (
     "distances are those of all sources, with the same weight for each source."
 )
 PANEL_NOTE = (
-    "The panel consists of 18 raters. Each is a language model, not a person. Eight ordered the "
-    "ten seen classes that look most similar to a new class. Six ordered the 15 that a classifier "
-    "would say for photographs of it, and four those that it would say for this new class rather "
-    "than for the others. They saw no image; a language model may have read about these data sets."
+    "The panel consists of 18 raters. Each is a run of a language model, not a person. Eight "
+    "ordered the ten seen classes that look most similar to a new class. Six ordered the 15 that a "
+    "classifier would say for photographs of it, and four those that it would say for this new "
+    "class rather than for the others. They saw no image; a language model may have read about "
+    "these data sets."
 )
 DATA_NOTE = (
     "The data in the package are features of a few thousand images. The results differ from those "

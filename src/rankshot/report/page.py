@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot import __version__
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.text_files import replace_file
 from rankshot.report.contents import Report
 from rankshot.report.evaluation_sections import (
@@ -113,6 +113,13 @@ def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
 def write_page(page: str, path: str | Path) -> None:
     """Write a page to a file. If this fails, an old file stays as it was.
 
+    Parameters
+    ----------
+    page : str
+        The page, as `render_report` returns it.
+    path : str or Path
+        The file to write.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -124,6 +131,11 @@ def write_page(page: str, path: str | Path) -> None:
     ...     path.read_text()[:15]
     '<!doctype html>'
     """
+    if not str(page).startswith("<"):
+        raise RankshotError(
+            f"the page must be HTML, not {short_repr(page)}: write_page(page, path) takes the page "
+            "first"
+        )
     with replace_file(Path(path)) as stream:
         stream.write(page)
 

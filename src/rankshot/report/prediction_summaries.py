@@ -138,8 +138,9 @@ def choose_examples(
 ) -> list[int]:
     """Return the rows of examples: the first input of each target.
 
-    For every other target it is an input that was recognised, for the rest one that was not. If
-    the truth is not known, it is an input that got the target.
+    Inputs that were not recognised and inputs that were take turns, as far as a target has both,
+    and errors come first: so there is an error if any of these targets has one. If the truth is
+    not known, it is an input that got the target.
 
     Parameters
     ----------
@@ -157,15 +158,17 @@ def choose_examples(
     >>> predicted = np.array(["cat", "cat", "dog", "dog"])
     >>> truth = np.array(["dog", "cat", "dog", "cat"])
     >>> choose_examples(predicted, truth, ["cat", "dog"])
-    [1, 0]
+    [3, 2]
     """
     chosen = []
-    for place, target in enumerate(targets):
+    was_right = True
+    for target in targets:
         theirs = np.flatnonzero((predicted if truth is None else truth) == target)
         right = predicted[theirs] == target
-        wanted = right if place % 2 == 0 or truth is None else ~right
-        if wanted.any():
-            chosen.append(int(theirs[np.argmax(wanted)]))
+        if theirs.size:
+            best = int(np.argmax(right != was_right))
+            was_right = bool(right[best])
+            chosen.append(int(theirs[best]))
     return chosen
 
 

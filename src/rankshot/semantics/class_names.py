@@ -276,20 +276,29 @@ def choose_rehearsed(
     (('bus',), ('tiger', 'wolf', 'seal', 'tram'))
     """
     names = as_names(classes, "classes")
-    most = len(names) - FEWEST_RANKED
-    if most < 1:
+    if len(names) <= FEWEST_RANKED:
         raise RankshotError(f"{len(names)} seen classes are too few to rehearse: 3 are needed")
     if isinstance(which, Iterable):
         chosen = set(as_names(which, "the classes to rehearse"))
         for name in chosen:
             if name not in names:
                 raise RankshotError(f"rehearse: no seen class {name!r}{suggest_name(name, names)}")
-        require_whole_number("the number of rehearsed classes", len(chosen), most)
+        _require_others(len(chosen), len(names))
     else:
-        number = require_whole_number("the number of rehearsed classes", which, most)
+        number = require_whole_number("the number of rehearsed classes", which)
+        _require_others(number, len(names))
         seed = require_whole_number("seed", seed, least=0)
         chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
     return (
         tuple(name for name in names if name in chosen),
         tuple(name for name in names if name not in chosen),
     )
+
+
+def _require_others(rehearsed: int, seen: int) -> None:
+    if rehearsed > seen - FEWEST_RANKED:
+        raise RankshotError(
+            f"{rehearsed} of {seen} seen classes cannot be rehearsed: too few are left to be "
+            f"ranked. Take {min(max(seen // 3, 5), seen - FEWEST_RANKED)}: a third of them, and at "
+            "least 5 where possible"
+        )

@@ -1,7 +1,7 @@
 """The questions that a language model is asked, and the prompts that contain them.
 
-What a classifier would *say* is a better question than what a class is *similar to*: with panels
-of language models, it raised the accuracy more than any choice of the model that merges answers.
+What a classifier would *say* is a better question than what a class is *similar to*: with
+language-model panels, it raised the accuracy more than any choice of the model that merges answers.
 """
 
 from __future__ import annotations

@@ -448,11 +448,11 @@ def describe_indistinguishable(head: Any) -> list[str]:
     return [
         f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
         "these classes cannot be distinguished"
-        for same in _group_equal_classes(used)
+        for same in group_equal_classes(used)
     ]
 
 
-def _group_equal_classes(rankings: Rankings) -> list[list[str]]:
+def group_equal_classes(rankings: Rankings) -> list[list[str]]:
     """Return groups of classes with the same rankings and the same shares of the weight."""
     numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
     shares: dict[str, dict[int, float]] = {}

@@ -21,6 +21,8 @@ ENOUGH_TO_JUDGE = 50
 """The number of inputs from which on a classifier that is no better than chance is noticed."""
 LEAST_CLASSES = 5
 """With fewer classes, a rehearsal tells nothing about other classes."""
+USUAL_FOLDS = 5
+"""The number of groups, if there are classes enough for two in each."""
 
 
 class Fold(NamedTuple):
@@ -44,7 +46,7 @@ class Fold(NamedTuple):
 
 
 def choose_groups(
-    semantics: Semantics, held_out: Any, n_folds: int, random_state: Seed
+    semantics: Semantics, held_out: Any, n_folds: int | None, random_state: Seed
 ) -> list[tuple[str, ...]]:
     """Return the groups of classes that are held out together: see `Rehearsal`."""
     ranked = sorted(set(semantics.targets))
@@ -58,9 +60,11 @@ def choose_groups(
         )
     if not _listed_items(semantics) & set(ranked):
         return [tuple(ranked)]
-    n_folds = require_whole_number("n_folds", n_folds, least=1, most=len(ranked) // 2)
+    most = len(ranked) // 2
+    number = min(USUAL_FOLDS, most) if n_folds is None else n_folds
+    number = require_whole_number("n_folds", number, least=1, most=most)
     mixed = np.random.default_rng(random_state).permutation(ranked)
-    return [tuple(group.tolist()) for group in np.array_split(mixed, n_folds)]
+    return [tuple(group.tolist()) for group in np.array_split(mixed, number)]
 
 
 def make_fold(scores: Scores, labels: Labels, semantics: Semantics, group: tuple[str, ...]) -> Fold:

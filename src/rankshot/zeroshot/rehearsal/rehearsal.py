@@ -79,10 +79,11 @@ class Rehearsal(BaseEstimator):
         If given, `fit` takes inputs instead of scores, and the classifier is trained again without
         the held-out classes. That is more faithful: a trained classifier has learned from inputs
         of the held-out classes, too.
-    n_folds : int
+    n_folds : int, optional
         If the rankings list classes that are themselves rehearsed, the rehearsed classes are
         divided at random into this number of groups, which are held out in turn. Otherwise all are
-        held out together.
+        held out together. A group has at least two classes: the default is 5, and half the number
+        of classes if there are fewer than 10.
     held_out : list of lists of names, optional
         The groups, instead of random ones.
     random_state : int
@@ -147,7 +148,7 @@ class Rehearsal(BaseEstimator):
         *,
         grid: Grid | None = None,
         estimator: Any = None,
-        n_folds: int = 5,
+        n_folds: int | None = None,
         held_out: Sequence[Iterable[str]] | None = None,
         random_state: Seed = 0,
         verbose: bool = False,
@@ -168,7 +169,8 @@ class Rehearsal(BaseEstimator):
         X : Scores, or inputs of the ``estimator``
             Scores of inputs of seen classes that the classifier was not trained on: of the
             rehearsed classes, and of others for the reference. The rehearsed classes need no
-            columns.
+            columns. With an ``estimator``: its training inputs. It is trained here on a part of
+            them, and never on the inputs that it is tried on.
         y : array-like of names
             Their classes.
         rankings : Rankings or Similarity
