@@ -314,3 +314,15 @@ def test_status_names_groups_of_raters(folder):
     assert re.search(
         r"^The raters of cat fall into 2 groups\. 8 raters: .* 6 raters: ", out, re.MULTILINE
     )
+
+
+def test_status_shows_all_six_items_of_a_target(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert new(folder, "--show 6 --answers 2").status == 0
+    take_part(folder, 2, lambda person, _, shown: sorted(shown))
+    shown = sorted(read_study(folder / "study.toml").questions[0].items)
+    out = rankshot(f"survey status {folder}/study.toml").out
+    assert len(shown) == 6
+    assert " > ".join(shown) in out
+    assert "┃ target" in out
+    assert "new class" not in out
