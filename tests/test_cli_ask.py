@@ -114,7 +114,7 @@ def test_a_question_of_ones_own(folder):
 @pytest.mark.parametrize(
     ("words", "files", "message"),
     [
-        ("ask --seen seen.txt -o p", {}, "give --new FILE, or --rehearse to rank for some seen"),
+        ("ask --seen seen.txt -o p", {}, "give --new NAMES (or a file), or --rehearse to rank for"),
         (f"{ASK} --rehearse 3", {}, "--rehearse ranks for seen classes alone: leave out --new"),
         (f"{ASK} --k 18", {}, "--k must be a whole number from 1 to 17, not 18"),
         (f"{ASK} --raters 0", {}, "raters must be a whole number from 1 on, not 0"),

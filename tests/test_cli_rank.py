@@ -137,6 +137,14 @@ def test_classes_that_cannot_be_told_apart_are_named(folder):
     assert "told apart" not in rank("--source wordnet").out
 
 
+def test_columns_without_names_are_noticed(folder):
+    """WordNet knows the number zero."""
+    write_names(folder, ["0", "1", "2"], ["jaguar", "truck"])
+    assert "warning: the seen classes are numbers ('0', '1', '2'): give the" in (
+        rank("--source wordnet").out
+    )
+
+
 # ------------------------------------------------------------------ unknown names
 
 

@@ -130,5 +130,5 @@ for name, answers in (("with rocket", found), ("without rocket", without)):
 # -----------------
 #
 # - ``rankshot explain`` on the command line, and
-#   :doc:`explanations </guide/zeroshot>` in the guide.
+#   `explanations <../../guide/zeroshot.html#explanation-of-a-prediction>`__ in the guide.
 # - :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py`: a fair way to choose sources and settings.

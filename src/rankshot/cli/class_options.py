@@ -132,7 +132,9 @@ def read_class_lists(
     all_labels = [known]
     if rehearse is None:
         if new is None:
-            raise RankshotError("give --new FILE, or --rehearse to rank for some seen classes")
+            raise RankshotError(
+                "give --new NAMES (or a file), or --rehearse to rank for seen classes"
+            )
         about = read_new_labels(new)
         _refuse_seen(about, known)
         items, targets = known.names, about.names

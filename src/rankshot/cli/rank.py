@@ -187,6 +187,7 @@ def rank(
     say("\n".join(written), console)
     warn_of_classes_without_ranking(rankings, classes, console)
     _warn_of_equal_classes(rankings, console)
+    _warn_of_numbers(classes, console)
 
 
 # ---- What is given
@@ -308,6 +309,17 @@ def _warn_of_equal_classes(rankings: Rankings, console: Console) -> None:
         say(
             f"warning: {quote_names(same)} have the same ranking: they cannot be told apart. Add a "
             "source that knows how they differ, or correct the file by hand",
+            console,
+        )
+
+
+def _warn_of_numbers(classes: ClassLists, console: Console) -> None:
+    """Say that columns without names, 0, 1, 2, are ranked as the words zero, one, two."""
+    words = {**classes.words, **classes.look_up}
+    if all(words.get(name, name).isdecimal() for name in classes.items):
+        say(
+            f"warning: the seen classes are numbers ({quote_names(classes.items)}): give the "
+            "columns the names of the classes, or words to look up with --names FILE",
             console,
         )
 
