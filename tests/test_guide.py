@@ -50,7 +50,7 @@ def test_the_accuracy_of_each_source_is_that_of_the_results():
         "similar": "language models: which are *similar*?",
         "photographs": "language models: what would the classifier say for *photographs*?",
         "contrast": "language models: the same, in *contrast* to the other new classes",
-        "all that seen classes support": "language models, the best choice of questions on seen "
+        "settings chosen on seen classes": "language models, the best choice of questions on seen "
         "classes",
     }
     results = list_results(
@@ -70,7 +70,7 @@ def test_the_calibration_errors_are_those_of_the_results():
         for source, calibration, error in results[data]:
             if calibration.startswith(("none: temp", "temp")):
                 found.setdefault(source, []).append(error)
-        for source in ("all that seen classes support", "WordNet", "GloVe", "word2vec"):
+        for source in ("settings chosen on seen classes", "WordNet", "GloVe", "word2vec"):
             assert rows[source][column] == " → ".join(found.get(source, ["–"])), (data, source)
 
 
