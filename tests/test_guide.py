@@ -1,6 +1,7 @@
 """Numbers on the pages of the guide are those of the runs on three data sets, or of a run here."""
 
 import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 
 import rankshot as rs
-from rankshot.datasets import load_cifar, load_panel
+from rankshot.datasets import load_cifar, load_imagenet, load_panel
 
 DOCS = Path(__file__).parents[1] / "docs"
+HEADS = (DOCS / "guide" / "zeroshot.md").read_text(encoding="utf-8")
 
 
 def read_table(page, first_cell, heading=None):
@@ -48,7 +50,7 @@ def test_the_accuracy_of_each_source_is_that_of_the_results():
         "similar": "language-model panel: which are *similar*?",
         "photographs": "language-model panel: what would the classifier say for *photographs*?",
         "contrast": "language-model panel: the same, in *contrast* to the other new classes",
-        "all that seen classes support": "language-model panel, the best choice of questions on "
+        "settings chosen on seen classes": "language-model panel, the best choice of questions on "
         "seen classes",
     }
     results = list_results(
@@ -68,7 +70,7 @@ def test_the_calibration_errors_are_those_of_the_results():
         for source, calibration, error in results[data]:
             if calibration.startswith(("none: temp", "temp")):
                 found.setdefault(source, []).append(error)
-        for source in ("all that seen classes support", "WordNet", "GloVe", "word2vec"):
+        for source in ("settings chosen on seen classes", "WordNet", "GloVe", "word2vec"):
             assert rows[source][column] == " → ".join(found.get(source, ["–"])), (data, source)
 
 
@@ -113,6 +115,74 @@ def test_two_classes_at_a_time(photos):
             columns = [classes.tolist().index(name) for name in pair]
             right = np.array(pair)[proba[inputs][:, columns].argmax(axis=1)] == labels[inputs]
             assert float(cell) == pytest.approx(right.mean(), abs=0.01)
+
+
+@pytest.fixture(scope="module")
+def imagenet():
+    """Return the ImageNet scores, and a count of the pictures for which a class is predicted."""
+    data = load_imagenet()
+
+    def count(choose, reference=None):
+        """Return the mean over the new classes, of which each has its own rankings."""
+        return np.mean(
+            [
+                np.sum(
+                    rs.ProbabilisticRanking()
+                    .fit(choose(name), reference=reference)
+                    .predict(data.scores)
+                    == name
+                )
+                for name in sorted(set(data.labels))
+            ]
+        )
+
+    return data, count
+
+
+@pytest.mark.slow
+def test_a_class_that_one_source_does_not_rank(imagenet):
+    data, count = imagenet
+    seen, new = rs.read_class_labels("imagenet-1k"), sorted(set(data.labels))
+    wordnet = rs.WordNet(senses=seen.senses).similarity(new, seen.names).to_rankings()
+    model = data.rankings
+
+    def leave_out(rankings, name):
+        return rankings[np.array(rankings.targets) != name]
+
+    found = (
+        count(lambda name: rs.Rankings.concatenate([model, leave_out(wordnet, name)])),
+        count(lambda name: rs.Rankings.concatenate([leave_out(model, name), wordnet])),
+    )
+    said = re.search(r"for (\d+) pictures on average if WordNet lacks it, and for (\d+)", HEADS)
+    assert tuple(map(int, said.groups())) == tuple(np.round(found))
+
+
+@pytest.mark.slow
+def test_a_class_with_a_subset_ranking(imagenet):
+    data, count = imagenet
+    model, rng = data.rankings, np.random.default_rng(0)
+
+    def compare(name, size):
+        """Return rankings in which only some seen classes were compared for one class."""
+        [order] = model.select(target=name).orders()
+        left = sorted(set(model.items) - set(order))
+        tied = rng.choice(left, size - len(order), replace=False).tolist()
+        one = rs.Rankings.from_orders(
+            [[*order, tied] if tied else order], items=model.items, targets=name, kind="subset"
+        )
+        return rs.Rankings.concatenate([model[np.array(model.targets) != name], one])
+
+    found = [
+        count(lambda name, size=size: compare(name, size), reference)
+        for reference in (None, data.reference)
+        for size in (500, 10)
+    ]
+    said = re.search(
+        r"for (\d+) pictures where 500 .*? and for (\d+) where .*? these are (\d+) and (\d+)",
+        HEADS,
+        re.DOTALL,
+    )
+    assert list(map(int, said.groups())) == [round(number) for number in found]
 
 
 @pytest.mark.slow

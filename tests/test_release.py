@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,15 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+HOOK_PROGRAMS = {
+    "ruff": {"ruff"},
+    "mypy": {"mypy"},
+    "pre-commit-hooks": {
+        *("check-added-large-files", "check-case-conflict", "check-json", "check-merge-conflict"),
+        *("check-toml", "check-yaml", "detect-private-key", "end-of-file-fixer"),
+        *("mixed-line-ending", "trailing-whitespace-fixer"),
+    },
+}
 FOR_DEVELOPERS = {"bench", "docs", "hooks", "release", "test", "test-core"}
 
 
@@ -123,10 +134,18 @@ def test_every_hook_is_installed_by_the_extra():
     """Hooks are programs of the environment; nothing is downloaded when they run."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
     assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
-    assert {hook["language"] for repo in hooks["repos"] for hook in repo["hooks"]} == {
-        "system",
-        "fail",
-    }
+    entries = {}
+    for hook in hooks["repos"][0]["hooks"]:
+        entries.setdefault(hook["language"], []).append(hook["entry"].split()[0])
+    assert set(entries) == {"system", "fail"}
+    programs = {entry.removeprefix(".venv/bin/") for entry in entries["system"]}
+    assert programs == {program for names in HOOK_PROGRAMS.values() for program in names}
+    extras = PROJECT["optional-dependencies"]
+    for package, names in HOOK_PROGRAMS.items():
+        # `make hooks` installs both extras.
+        assert any(re.match(rf"{package}>", text) for text in extras["test"] + extras["hooks"])
+        with suppress(metadata.PackageNotFoundError):  # the tests do not need the extra hooks
+            assert names <= {path.name for path in metadata.files(package) or ()}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ Correct = NDArray[np.bool_]
 BOTH = "both"
 NEARLY_BEST = 0.01
 """Configurations whose rehearsal accuracy is within this of the best count as nearly best."""
-REFINED = "all that seen classes support, with the batch"
+REFINED = "settings chosen on seen classes, with the batch"
 CHOICE_NOTE = (
     "Settings are chosen by the mean class accuracy on seen classes that play new ones; its "
     "interval is from resamples of classes. New classes are only used to report."
@@ -175,7 +175,7 @@ def run_ablation(
         ablation.add(idea, _describe_classifiers(configuration), configuration)
     selection = select(evaluator, default, alone, announce)
     chosen = selection.chosen
-    ablation.add("all that seen classes support", _describe(chosen), chosen)
+    ablation.add("settings chosen on seen classes", _describe(chosen), chosen)
     ablation.add("the same at the paper's K = 4", "", chosen.with_head(k=K))
     announce("a ceiling: the true orders")
     ablation.steps.append(_ceiling(evaluator, chosen))

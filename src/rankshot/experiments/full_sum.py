@@ -167,4 +167,4 @@ def _notes(n: int, n_all: int) -> tuple[str, ...]:
         "a Markov chain. The standard error is the Monte Carlo error, averaged over inputs and "
         "targets."
     )
-    return inputs, methods, "Times are those of this machine and run, without fitting."
+    return inputs, methods, "Times are those of one run on one machine, without fitting."

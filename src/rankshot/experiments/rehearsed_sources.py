@@ -22,7 +22,7 @@ from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
-SUPPORTED = "all that seen classes support"
+SUPPORTED = "settings chosen on seen classes"
 PREDICTION_NOTE = (
     "Rehearsal.predict_accuracy sees the rankings of the new classes, and no input of them. Its "
     "interval is for these few classes, not for a mean over many, so it is wide."

@@ -323,7 +323,7 @@ def _two_class_methods(
         "regression to word vectors": MethodScores(
             regression.decision_function(task.test, targets), task.targets
         ),
-        "all that seen classes support": MethodScores(
+        "settings chosen on seen classes": MethodScores(
             best.predict_log_proba(evaluator.scores(chosen, task, "test")), _names(best)
         ),
     }

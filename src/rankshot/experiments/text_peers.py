@@ -34,7 +34,7 @@ NOTES = (
     (
         "A request is compared with the words of the name: “plug_type” is “plug type”. Only "
         "the last method uses the panel's rankings: it adds the similarity of request and name, "
-        "times a weight, to the decision values of all that seen classes support."
+        "times a weight, to the decision values with the settings chosen on seen classes."
     ),
 )
 
