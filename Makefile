@@ -47,12 +47,13 @@ coverage: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
 
-# The lowest versions of all dependencies, in an environment of their own. It has no torch.
+# The lowest versions of dependencies, in an environment of their own. It has no torch. The command,
+# the survey, clusters and models are not tested with the lowest versions of what they need.
 # Old versions use what newer versions of their own dependencies, and of pytest, deprecate.
 test-lowest: $(LOWEST)/.test
 	$(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
 	    -W ignore::DeprecationWarning -W 'ignore:Passing a non-Collection iterable' \
-	    tests/core tests/ranking tests/semantics tests/zeroshot \
+	    tests/core tests/ranking tests/semantics tests/zeroshot tests/report \
 	    src/rankshot/core src/rankshot/ranking src/rankshot/semantics src/rankshot/zeroshot
 
 # A release in dist/: built, checked, and installed into a fresh environment for each extra alone.
