@@ -94,6 +94,7 @@ def test_the_kind_of_scores_comes_from_the_head(folder, table, options, message)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_head_behind_a_network(folder):
     run_well(f"{FIT} --seen scores.csv --head probabilistic --classes all")
     write_network("network.onnx", names=SEEN, end="Softmax")

@@ -17,6 +17,8 @@ from rankshot.experiments.classifiers import LinearClassifier
 from rankshot.report import page
 from shared_run import GRID
 
+pytestmark = pytest.mark.slow
+
 train_classifier = classifiers.train_classifier
 
 

@@ -328,6 +328,7 @@ def json_job(place):
     return job["head"], "new.rankshot", job["score type"], False, None, None
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_ends_the_job(place, client):
     classify("scores", "new.rankshot", "undisturbed", client=client)
     largest = place / "scores/m.parquet"
@@ -353,6 +354,7 @@ def test_a_disk_that_fills_ends_the_job(place, client):
     assert len(read_rows()) == run.n_rows
 
 
+@pytest.mark.slow
 def test_parts_that_kill_workers_and_stores_that_fail(place, client, monkeypatch):
     # Dask gives a task up that kills four workers: that takes long.
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
@@ -388,6 +390,7 @@ def test_the_command(place, client):
     assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --update")
 
 
+@pytest.mark.slow
 def test_local_processes(place):
     out = run_well("classify scores/deep --head new.rankshot -o out --workers 1")
     assert "parts: 2 classified, 0 failed\n" in out

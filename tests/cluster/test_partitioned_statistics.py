@@ -74,6 +74,7 @@ def test_statistics_do_not_depend_on_the_parts(kind, cuts):
         compare(rankings, PartitionedRankings(parts, rankings.items))
 
 
+@pytest.mark.slow
 def test_statistics_of_files_on_a_cluster(default_client, tmp_path):
     rankings = draw("cut ties")
     rs.write_rankings(rankings, tmp_path / "votes.jsonl")

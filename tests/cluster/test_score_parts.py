@@ -221,6 +221,7 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
     assert [path.name for path in Path("out").glob(".*")] == []
 
 
+@pytest.mark.slow
 def test_only_workers_with_a_gpu_score_if_there_are_any(place, client):
     async def set_gpus(n, dask_worker):
         await dask_worker.set_resources(GPU=n)

@@ -18,6 +18,8 @@ from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
 from shared_run import GRID as SHARED_GRID, PLACES, small_grids
 
+pytestmark = pytest.mark.slow
+
 FULL_SUM, PEERS = "full sum", "peers"
 RESULT_ONE = ("result 1, sources", "result 1, raters")
 

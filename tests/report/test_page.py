@@ -314,6 +314,7 @@ def large_report(rng, L=1000):
     )
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_fit_on_a_page_and_it_says_what_is_shown(rng):
     page = render_report(large_report(rng))
     assert len(page.encode()) < 2_000_000

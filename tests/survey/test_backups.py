@@ -156,6 +156,7 @@ def test_a_note_that_another_server_cleared_is_set_again(served, tmp_path):
     assert is_serving(tmp_path / "study.sqlite")
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_nothing_and_is_repaired_by_the_next(tmp_path):
     server = Server(STUDY, tmp_path)
     server.start()

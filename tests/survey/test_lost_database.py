@@ -16,6 +16,8 @@ from rankshot.survey.store import backup, sqlite_files
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 
+pytestmark = pytest.mark.slow
+
 STUDY = small_study()
 
 

@@ -408,6 +408,7 @@ def agreement_of_the_careful(**settings):
     return np.mean(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURED)
 def test_the_documented_figures_are_measured(name):
     careful, random, twins = rates(N_STUDIES)[name]
@@ -418,6 +419,7 @@ def test_the_documented_figures_are_measured(name):
     assert line in " ".join(find_flags.__doc__.split())
 
 
+@pytest.mark.slow
 def test_the_documented_figures_of_other_rules_and_noisier_people_are_measured():
     assert agreement_of_the_careful() == pytest.approx(0.55, abs=0.02)
     stricter = rates(N_STUDIES, replace(RULES, repeat_distance=0.4))["repeats"]

@@ -225,7 +225,7 @@ def stabilities(answers):
 
 @pytest.mark.parametrize("most_solved", [15, 2])
 @given(said=some_answers())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_stability_is_that_of_really_leaving_out(most_solved, said):
     """Also where every circle is searched for, and the items shown differ."""
     with pytest.MonkeyPatch.context() as patch:

@@ -87,7 +87,10 @@ def cases_of(name):
 CASES = [case for name in ALL for case in cases_of(name)]
 RUN = [case for case in CASES if has_formula(*case[:2])]
 SOME = [case for case in RUN if case[0] in MORE or case[0] in {"weighted", "direct", "conse"}]
-each_case = pytest.mark.parametrize(("name", "kind", "with_reference"), RUN)
+each_case = pytest.mark.parametrize(
+    ("name", "kind", "with_reference"),
+    [case if case in SOME else pytest.param(*case, marks=pytest.mark.slow) for case in RUN],
+)
 some_cases = pytest.mark.parametrize(("name", "kind", "with_reference"), SOME)
 few_cases = pytest.mark.parametrize(
     ("name", "kind", "with_reference"), [case for case in SOME if case[1:] == ("multiclass", False)]

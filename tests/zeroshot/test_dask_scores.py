@@ -265,6 +265,7 @@ def test_what_needs_all_scores_refuses_lazy_ones():
         pairs.compute()
 
 
+@pytest.mark.slow
 def test_a_process_of_a_cluster_gives_the_same(rng):
     from distributed import Client, LocalCluster
 

@@ -330,6 +330,7 @@ def test_files_that_are_no_networks(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["network.onnx"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_network_of_torch_from_pixels_to_new_classes(tmp_path):
     torch = pytest.importorskip("torch")
