@@ -5,6 +5,7 @@ import inspect
 import re
 from collections import Counter
 from functools import cached_property
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
@@ -14,18 +15,10 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-FLOORS = (
-    "core",
-    "ranking",
-    "semantics",
-    "zeroshot",
-    "inference",
-    "datasets",
-    "cluster",
-    "survey",
-    "experiments",
-    "report",
-)
+import rankshot
+
+# The command has a page of its own.
+FLOORS = [found.name for found in iter_modules(rankshot.__path__) if found.name != "cli"]
 # scikit-learn's own affairs: they are in its documentation.
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")
 SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")

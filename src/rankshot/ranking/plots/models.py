@@ -76,9 +76,12 @@ class WorthsDisplay(Display):
                 f"expected a Leaderboard, not {short_repr(leaderboard)}: make one with "
                 "leaderboard(rankings), or use from_model for a fitted model"
             )
-        board = leaderboard
-        display = cls(list(board.items), board.log_worths, board.comparison_intervals, board.level)
-        return display.plot(ax)
+        return cls(
+            list(leaderboard.items),
+            leaderboard.log_worths,
+            leaderboard.comparison_intervals,
+            leaderboard.level,
+        ).plot(ax)
 
     @classmethod
     def from_model(cls, model: Any, *, ax: Any = None) -> WorthsDisplay:
