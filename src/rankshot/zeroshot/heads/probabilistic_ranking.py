@@ -74,7 +74,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     all scores are equal, which is the same for all rankings of one length.
 
     The defaults gave the best results on held-out *seen* classes of two data sets;
-    ``docs/reproduction.md`` has the numbers. The paper's own classifier is
+    the page of results has the numbers. The paper's own classifier is
     ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
 
     Parameters

@@ -75,7 +75,7 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     All this is one matrix product, so the head is as fast as a linear classifier. On held-out
     seen classes of three data sets, it is slightly more accurate than `ProbabilisticRanking` with
-    a reference, and equally accurate without; ``docs/reproduction.md`` has the numbers.
+    a reference, and equally accurate without; the page of results has the numbers.
 
     Parameters
     ----------
