@@ -34,7 +34,7 @@ quick-tests: $(VENV)/.test
 # The tests and examples of three layers, and the share of their lines that these run, with every
 # line that is left out. Less than 95 % of one layer fails. Measuring makes tests slower, so this is
 # apart from `make test`.
-LAYERS := ranking semantics zeroshot
+LAYERS := ranking sources zeroshot
 coverage: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' --cov --cov-report= \
 	    $(LAYERS:%=tests/%) $(LAYERS:%=src/rankshot/%)
@@ -52,8 +52,8 @@ test-slow: $(VENV)/.test
 test-lowest: $(LOWEST)/.test
 	$(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
 	    -W ignore::DeprecationWarning -W 'ignore:Passing a non-Collection iterable' \
-	    tests/core tests/ranking tests/semantics tests/zeroshot tests/report \
-	    src/rankshot/core src/rankshot/ranking src/rankshot/semantics src/rankshot/zeroshot
+	    tests/core tests/ranking tests/sources tests/zeroshot tests/report \
+	    src/rankshot/core src/rankshot/ranking src/rankshot/sources src/rankshot/zeroshot
 
 # A release in dist/: built, checked, and installed into a fresh environment for each extra alone.
 # EXTRAS="parquet onnx" installs only these; EXTRAS=--contents installs nothing.
@@ -83,11 +83,11 @@ bench docs test quick-tests coverage test-slow test-lowest: export MKL_NUM_THREA
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py
-	$(BIN)/python benchmarks/semantics.py
+	$(BIN)/python benchmarks/sources.py
 	$(BIN)/python benchmarks/zeroshot.py
 	$(BIN)/python benchmarks/command.py
 	$(BIN)/python benchmarks/inference.py
-	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/jobs.py
 	$(BIN)/python benchmarks/survey.py
 
 # Needs a CUDA device; without one it says so.

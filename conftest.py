@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 NEEDS = {
     # gensim has no release for Python 3.14 yet.
-    "src/rankshot/semantics/word2vec.py": "gensim",
+    "src/rankshot/sources/word2vec.py": "gensim",
     # make test-lowest installs no torch.
     "src/rankshot/zeroshot/heads/base.py": "torch",
     "src/rankshot/zeroshot/torch_head.py": "torch",

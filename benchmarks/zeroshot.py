@@ -293,7 +293,7 @@ def many_items() -> None:
         ),
         Work(
             "mean top-10 Kendall distances with ties, 20 x 280",
-            lambda: rs.mean_kendall_distance(wordnet, ranked, k=10),
+            lambda: rs.ranking.mean_kendall_distance(wordnet, ranked, k=10),
             "tables of all pairs of items",
             lambda: distances._mean_by_pairs(wordnet[:2], ranked[:4], 10),
             8 / (20 * 280),
@@ -306,7 +306,7 @@ def many_items() -> None:
             10 / 280,
         ),
     ]
-    near = rs.mean_kendall_distance(wordnet[:2], ranked[:4], k=10)
+    near = rs.ranking.mean_kendall_distance(wordnet[:2], ranked[:4], k=10)
     assert np.abs(near - works[1].slow()).max() < 1e-6
     print("1,000 seen classes: time and memory, and the same by a slow definition (sampled)")
     for work in works:

@@ -33,11 +33,11 @@ from rankshot.datasets.embedded import (
 )
 from rankshot.ranking.files.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.corpus import Corpus
-from rankshot.semantics.similarity import Similarity
-from rankshot.semantics.word2vec import train_word2vec
-from rankshot.semantics.word_vectors import WordVectors
-from rankshot.semantics.wordnet import WordNet
+from rankshot.sources.corpus import Corpus
+from rankshot.sources.similarity import Similarity
+from rankshot.sources.word2vec import train_word2vec
+from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources.wordnet import WordNet
 
 DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"
 

@@ -25,10 +25,10 @@ from rankshot.datasets.efficientnet import EfficientNetFeatures
 from rankshot.datasets.imagenet import RATER_FILE, SCORES_FILE
 from rankshot.ranking.files.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.class_names import reduce_name
+from rankshot.sources.class_names import reduce_name
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rankshot"
-CLASSES_FILE = PACKAGE / "semantics" / "data" / "imagenet_classes.tsv"
+CLASSES_FILE = PACKAGE / "sources" / "data" / "imagenet_classes.tsv"
 DATA = PACKAGE / "datasets" / "data"
 SEED = 20150701
 PER_NEW_CLASS, PER_SEEN_CLASS = 14, 4

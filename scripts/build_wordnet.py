@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-DATA = Path(__file__).parents[1] / "src" / "rankshot" / "semantics" / "data"
+DATA = Path(__file__).parents[1] / "src" / "rankshot" / "sources" / "data"
 
 
 def read_lines(path: Path) -> list[str]:

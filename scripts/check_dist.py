@@ -40,7 +40,7 @@ NEEDED = [
     r"rankshot/survey/web/templates/.+",
     r"rankshot/datasets/data/.+\.npz",
     r"rankshot/datasets/data/.+\.md",
-    r"rankshot/semantics/data/wordnet_nouns\.md",
+    r"rankshot/sources/data/wordnet_nouns\.md",
     r"rankshot-[^/]+\.dist-info/licenses/LICENSE",
 ]
 """What a wheel must hold: types, templates, data with their provenance, the licence."""
@@ -58,12 +58,12 @@ EXAMPLES = {
         (0, True)
         """,
     "glove": """
-        >>> from rankshot.semantics import WordVectors
+        >>> from rankshot.sources import WordVectors
         >>> table = WordVectors.glove().similarity(["cat"], ["tiger", "bus"])
         >>> bool(table.values[0, 0] > table.values[0, 1])
         True
         """,
-    "corpus": "rankshot.semantics.word2vec",
+    "corpus": "rankshot.sources.word2vec",
     "arrays": """
         >>> import numpy as np
         >>> from rankshot.core.arrays import device_of
@@ -120,7 +120,7 @@ EXAMPLES = {
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
         """,
-    "cluster": "rankshot.cluster.classified_datasets",
+    "cluster": "rankshot.jobs.classified_datasets",
     "plot": "rankshot.ranking.plots",
     "pictures": "rankshot.inference.preprocessing",
     "report": "rankshot.report.page",

@@ -1,6 +1,6 @@
 """Write similarities as NLTK computes them, for the tests to compare with.
 
-    python scripts/nltk_similarities.py DIRECTORY > tests/semantics/nltk_similarities.csv
+    python scripts/nltk_similarities.py DIRECTORY > tests/sources/nltk_similarities.csv
 
 DIRECTORY contains WordNet 3.0's database files. NLTK also requires files ``lexnames`` and
 ``index.sense``; this script creates them, and NLTK does not use them here. Pairs of noun synsets

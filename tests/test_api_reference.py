@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import rankshot as rs
 from rankshot.cli import app
-from rankshot.semantics import read_look_up
+from rankshot.sources import read_look_up
 from rankshot.survey import read_study
 from rankshot.zeroshot import open_scores, read_predictions, read_truth
 
@@ -160,7 +160,9 @@ CHECKS = {
     "truth.csv": lambda path: read_truth(path, PHOTOS).tolist() == ["cat", "truck"],
     "similarities.csv": lambda path: rs.read_similarity(path).values.shape == (2, 3),
     "names.csv": lambda path: read_look_up(path, ["water_lilly"]) != {},
-    "senses.txt": lambda path: len(rs.WordNet(senses=rs.read_senses(path)).senses(["seal"])) == 1,
+    "senses.txt": lambda path: (
+        len(rs.WordNet(senses=rs.sources.read_senses(path)).senses(["seal"])) == 1
+    ),
     "study.toml": lambda path: len(read_study(path).questions) == 2,
 }
 

@@ -82,7 +82,7 @@ def test_senses_are_written_corrected_and_read(folder):
     path = folder / "senses.txt"
     text = path.read_text(encoding="utf-8")
     assert "seal = seal.n.09" in text
-    assert set(rs.read_senses(path)) == {
+    assert set(rs.sources.read_senses(path)) == {
         *("cat", "truck", "tiger", "wolf", "seal", "bus", "lawn_mower")
     }
     path.write_text(text.replace("seal = seal.n.09", "seal = seal.n.01"), encoding="utf-8")

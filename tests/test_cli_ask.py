@@ -8,7 +8,7 @@ import pytest
 
 import rankshot as rs
 from command_line import check_refused, rankshot
-from rankshot.semantics import choose_rehearsed
+from rankshot.sources import choose_rehearsed
 
 SEEN = [
     "tiger", "wolf", "seal", "bus", "tram", "lorry", "crane", "sea_lion", "fox", "rabbit", "mouse",

@@ -8,9 +8,9 @@ import pytest
 
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankshot, run_well, write_scores, write_small_run
-from rankshot.semantics.wordnet_nouns import load_nouns
+from rankshot.sources.wordnet_nouns import load_nouns
 
-IMAGENET = rs.read_class_labels("imagenet-1k")
+IMAGENET = rs.sources.read_class_labels("imagenet-1k")
 LISTS = [", ".join(words) for words in IMAGENET.synonyms]
 SENSES = ["bus.n.01", "fox.n.01", "leopard.n.02", "tiger.n.02", "streetcar.n.01"]
 IDS = [load_nouns().id(load_nouns().synset(sense)) for sense in SENSES]
@@ -225,7 +225,7 @@ def test_exact_names_are_not_parsed(small, monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    monkeypatch.setattr("rankshot.semantics.class_labels._build", refuse)
+    monkeypatch.setattr("rankshot.sources.class_labels._build", refuse)
     out = run_well("classify scores.csv --rankings rankings.jsonl --reference usual.csv -o o.csv")
     assert "matched" not in out
 

@@ -12,7 +12,7 @@ import pytest
 import rankshot as rs
 from command_line import rankshot, write_scores
 from rankshot.datasets import imagenet_classes
-from rankshot.semantics import LanguageModel, read_similarity
+from rankshot.sources import LanguageModel, read_similarity
 
 SEEN = ["tiger", "wolf", "seal", "bus", "tram", "lorry", "crane", "crane_2"]
 NEW = ["cat", "truck", "water_lilly"]
@@ -95,7 +95,7 @@ def test_the_table_shows_what_is_in_the_file(folder, rng, k):
     values = rng.integers(0, 6, (12, 9)).astype(float)
     values[::2] = rng.normal(size=(6, 9))
     values[::3, 2:4] = np.nan
-    rs.semantics.write_similarity(rs.Similarity(values, new, seen), folder / "t.csv")
+    rs.sources.write_similarity(rs.Similarity(values, new, seen), folder / "t.csv")
     done = rank("--source table:t.csv" + (f" --k {k}" if k else ""))
     assert done.status == 0, done.err
     lines = read_file()
@@ -272,7 +272,7 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan\n")
     done = rank("--names names.csv --sense crane=crane.n.04 --senses-out senses.txt")
     assert done.status == 0, done.err
-    found = rs.read_senses("senses.txt")
+    found = rs.sources.read_senses("senses.txt")
     words = ["water lily", "tiger", "swan", "daisy", "heron"]
     chosen = {name: sense.name for name, sense in rs.WordNet().senses(words).items()}
     assert found == {

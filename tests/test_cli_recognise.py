@@ -15,7 +15,7 @@ import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.cli.run_folder import RunFolder
 from rankshot.inference.scoring import ScoringPlan
-from rankshot.semantics.chat_endpoint import ChatEndpoint, Reply
+from rankshot.sources.chat_endpoint import ChatEndpoint, Reply
 from tiny_models import write_onnx, write_pictures, write_text_transformer
 
 CLASSES = ["leopard", "bus", "daisy"]
@@ -290,7 +290,7 @@ from rankshot.cli import main
 from rankshot.inference import score_runs, scoring
 import rankshot.cli.fit, rankshot.zeroshot.heads.weighted_mean, rankshot.zeroshot.files.saved_heads
 import onnxruntime, PIL.Image, rich.console, rich.table
-from rankshot.semantics.wordnet import WordNet
+from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])
 score_runs.PART_ROWS = 4
 score_runs.score_to_file.__kwdefaults__["batch_size"] = 2

@@ -142,7 +142,7 @@ def imagenet():
 @pytest.mark.slow
 def test_a_class_that_one_source_does_not_rank(imagenet):
     data, count = imagenet
-    seen, new = rs.read_class_labels("imagenet-1k"), sorted(set(data.labels))
+    seen, new = rs.sources.read_class_labels("imagenet-1k"), sorted(set(data.labels))
     wordnet = rs.WordNet(senses=seen.senses).similarity(new, seen.names).to_rankings()
     model = data.rankings
 
@@ -191,7 +191,7 @@ def test_how_close_each_rule_is_to_the_truth():
     rules = {
         **{
             f"`{rule.__name__}`": (lambda r, rule=rule: rule(r).order)
-            for rule in (rs.borda, rs.median_rank, rs.copeland, rs.schulze, rs.kemeny)
+            for rule in (rs.borda, rs.ranking.median_rank, rs.copeland, rs.schulze, rs.kemeny)
         },
         "`PlackettLuce().fit(…).mode_`": lambda r: rs.PlackettLuce().fit(r).mode_,
     }
@@ -210,6 +210,6 @@ def test_how_close_each_rule_is_to_the_truth():
             expected = rs.Rankings.from_orders([order], items=rankings.items)
             for name, rule in rules.items():
                 found = rs.Rankings.from_orders([rule(rankings)], items=rankings.items)
-                distances[name].append(rs.mean_kendall_distance(expected, found)[0, 0])
+                distances[name].append(rs.ranking.mean_kendall_distance(expected, found)[0, 0])
         for name in rules:
             assert float(rows[name][column]) == pytest.approx(np.mean(distances[name]), abs=0.06)

@@ -16,8 +16,8 @@ The network comes with ``pip install 'rankshot[images,plot]'``.
 # ---------------------
 #
 # The package has 60 small pictures of CIFAR-10, six of each class. We take the first three of each.
-# :func:`~rankshot.score` runs a network over pictures and returns its scores. The built-in network
-# brings its own preprocessing and the names of its 1,000 classes.
+# :func:`~rankshot.inference.score` runs a network over pictures and returns its scores. The
+# built-in network brings its own preprocessing and the names of its 1,000 classes.
 
 # sphinx_gallery_thumbnail_number = 2
 from pathlib import Path
@@ -34,7 +34,7 @@ from rankshot.zeroshot.metrics import wilson_interval
 images, labels, _ = load_thumbnails()
 is_first = np.arange(len(labels)) % 6 < 3
 images, labels = images[is_first], labels[is_first]
-scored = rs.score("efficientnet-lite0", [Image.fromarray(image) for image in images])
+scored = rs.inference.score("efficientnet-lite0", [Image.fromarray(image) for image in images])
 scores = scored.scores
 print(f"{len(scores)} pictures, {len(scores.items)} scores each")
 
@@ -47,7 +47,7 @@ print(f"{len(scores)} pictures, {len(scores.items)} scores each")
 # classes, but no picture and no score, and listed ten known classes for each new one.
 
 data = load_imagenet()
-imagenet = rs.read_class_labels("imagenet-1k")
+imagenet = rs.sources.read_class_labels("imagenet-1k")
 new_classes = np.unique(data.labels)
 wordnet = rs.WordNet(senses=imagenet.senses).similarity(new_classes, imagenet.names).to_rankings()
 language_model = data.rankings
@@ -57,7 +57,7 @@ language_model = data.rankings
 # they share a place. The language model thinks of what deer look like.
 
 both = rs.Rankings.concatenate([wordnet, language_model])
-rs.RankingsDisplay.from_rankings(both, "deer", k=8)
+rs.plots.RankingsDisplay.from_rankings(both, "deer", k=8)
 plt.show()
 
 # %%
@@ -104,7 +104,7 @@ for name, fitted in heads.items():
     accuracies[name] = wilson_interval(n_right, len(data.labels))
     print(f"{name:<27}{accuracies[name]}")
 
-rs.ComparisonDisplay.from_results(accuracies, chance=1 / len(new_classes))
+rs.plots.ComparisonDisplay.from_results(accuracies, chance=1 / len(new_classes))
 plt.show()
 
 # %%
@@ -112,7 +112,7 @@ plt.show()
 # ---------------------------
 
 best = heads["language model, reference"]
-rs.ConfusionDisplay.from_predictions(data.labels, best.predict(data.scores))
+rs.plots.ConfusionDisplay.from_predictions(data.labels, best.predict(data.scores))
 plt.show()
 
 # %%

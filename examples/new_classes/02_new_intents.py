@@ -61,7 +61,7 @@ for row in range(5):
 # These are the four lists for "tire_pressure". The four raters agree on what comes first. Each is
 # one call of a language model that saw the names of the intents alone.
 
-rs.RankingsDisplay.from_rankings(data.panel, "tire_pressure", k=6)
+rs.plots.RankingsDisplay.from_rankings(data.panel, "tire_pressure", k=6)
 plt.show()
 
 # %%
@@ -82,7 +82,7 @@ accuracies = {
 }
 for name, accuracy in accuracies.items():
     print(f"{name:<17}{accuracy}")
-rs.ComparisonDisplay.from_results(accuracies, chance=chance)
+rs.plots.ComparisonDisplay.from_results(accuracies, chance=chance)
 plt.show()
 
 # %%

@@ -38,7 +38,7 @@ print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (
 # The intervals are wide, because 20 classes differ much. So the rehearsal leaves the default
 # settings only for a gain that is larger than its standard error. Here it kept them.
 
-rs.ComparisonDisplay.from_rehearsal(rehearsal, chance=1 / len(rehearsal.classes_))
+rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=1 / len(rehearsal.classes_))
 plt.show()
 chosen = rehearsal.head_
 print(f"chosen: k={chosen.k}, decay={chosen.decay}, temperature {chosen.temperature:.2f}")

@@ -53,7 +53,7 @@ def apply_rules(ballots):
     return rs.Rankings.from_orders(orders.values(), items=ballots.items, sources=list(orders))
 
 
-rs.BumpDisplay.from_rankings(apply_rules(ballots))
+rs.plots.BumpDisplay.from_rankings(apply_rules(ballots))
 
 # %%
 # All rules agree on the last three places. They disagree on the winner. The rules that count
@@ -61,8 +61,8 @@ rs.BumpDisplay.from_rankings(apply_rules(ballots))
 # majority over candidate 1 is small. Each row of the picture shows how often a candidate was put
 # before each other one, in percent:
 
-print("Condorcet winner:", rs.condorcet_winner(ballots))
-rs.PrecedenceDisplay.from_rankings(ballots)
+print("Condorcet winner:", rs.ranking.condorcet_winner(ballots))
+rs.plots.PrecedenceDisplay.from_rankings(ballots)
 
 # %%
 # Short ballots decide
@@ -112,7 +112,7 @@ plt.show()
 # :ref:`sphx_glr_gallery_rankings_02_groups_of_raters.py` finds them. Kendall's W measures how much
 # the voters agree. It is 1 if all agree, and near 0 if many people vote at random:
 
-print(f"Kendall's W: {rs.concordance(ballots):.3f}")
+print(f"Kendall's W: {rs.ranking.concordance(ballots):.3f}")
 
 # %%
 # **What to take home.** Compute several rules. If they agree, report any. If they do not, the

@@ -27,7 +27,7 @@ from rankshot.datasets import load_panel, load_similarities
 animals = rs.kemeny(load_panel(question="similar").select(target="dog")).order[:8]
 tables = load_similarities().values()
 few = rs.Rankings.concatenate(t.select(["dog"], animals).to_rankings() for t in tables)
-rs.RankingsDisplay.from_rankings(few)
+rs.plots.RankingsDisplay.from_rankings(few)
 
 # %%
 # The score of an order counts, over all raters, the pairs of items that the order reverses. Below,
@@ -89,7 +89,7 @@ for i, j, k in permutations(range(8), 3):
 # In the picture, the rows are sorted by average place. Read a row: how many percent of the raters
 # put this animal before that of the column.
 
-rs.PrecedenceDisplay.from_rankings(few)
+rs.plots.PrecedenceDisplay.from_rankings(few)
 
 # %%
 # A hundred items

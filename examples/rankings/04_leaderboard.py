@@ -46,13 +46,13 @@ print(f"{ties.sum():,.0f} of {votes.weights.sum():,.0f} votes are ties")
 
 board = rs.leaderboard(votes, rs.DavidsonLuce(), random_state=0)
 print(board)
-rs.WorthsDisplay.from_leaderboard(board)
+rs.plots.WorthsDisplay.from_leaderboard(board)
 
 # %%
 # How sure is it?
 # ---------------
 # The intervals of the picture are made for comparisons: models whose intervals do not overlap
-# differ. For one pair, :meth:`~rankshot.Leaderboard.compare` says it in numbers.
+# differ. For one pair, :meth:`~rankshot.ranking.Leaderboard.compare` says it in numbers.
 
 for first, second in [board.items[0:2], board.items[2:4]]:
     found = board.compare(first, second)
@@ -101,7 +101,7 @@ by_person = rs.Rankings.from_pairs(
 fig, axes = plt.subplots(1, 2, figsize=(9, 2.6), sharex=True, layout="constrained")
 for ax, method in zip(axes, ["simulation", "bootstrap"], strict=True):
     equal = rs.leaderboard(by_person, method=method, n_draws=200, random_state=0)
-    rs.WorthsDisplay.from_leaderboard(equal, ax=ax)
+    rs.plots.WorthsDisplay.from_leaderboard(equal, ax=ax)
     ax.set_title("votes as independent" if method == "simulation" else "people as independent")
     width = np.diff(equal.intervals).mean()
     print(f"{method:<10} mean width of an interval {width:.2f}")
@@ -131,7 +131,7 @@ board = rs.leaderboard(pudding, model, random_state=0)
 print(board)
 tie = model.tie_parameters_[2]
 print(f"two equal brands tie with probability {tie / (2 + tie):.2f}")
-rs.WorthsDisplay.from_leaderboard(board)
+rs.plots.WorthsDisplay.from_leaderboard(board)
 
 # %%
 # Every brand may have every rank. Davidson came to the same conclusion: the brands do not differ

@@ -38,7 +38,7 @@ new = collect_sources(load_panel, load_panel().target_names, load_panel().items)
 shown = ["WordNet", "Wikipedia", "GloVe 100d", "panel, similar", "panel, photographs"]
 orders = [rs.borda(new[name].select(target="frog")).order for name in shown]
 frog = rs.Rankings.from_orders(orders, items=load_panel().items, sources=shown)
-rs.RankingsDisplay.from_rankings(frog, k=6)
+rs.plots.RankingsDisplay.from_rankings(frog, k=6)
 
 # %%
 # The sources do not agree on what is like a frog. WordNet knows relatives, and ties 17 classes in
@@ -78,7 +78,7 @@ right = mark_right(sources, classifier, images[playing], labels[playing])
 rehearsed = {name: average_classes(labels[playing], hits) for name, hits in right.items()}
 for name, accuracy in rehearsed.items():
     print(f"{name:<19}{accuracy}")
-rs.ComparisonDisplay.from_results(rehearsed, chance=1 / 20)
+rs.plots.ComparisonDisplay.from_results(rehearsed, chance=1 / 20)
 
 # %%
 # The panel's rankings are far better than all others. Among the others, the intervals overlap.
@@ -133,7 +133,7 @@ right = mark_right(new, classifier, data.new, data.new_label)
 results = {name: average_classes(data.new_label, hits) for name, hits in right.items()}
 for name, accuracy in results.items():
     print(f"{name:<19}{accuracy}")
-rs.ComparisonDisplay.from_results(results, chance=1 / 10)
+rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 
 # %%
 # The rehearsal was right about the panel, and right to call the other differences uncertain: the

@@ -160,12 +160,12 @@ columns = {
     "without flags": rs.kemeny(kept.select(target="cat"), method="exact").order[:8],
 }
 shown = rs.Rankings.from_orders(columns.values(), sources=list(columns))
-rs.BumpDisplay.from_rankings(shown)
+rs.plots.BumpDisplay.from_rankings(shown)
 
 # %%
 print("target   W, all   W, without flags   consensus")
 agreement = np.array(
-    [[rs.concordance(r.select(target=t)) for r in (everybody, kept)] for t in targets]
+    [[rs.ranking.concordance(r.select(target=t)) for r in (everybody, kept)] for t in targets]
 )
 for target, (before, after) in zip(targets, agreement, strict=True):
     order = rs.kemeny(kept.select(target=target), method="exact").order[:4]

@@ -11,7 +11,7 @@ panel that comes with rankshot, written as chat windows write them.
 # %%
 # Prompts
 # -------
-# :func:`~rankshot.semantics.make_prompts` writes one prompt for each rater. A rater is one
+# :func:`~rankshot.sources.make_prompts` writes one prompt for each rater. A rater is one
 # conversation. Each gets the classes in another order, because a language model favours what it
 # reads first.
 
@@ -25,7 +25,7 @@ from sklearn.linear_model import RidgeClassifier
 
 import rankshot as rs
 from rankshot.datasets import class_names, load_cifar, load_panel
-from rankshot.semantics import make_follow_ups, make_prompts, read_answer_files
+from rankshot.sources import make_follow_ups, make_prompts, read_answer_files
 from rankshot.zeroshot.metrics import wilson_interval
 
 seen, new = class_names("cifar")
@@ -85,7 +85,7 @@ texts = {name: write(said[f"ph{i}"]) for i, (name, write) in enumerate(texts.ite
 print("\n".join(texts["rater-2.txt"].splitlines()[:8]))
 
 # %%
-# :func:`~rankshot.semantics.read_answer_files` reads them all. Nothing is guessed silently: its
+# :func:`~rankshot.sources.read_answer_files` reads them all. Nothing is guessed silently: its
 # notes name what was left out, and what is missing.
 
 with tempfile.TemporaryDirectory() as folder:
@@ -113,20 +113,20 @@ print(f"{len(rankings)} rankings, of {len(rankings.rater_names)} raters")
 # Look at one class first. The colours show that all raters mention the same classes, in other
 # orders.
 
-rs.RankingsDisplay.from_rankings(rankings, "cat", k=8)
+rs.plots.RankingsDisplay.from_rankings(rankings, "cat", k=8)
 
 # %%
 # Kendall's W is 1 if all raters agree. Random lists would have 1/4 here, since there are four.
 
 for target, some in rankings.by_target().items():
     order = rs.kemeny(some, method="exact").order[:4]
-    print(f"{target:<11}W = {rs.concordance(some):.2f}   {' > '.join(order)}")
+    print(f"{target:<11}W = {rs.ranking.concordance(some):.2f}   {' > '.join(order)}")
 
 # %%
 # On a map of all rankings, those of one class lie together: the raters describe the classes, and
 # the classes differ. Where two classes overlap, the head will confuse them.
 
-rs.MapDisplay.from_rankings(rankings)
+rs.plots.MapDisplay.from_rankings(rankings)
 
 # %%
 # Is one rater enough?
@@ -151,7 +151,7 @@ results = {
 results["all four raters"] = measure(rankings)
 for name, accuracy in results.items():
     print(f"{name:<16}{accuracy}")
-rs.ComparisonDisplay.from_results(results, chance=1 / 10)
+rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 
 # %%
 # The four raters together are about as good as the best of them. Without pictures of the new

@@ -1,11 +1,16 @@
 """Zero-shot classification with semantic rankings, and the statistics of rankings.
 
 ``import rankshot as rs`` loads nothing else: each public name is imported when it is first used.
-The names are listed in ``__init__.pyi``, here and in each subpackage.
+The names are listed in ``__init__.pyi``, here and in each subpackage. ``__all__`` has what a person
+types; the subpackages (``rs.plots``, ``rs.metrics``, …) have the rest.
 """
 
 import lazy_loader
 
 __version__ = "0.2.0"
 
+_MODULES = set(
+    "datasets inference jobs metrics plots ranking report sources survey zeroshot".split()
+)
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [name for name in __all__ if name not in _MODULES]

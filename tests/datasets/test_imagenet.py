@@ -15,7 +15,7 @@ def test_classes_are_distinct_and_in_the_order_of_their_ids():
     assert all(id_.startswith("n") and len(id_) == 9 for id_ in ids)
     # ImageNet's order: by synset.
     assert list(ids) == sorted(ids)
-    labels = rs.read_class_labels("imagenet-1k")
+    labels = rs.sources.read_class_labels("imagenet-1k")
     assert (names, ids) == (labels.names, labels.synsets)
     assert [tuple(words.split(", ")) for words in synonyms] == list(labels.synonyms)
 

@@ -10,8 +10,8 @@ from rankshot.datasets.embedded import class_names, load_similarities
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import load_benchmark
 from rankshot.experiments.class_maps import SENSES, build_class_tree
-from rankshot.semantics.wordnet import WordNet
-from rankshot.semantics.wordnet_nouns import load_nouns
+from rankshot.sources.wordnet import WordNet
+from rankshot.sources.wordnet_nouns import load_nouns
 
 
 def animals():

@@ -26,7 +26,7 @@ from rankshot.experiments.result_one import (
     rater_table,
     source_table,
 )
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.sources.class_vectors import ClassVectors
 
 ITEMS = tuple("abcdefghijkl")
 
@@ -192,7 +192,9 @@ def test_agrees_with_source_agreement(tied_sources):
     points = collect_points(tied_sources)
     for k in (2, 5, 10):
         right = nearest_is_correct(rs.kendall_distance(points.rankings, k=k), points.targets)
-        assert right.mean() == pytest.approx(rs.source_agreement(points.rankings, k).accuracy)
+        assert right.mean() == pytest.approx(
+            rs.sources.source_agreement(points.rankings, k).accuracy
+        )
 
 
 # ---- The table of sources

@@ -52,7 +52,9 @@ def photos(tmp_path_factory):
 def test_an_onnx_file(tmp_path, photos):
     folder, names, wanted = photos
     path = write_onnx(tmp_path / "net.onnx")
-    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN), batch_size=2)
+    found = rs.inference.score(
+        path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN), batch_size=2
+    )
     assert found.ids.tolist() == names
     assert found.scores.items == tuple(CLASSES)
     assert found.scores.values.dtype == np.float32
@@ -79,7 +81,7 @@ def test_other_names_replace_those_of_the_model_and_it_is_said(tmp_path):
 
 
 def test_names_of_the_same_class_of_imagenet_are_the_same():
-    labels = rs.read_class_labels("imagenet-1k")
+    labels = rs.sources.read_class_labels("imagenet-1k")
     network = Model("net", "values", len, classes="imagenet-1k")
     for given in (
         labels.names,
@@ -119,7 +121,7 @@ def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret.txt").write_text("a\nb\nc\n")
     path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt", "labels": CLASSES})
-    assert rs.open_model(path).classes == CLASSES
+    assert rs.inference.open_model(path).classes == CLASSES
     path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt"})
     with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
         plan_scoring(path, None, Preprocessing(**PLAIN))
@@ -136,27 +138,27 @@ def test_pictures_for_a_module_of_torch_need_preprocessing(photos):
     images = [Image.open(folder / name) for name in names]
     for inputs in (images, [folder / name for name in names], folder, folder / names[0]):
         with pytest.raises(rs.RankshotError, match="give preprocessing="):
-            rs.score(module, inputs, CLASSES)
+            rs.inference.score(module, inputs, CLASSES)
     for image in images:
         image.close()
     with pytest.raises(rs.RankshotError, match="give preprocessing="):
-        rs.score(mean_colors, folder, CLASSES)
+        rs.inference.score(mean_colors, folder, CLASSES)
 
 
 def test_channels_last_are_read_from_the_graph(tmp_path, photos):
     folder, _, wanted = photos
     path = write_onnx(tmp_path / "net.onnx", shape=("n", 8, 8, 3))
-    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
 
 def test_a_fixed_batch_of_one(tmp_path, photos):
     folder, _, wanted = photos
     path = write_onnx(tmp_path / "net.onnx", shape=(1, 3, 8, 8))
-    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
     with pytest.raises(rs.RankshotError, match="takes exactly 4 inputs at a time"):
-        rs.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
+        rs.inference.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
 
 
 CONFIG = {
@@ -172,7 +174,7 @@ CONFIG = {
 def test_metadata_names_the_classes_and_the_preprocessing(tmp_path, photos):
     folder, _, wanted = photos
     metadata = {"names": dict(enumerate(CLASSES)), "preprocessor_config": CONFIG}
-    found = rs.score(write_onnx(tmp_path / "net.onnx", metadata=metadata), folder)
+    found = rs.inference.score(write_onnx(tmp_path / "net.onnx", metadata=metadata), folder)
     assert found.scores.items == tuple(CLASSES)
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
@@ -181,7 +183,7 @@ def test_a_file_beside_the_network_is_read(tmp_path, photos):
     folder, _, wanted = photos
     path = write_onnx(tmp_path / "net.onnx", metadata={"classes": CLASSES})
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
-    found = rs.score(path, folder)
+    found = rs.inference.score(path, folder)
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
 
@@ -200,23 +202,25 @@ def test_odd_class_names_in_metadata(tmp_path, photos, key, value):
     (tmp_path / "imagenet-1k").write_text("a file that nobody named")
     path = write_onnx(tmp_path / "net.onnx", metadata={key: value})
     plain = Preprocessing(**PLAIN)
-    assert rs.score(path, photos[0], CLASSES, preprocessing=plain).scores.items == tuple(CLASSES)
+    assert rs.inference.score(path, photos[0], CLASSES, preprocessing=plain).scores.items == tuple(
+        CLASSES
+    )
     with pytest.raises(rs.RankshotError, match=rf"not in it \('{key}' in it is not .*; give them"):
-        rs.score(path, photos[0], preprocessing=plain)
+        rs.inference.score(path, photos[0], preprocessing=plain)
     path = write_onnx(tmp_path / "net.onnx", metadata={key: value, "id2label": CLASSES})
-    assert rs.open_model(path).classes == CLASSES
+    assert rs.inference.open_model(path).classes == CLASSES
 
 
 @pytest.mark.parametrize("value", [[1], "imagenet", 3, None, Raw("{"), DEEP, {"size": 9}])
 def test_odd_preprocessing_in_metadata(tmp_path, photos, value):
     path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
     with pytest.raises(rs.RankshotError, match=r"becomes its input \('preprocessor_config' in it"):
-        rs.score(path, photos[0], CLASSES)
-    rs.score(path, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
+        rs.inference.score(path, photos[0], CLASSES)
+    rs.inference.score(path, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
     (tmp_path / "preprocessor_config.json").write_text(DEEP)
     path = write_onnx(tmp_path / "net.onnx")
     with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
-        rs.score(path, photos[0], CLASSES)
+        rs.inference.score(path, photos[0], CLASSES)
 
 
 def write_external(path, location):
@@ -237,12 +241,12 @@ def write_external(path, location):
 @pytest.mark.parametrize("location", ["net.onnx.data", "weights.bin", "deep/net.w"])
 def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path, location):
     data = write_external(tmp_path / "net.onnx", location)
-    before = rs.open_model(tmp_path / "net.onnx").fingerprint
+    before = rs.inference.open_model(tmp_path / "net.onnx").fingerprint
     data.write_bytes((2 * np.eye(3, dtype=np.float32)).tobytes())
-    assert rs.open_model(tmp_path / "net.onnx").fingerprint != before
+    assert rs.inference.open_model(tmp_path / "net.onnx").fingerprint != before
     data.unlink()
     with pytest.raises(rs.RankshotError, match=f"in '{location}', which is not there"):
-        rs.open_model(tmp_path / "net.onnx")
+        rs.inference.open_model(tmp_path / "net.onnx")
 
 
 def test_weights_outside_of_the_folder_are_refused(tmp_path):
@@ -250,7 +254,7 @@ def test_weights_outside_of_the_folder_are_refused(tmp_path):
     for location in ("../secret", str(tmp_path / "secret")):
         write_external(tmp_path / "a/net.onnx", location)
         with pytest.raises(rs.RankshotError, match="outside of its folder"):
-            rs.open_model(tmp_path / "a/net.onnx")
+            rs.inference.open_model(tmp_path / "a/net.onnx")
 
 
 def test_weights_in_inner_graphs_are_found():
@@ -268,14 +272,14 @@ def test_weights_in_inner_graphs_are_found():
 
 
 def test_texts_in_onnx(tmp_path):
-    found = rs.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
+    found = rs.inference.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
     assert (found.scores.items, found.scores.values.tolist()) == (("one", "two"), [[1, 2]] * 3)
 
 
 def test_a_softmax_becomes_logarithms(tmp_path, photos):
     folder, _, wanted = photos
     path = write_onnx(tmp_path / "net.onnx", softmax=True)
-    found = rs.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
     norm = np.log(np.exp(wanted).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(found.scores.values, wanted - norm, atol=1e-5)
 
@@ -297,7 +301,7 @@ def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, mes
     path = write_onnx(tmp_path / "net.onnx", **network)
     given = {"classes": CLASSES, "preprocessing": Preprocessing(**PLAIN)} | options
     with pytest.raises(rs.RankshotError, match=message):
-        rs.score(path, photos[0], **given)
+        rs.inference.score(path, photos[0], **given)
 
 
 def test_a_free_size_that_the_network_cannot_take(tmp_path, photos):
@@ -307,7 +311,7 @@ def test_a_free_size_that_the_network_cannot_take(tmp_path, photos):
         raise ValueError("bad axis")
 
     with pytest.raises(rs.RankshotError, match=r"of shape \(5, 3, 8, 8\) \(bad axis\)"):
-        rs.score(refuse, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
+        rs.inference.score(refuse, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
 
 
 # ---- torch
@@ -332,7 +336,7 @@ def test_a_torch_module_runs_in_evaluation_mode_and_is_left_as_it_was(photos):
     module(torch.from_numpy(batch))
     module.train()
     module[0].eval()
-    found = rs.score(module, folder, CLASSES, preprocessing=prepare, batch_size=2)
+    found = rs.inference.score(module, folder, CLASSES, preprocessing=prepare, batch_size=2)
     assert [part.training for part in module] == [False, True, True, True]
     with torch.inference_mode():
         wanted = module.eval()(torch.from_numpy(batch)).numpy()
@@ -344,14 +348,14 @@ def test_a_torch_module_takes_arrays_as_they_are(rng):
 
     module = torch.nn.Linear(4, 3)
     values = rng.normal(size=(7, 4)).astype(np.float32)
-    found = rs.score(module, values, CLASSES, batch_size=3)
+    found = rs.inference.score(module, values, CLASSES, batch_size=3)
     wanted = module(torch.from_numpy(values)).detach().numpy()
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-6)
     assert found.ids.tolist() == list("0123456")
-    before = rs.open_model(module).fingerprint
+    before = rs.inference.open_model(module).fingerprint
     with torch.no_grad():
         module.bias[0] += 1
-    assert rs.open_model(module).fingerprint != before
+    assert rs.inference.open_model(module).fingerprint != before
 
 
 # ---- transformers
@@ -364,7 +368,7 @@ def test_a_picture_model_of_transformers_needs_no_option(tmp_path, photos):
 
     folder, names, _ = photos
     place = write_picture_transformer(tmp_path / "vit")
-    found = rs.score(str(place), folder, batch_size=2)
+    found = rs.inference.score(str(place), folder, batch_size=2)
     processor = ViTImageProcessorPil.from_pretrained(place)
     images = [Image.open(folder / name).convert("RGB") for name in names]
     pixels = torch.from_numpy(processor(images=images, return_tensors="np")["pixel_values"])
@@ -380,11 +384,11 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
 
     place = write_text_transformer(tmp_path / "bert")
     long = "play music " * 50
-    found = rs.score(place, [*TEXTS, long], batch_size=2)
+    found = rs.inference.score(place, [*TEXTS, long], batch_size=2)
     tokenizer = AutoTokenizer.from_pretrained(place)
     network = BertForSequenceClassification.from_pretrained(place).eval()
     assert found.scores.items == ("play_music", "set_alarm")
-    assert re.search(r"; texts are cut after \d+ tokens$", str(rs.open_model(place)))
+    assert re.search(r"; texts are cut after \d+ tokens$", str(rs.inference.open_model(place)))
     with torch.inference_mode():
         for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
             wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]
@@ -408,31 +412,31 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
 def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
     """Also where the model comes from the hub, and the folder is a cache somewhere."""
     place = write(tmp_path / "net")
-    first = rs.open_model(place).fingerprint
+    first = rs.inference.open_model(place).fingerprint
     shutil.copytree(place, tmp_path / "copy")
     (tmp_path / "copy/notes.txt").touch()
-    assert rs.open_model(tmp_path / "copy").fingerprint == first
+    assert rs.inference.open_model(tmp_path / "copy").fingerprint == first
     text = (place / file).read_text()
     assert old in text
     (place / file).write_text(text.replace(old, new))
-    assert rs.open_model(place).fingerprint != first
+    assert rs.inference.open_model(place).fingerprint != first
 
 
 def test_names_that_transformers_made_up_are_not_used(tmp_path):
     place = write_text_transformer(tmp_path / "bert", labels=None)
     with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
-        rs.score(place, TEXTS)
-    assert rs.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
+        rs.inference.score(place, TEXTS)
+    assert rs.inference.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
 
 
 def test_a_folder_that_is_no_classifier(tmp_path):
     with pytest.raises(rs.RankshotError, match="transformers cannot load it"):
-        rs.open_model(tmp_path)
+        rs.inference.open_model(tmp_path)
     (tmp_path / "config.json").write_text(
         json.dumps({"model_type": "bert", "architectures": ["BertForMaskedLM"]})
     )
     with pytest.raises(rs.RankshotError, match=r"is BertForMaskedLM; a model for image"):
-        rs.open_model(tmp_path)
+        rs.inference.open_model(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["bert", "homemade"])
@@ -444,7 +448,7 @@ def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, kin
     (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.setattr("builtins.input", lambda _: "y")
     with pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code"):
-        rs.open_model(place)
+        rs.inference.open_model(place)
     assert not (tmp_path / "ran").exists()
 
 
@@ -461,7 +465,7 @@ def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, fi
     (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
     monkeypatch.setattr("builtins.input", lambda _: "y")
     with contextlib.suppress(rs.RankshotError):
-        rs.open_model(place)
+        rs.inference.open_model(place)
     assert not (tmp_path / "ran").exists()
 
 
@@ -478,16 +482,18 @@ def test_a_pipeline_from_a_skops_file(tmp_path):
 
     pipeline = text_pipeline()
     io.dump(pipeline, tmp_path / "p.skops")
-    found = rs.score(tmp_path / "p.skops", TEXTS, batch_size=3)
+    found = rs.inference.score(tmp_path / "p.skops", TEXTS, batch_size=3)
     np.testing.assert_allclose(found.scores.values, rs.scores_of(pipeline, TEXTS).values)
     assert found.scores.items == ("play", "set")
-    np.testing.assert_array_equal(rs.score(pipeline, TEXTS).scores.values, found.scores.values)
+    np.testing.assert_array_equal(
+        rs.inference.score(pipeline, TEXTS).scores.values, found.scores.values
+    )
 
 
 def test_one_vs_one_scores_keep_their_kind(rng):
     X, y = rng.normal(size=(30, 4)), rng.integers(0, 4, 30)
     model = SVC().fit(X, y)
-    found = rs.score(model, X, batch_size=7)
+    found = rs.inference.score(model, X, batch_size=7)
     assert (found.scores.kind, found.scores.values.shape) == ("one-vs-one", (30, 6))
     np.testing.assert_allclose(found.scores.values, rs.scores_of(model, X).values)
 
@@ -505,7 +511,7 @@ def test_types_that_could_do_harm_are_named(tmp_path, first, named):
 
     io.dump(first, tmp_path / "p.skops")
     with pytest.raises(rs.RankshotError, match=f"types that are not trusted: .*{named}"):
-        rs.open_model(tmp_path / "p.skops")
+        rs.inference.open_model(tmp_path / "p.skops")
 
 
 def test_the_built_in_network_knows_imagenet(rng):
@@ -519,7 +525,7 @@ def test_the_built_in_network_knows_imagenet(rng):
     from rankshot.datasets import imagenet_classes
 
     pixels = rng.integers(0, 256, (2, 8, 8, 3)).repeat(32, axis=1).repeat(32, axis=2)
-    found = rs.score(
+    found = rs.inference.score(
         "efficientnet-lite0", [Image.fromarray(one.astype(np.uint8)) for one in pixels]
     )
     assert len(found.scores.items) == len(imagenet_classes().names)
@@ -548,7 +554,7 @@ def test_the_built_in_network_knows_imagenet(rng):
 )
 def test_what_is_no_model(model, message):
     with pytest.raises(rs.RankshotError, match=message):
-        rs.open_model(model)
+        rs.inference.open_model(model)
 
 
 @pytest.mark.parametrize("ending", ["onnx", "skops"])
@@ -556,7 +562,7 @@ def test_damaged_files(tmp_path, ending):
     path = tmp_path / f"a.{ending}"
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(rs.RankshotError, match=r"cannot read it|not a complete file of skops"):
-        rs.open_model(path)
+        rs.inference.open_model(path)
 
 
 @pytest.mark.parametrize(
@@ -567,7 +573,7 @@ def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, module, file, 
     (tmp_path / file).touch()
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(rs.RankshotError, match=rf"pip install 'rankshot\[{extra}\]'"):
-        rs.open_model(tmp_path / file)
+        rs.inference.open_model(tmp_path / file)
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(rs.RankshotError, match=r"pip install 'rankshot\[transformers\]'"):
-        rs.open_model("owner/name")
+        rs.inference.open_model("owner/name")

@@ -188,7 +188,7 @@ from rankshot.inference import Preprocessing
 plain = Preprocessing(8, 0, 1)
 run = lambda batch: batch.mean(axis=(2, 3))
 for inputs in (sys.argv[1], sys.argv[1] + "/list.txt"):
-    found = rs.score(run, inputs, list("rgb"), preprocessing=plain, on_error="skip")
+    found = rs.inference.score(run, inputs, list("rgb"), preprocessing=plain, on_error="skip")
     print(*[one.id for one in found.skipped if one.reason == "not a regular file"])
 """
     command = [sys.executable, "-c", program, str(tmp_path)]

@@ -48,13 +48,13 @@ def small_parts(monkeypatch):
 
 def run(place, name="scores.parquet", **options):
     given = {"preprocessing": PLAIN, "batch_size": 4, "on_error": "skip"} | options
-    return rs.score_to_file(place / "net.onnx", place / "photos", place / name, **given)
+    return rs.inference.score_to_file(place / "net.onnx", place / "photos", place / name, **given)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
 def test_the_table_has_what_score_returns(place, ending, small_parts):
     done = run(place, f"scores.{ending}")
-    found = rs.score(
+    found = rs.inference.score(
         place / "net.onnx",
         place / "photos",
         preprocessing=PLAIN,
@@ -174,10 +174,10 @@ def test_a_stopped_run_goes_on(place, small_parts):
     parts = sorted((place / "scores.parquet.parts").glob("part-*"))
     assert [file.name for file in parts] == [f"part-{i:012d}.npz" for i in (0, 4, 8)]
     batches = []
-    model = rs.open_model(place / "net.onnx")
+    model = rs.inference.open_model(place / "net.onnx")
     inner = model.run
     object.__setattr__(model, "run", lambda batch: batches.append(len(batch)) or inner(batch))
-    done = rs.score_to_file(
+    done = rs.inference.score_to_file(
         model,
         place / "photos",
         place / "scores.parquet",
@@ -247,10 +247,12 @@ def test_a_function_is_always_run_from_the_start(tmp_path, small_parts):
     texts = list("abcdefgh")
     path = tmp_path / "s.csv"
     with pytest.raises(StopError):
-        rs.score_to_file(model, texts, path, CLASSES, batch_size=2, progress=stop_after(4))
-    done = rs.score_to_file(model, texts, path, CLASSES, batch_size=2)
+        rs.inference.score_to_file(
+            model, texts, path, CLASSES, batch_size=2, progress=stop_after(4)
+        )
+    done = rs.inference.score_to_file(model, texts, path, CLASSES, batch_size=2)
     assert (done.n_resumed, done.n_rows) == (0, 8)
-    assert not rs.score_to_file(model, texts, path, CLASSES).was_finished
+    assert not rs.inference.score_to_file(model, texts, path, CLASSES).was_finished
 
 
 def test_probabilities_stay_so_after_a_stop(tmp_path, small_parts):
@@ -271,12 +273,12 @@ def test_one_vs_one_scores_go_into_npz_alone(tmp_path, rng):
 
     X, y = rng.normal(size=(20, 3)), np.repeat(list("abcd"), 5)
     model = SVC().fit(X, y)
-    done = rs.score_to_file(model, X, tmp_path / "s.npz")
+    done = rs.inference.score_to_file(model, X, tmp_path / "s.npz")
     _, values, items, kind = read(done.path)
     assert (items, kind) == (tuple("abcd"), "one-vs-one")
     np.testing.assert_array_equal(values, rs.scores_of(model, X).values)
     with pytest.raises(rs.RankshotError, match=r"one-vs-one .*write .npz"):
-        rs.score_to_file(model, X, tmp_path / "s.csv")
+        rs.inference.score_to_file(model, X, tmp_path / "s.csv")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
@@ -285,8 +287,8 @@ def test_odd_ids_are_read_back(tmp_path, ending):
     rows = [json.dumps({"id": name, "text": "t"}) for name in ids]
     rows.append(json.dumps({"id": "skipped\r", "text": ""}))
     (tmp_path / "t.jsonl").write_text("\n".join(rows))
-    done = rs.score_to_file(
-        replace(rs.open_model(lambda texts: [[1.5, 2.5]] * len(texts)), takes="texts"),
+    done = rs.inference.score_to_file(
+        replace(rs.inference.open_model(lambda texts: [[1.5, 2.5]] * len(texts)), takes="texts"),
         tmp_path / "t.jsonl",
         tmp_path / f"s.{ending}",
         ["one", "two\rthree"],
@@ -299,9 +301,9 @@ def test_odd_ids_are_read_back(tmp_path, ending):
 
 def test_names_that_a_table_cannot_have(tmp_path):
     with pytest.raises(rs.RankshotError, match="a class is called 'id'"):
-        rs.score_to_file(len, ["a"], tmp_path / "s.csv", ["id", "b"])
+        rs.inference.score_to_file(len, ["a"], tmp_path / "s.csv", ["id", "b"])
     with pytest.raises(rs.RankshotError, match=r"unknown ending '.txt'"):
-        rs.score_to_file(len, ["a"], tmp_path / "s.txt", ["a", "b"])
+        rs.inference.score_to_file(len, ["a"], tmp_path / "s.txt", ["a", "b"])
 
 
 PROGRAM = """
@@ -313,8 +315,8 @@ score_runs.PART_ROWS = 4
 place = Path(sys.argv[1])
 slow = lambda done, total, what: (print(done, flush=True), time.sleep(.05))
 plain = Preprocessing(size=8, mean=.5, std=.25, resize=8)
-rs.score_to_file(place / "net.onnx", place / "photos", place / "scores.csv", preprocessing=plain,
-                 batch_size=4, on_error="skip", progress=slow)
+rs.inference.score_to_file(place / "net.onnx", place / "photos", place / "scores.csv",
+                 preprocessing=plain, batch_size=4, on_error="skip", progress=slow)
 """
 
 

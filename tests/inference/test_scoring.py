@@ -29,7 +29,7 @@ def test_every_input_once_in_order(batch_size):
         sizes.append(len(batch))
         return count_letters(batch)
 
-    found = rs.score(
+    found = rs.inference.score(
         model,
         texts,
         CLASSES,
@@ -49,7 +49,7 @@ def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
     (tmp_path / "0007.png").unlink()
     (tmp_path / "0007.png").symlink_to(tmp_path / "nowhere.png")
     (tmp_path / "notes.txt").touch()
-    found = rs.score(
+    found = rs.inference.score(
         mean_colors, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2, on_error="skip"
     )
     good = [name for name in pixels if name not in {"0004.png", "0007.png"}]
@@ -62,13 +62,13 @@ def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
         "notes.txt": "not named like a picture",
     }
     with pytest.raises(rs.RankshotError, match=r"0004.png: not a picture .* on_error='skip'"):
-        rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
+        rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
 
 
 def test_what_is_no_input_is_never_fatal(tmp_path):
     write_pictures(tmp_path, 2)
     (tmp_path / "notes.txt").touch()
-    found = rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
+    found = rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
     assert len(found.scores) == 2
     assert [one.id for one in found.skipped] == ["notes.txt"]
 
@@ -77,19 +77,19 @@ def test_scores_that_are_not_finite_belong_to_their_input():
     def model(batch):
         return [[1.0, 2.0, np.nan if text == "bad" else 3.0] for text in batch]
 
-    found = rs.score(model, ["a", "bad", "b"], CLASSES, on_error="skip")
+    found = rs.inference.score(model, ["a", "bad", "b"], CLASSES, on_error="skip")
     assert found.ids.tolist() == ["0", "2"]
     assert found.skipped[0].reason == "the model's score is nan (column 'blue')"
     with pytest.raises(rs.RankshotError, match="1: the model's score is nan"):
-        rs.score(model, ["a", "bad"], CLASSES)
+        rs.inference.score(model, ["a", "bad"], CLASSES)
 
 
 def test_no_input_at_all(tmp_path):
     with pytest.raises(rs.RankshotError, match="there are no inputs in it"):
-        rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
+        rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
     (tmp_path / "a.png").touch()
     with pytest.raises(rs.RankshotError, match=r"no input could be scored.* a.png: an empty file"):
-        rs.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN, on_error="skip")
+        rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN, on_error="skip")
 
 
 @pytest.mark.parametrize(
@@ -103,19 +103,19 @@ def test_no_input_at_all(tmp_path):
 )
 def test_outputs_of_another_shape(output, message):
     with pytest.raises(rs.RankshotError, match=message):
-        rs.score(lambda _: output, ["a", "b"], CLASSES)
+        rs.inference.score(lambda _: output, ["a", "b"], CLASSES)
 
 
 def test_probabilities_are_recognised_once(rng):
     """Rows that happen to add up to one among logits stay logits."""
     proba = rng.dirichlet(np.ones(3), size=6)
     rows = iter(proba)
-    found = rs.score(lambda batch: [next(rows) for _ in batch], list("abcdef"), CLASSES)
+    found = rs.inference.score(lambda batch: [next(rows) for _ in batch], list("abcdef"), CLASSES)
     np.testing.assert_allclose(found.scores.values, np.log(proba))
     plan = plan_scoring(lambda batch: np.array([[5.0, 1, 0], [1, 0, 0]])[: len(batch)], CLASSES)
-    rs.score(plan.model, ["a", "b"], CLASSES)
+    rs.inference.score(plan.model, ["a", "b"], CLASSES)
     logits = iter([[[5.0, 1, 0]], [[1.0, 0, 0]]])
-    found = rs.score(lambda _: next(logits), ["a", "b"], CLASSES, batch_size=1)
+    found = rs.inference.score(lambda _: next(logits), ["a", "b"], CLASSES, batch_size=1)
     assert found.scores.values.tolist() == [[5, 1, 0], [1, 0, 0]]
 
 
@@ -139,7 +139,7 @@ def test_pictures_are_decoded_beside_the_model(tmp_path):
         return mean_colors(batch)
 
     plan = plan_scoring(model, CLASSES, PLAIN)
-    rs.score(replace(plan.model, prepare=prepare), tmp_path, CLASSES, batch_size=4)
+    rs.inference.score(replace(plan.model, prepare=prepare), tmp_path, CLASSES, batch_size=4)
     assert counts[0] == 4 * (AHEAD + 1)
     assert counts[1] <= 4 * (AHEAD + 2)
     assert len(begun) == 40
@@ -153,7 +153,7 @@ def test_no_thread_is_left_after_an_error(tmp_path):
 
     before = threading.active_count()
     with pytest.raises(rs.RankshotError, match="out of memory"):
-        rs.score(fail, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2)
+        rs.inference.score(fail, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2)
     assert threading.active_count() == before
 
 

@@ -44,7 +44,7 @@ def approx(value):
 @settings(max_examples=40, deadline=None)
 @given(rankings=weighted())
 def test_concordance(rankings):
-    assert rs.concordance(rankings) == approx(rs.concordance(copy(rankings)))
+    assert rs.ranking.concordance(rankings) == approx(rs.ranking.concordance(copy(rankings)))
 
 
 @settings(max_examples=40, deadline=None)
@@ -133,5 +133,5 @@ def test_fractions_of_a_ranking_are_no_pair():
     half = rs.Rankings.from_orders([["a", "b"]], weights=[0.5])
     with pytest.raises(rs.RankshotError, match="at least two rankings, or one of a weight above 1"):
         rs.agreement(half)
-    assert rs.concordance(half) is None
+    assert rs.ranking.concordance(half) is None
     assert rs.agreement(rs.Rankings.concatenate([half, half])).concordance == 1

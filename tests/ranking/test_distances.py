@@ -170,7 +170,7 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     expected = a.unique().weights @ expected @ b.unique().weights / (len(a) * len(b))
     both = rs.Rankings.from_orders([one, two], items=ITEMS)
     for found in (
-        rs.mean_kendall_distance(both, k=k),
+        rs.ranking.mean_kendall_distance(both, k=k),
         distances._mean_by_pairs(both, both, k),
         mean_distance_by_places(both, both, k),
         mean_distance_by_sorting(both.top(k), both.top(k), k),
@@ -192,7 +192,10 @@ def test_short_lists_of_many_items_need_no_table_of_pairs(rng, monkeypatch, k):
         distances._mean_by_pairs(rankings, rankings, k),
     )
     monkeypatch.setattr(distances, "_mean_by_pairs", None)
-    found = rs.mean_kendall_distance(rankings, strict, k=k), rs.mean_kendall_distance(rankings, k=k)
+    found = (
+        rs.ranking.mean_kendall_distance(rankings, strict, k=k),
+        rs.ranking.mean_kendall_distance(rankings, k=k),
+    )
     np.testing.assert_allclose(found[0], expected[0], atol=1e-10)
     np.testing.assert_allclose(found[1], expected[1], atol=1e-10)
 
@@ -200,22 +203,22 @@ def test_short_lists_of_many_items_need_no_table_of_pairs(rng, monkeypatch, k):
 def test_without_ties_it_is_kendalls_distance(rng):
     lists = np.array([rng.permutation(12)[:5] for _ in range(30)])
     rankings = rs.Rankings.from_item_numbers(lists, items=[f"i{i}" for i in range(12)])
-    found = rs.mean_kendall_distance(rankings, rankings[:7], k=5)
+    found = rs.ranking.mean_kendall_distance(rankings, rankings[:7], k=5)
     np.testing.assert_allclose(found, rs.kendall_distance(rankings, rankings[:7]), atol=1e-10)
 
 
 def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     scores = rng.integers(0, 4, size=(9, 5)).astype(float)
     rankings = rs.Rankings.from_scores(scores, items=ITEMS)
-    whole = rs.mean_kendall_distance(rankings, k=3)
-    turned = rs.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
+    whole = rs.ranking.mean_kendall_distance(rankings, k=3)
+    turned = rs.ranking.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
     np.testing.assert_allclose(turned, whole, atol=1e-12)
     for module in ("kendall", "shared_places"):
         monkeypatch.setattr(
             f"rankshot.ranking.distances.{module}.row_blocks",
             lambda n, _: [slice(i, i + 1) for i in range(n)],
         )
-    np.testing.assert_allclose(rs.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)
+    np.testing.assert_allclose(rs.ranking.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)
     found = mean_distance_by_places(rankings, rankings, 3)
     np.testing.assert_allclose(found, whole, atol=1e-12)
 
@@ -223,10 +226,10 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
 def test_what_is_refused():
     subset = rs.Rankings.from_orders([["a", "b"]], items=ITEMS, kind="subset")
     with pytest.raises(rs.RankshotError, match="ranking 0 compares only a subset"):
-        rs.mean_kendall_distance(subset)
+        rs.ranking.mean_kendall_distance(subset)
     whole = rs.Rankings.from_orders([["a", "b"]], items=ITEMS)
     with pytest.raises(rs.RankshotError, match="k"):
-        rs.mean_kendall_distance(whole, k=6)
+        rs.ranking.mean_kendall_distance(whole, k=6)
 
 
 # ---- Few long rankings, by sorting
@@ -269,7 +272,7 @@ def test_int16_holds_the_places_of_few_items_and_int32_those_of_many():
     assert rs.kendall_distance(rankings)[0, 1] == n_items * (n_items - 1) / 2
 
 
-@pytest.mark.parametrize("distance", [rs.kendall_distance, rs.mean_kendall_distance])
+@pytest.mark.parametrize("distance", [rs.kendall_distance, rs.ranking.mean_kendall_distance])
 @pytest.mark.parametrize("k", [np.array([1, 2]), 0, 4, 2.0, True])
 def test_k_is_one_whole_number(distance, k):
     rankings = rs.Rankings.from_orders([["a", "b", "c"], ["c"]])
@@ -285,4 +288,6 @@ def test_mean_distances_of_few_long_rankings(rng, monkeypatch, k):
     rankings = rs.Rankings.concatenate([tied, short])
     expected = distances._mean_by_pairs(rankings.top(k), rankings.top(k), k)
     monkeypatch.setattr(distances, "_mean_by_pairs", None)
-    np.testing.assert_allclose(rs.mean_kendall_distance(rankings, k=k), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        rs.ranking.mean_kendall_distance(rankings, k=k), expected, rtol=1e-12
+    )

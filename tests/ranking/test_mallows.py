@@ -45,7 +45,9 @@ def test_equation_10_v_counts_the_unplaced_items_that_the_centre_prefers():
 def test_normaliser_is_the_sum_over_all_rankings(n_items, spread):
     center = tuple(range(n_items))
     total = sum(np.exp(-spread * kendall(p, center)) for p in permutations(center))
-    assert np.exp(rs.mallows_log_normalizer(spread, n_items)) == pytest.approx(total, rel=1e-13)
+    assert np.exp(rs.ranking.mallows_log_normalizer(spread, n_items)) == pytest.approx(
+        total, rel=1e-13
+    )
 
 
 @pytest.mark.parametrize(

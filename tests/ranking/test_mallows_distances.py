@@ -11,10 +11,10 @@ from rankshot.ranking.models import mallows_distances
 from rankshot.ranking.models.mallows_distances import DISTANCES, normalize
 
 FUNCTIONS = {
-    "footrule": rs.footrule_distance,
-    "spearman": rs.spearman_distance,
-    "cayley": rs.cayley_distance,
-    "hamming": rs.hamming_distance,
+    "footrule": rs.ranking.footrule_distance,
+    "spearman": rs.ranking.spearman_distance,
+    "cayley": rs.ranking.cayley_distance,
+    "hamming": rs.ranking.hamming_distance,
 }
 NAMES = list(FUNCTIONS)
 
@@ -33,7 +33,7 @@ def test_normalizers_and_means_are_sums_over_all_permutations(name, spread, n_it
     found = normalize(name, spread, n_items)
     assert found.log == pytest.approx(np.log(weights.sum()), rel=1e-12, abs=1e-14)
     assert found.mean == pytest.approx(weights @ distance / weights.sum(), rel=1e-10, abs=1e-14)
-    assert rs.mallows_log_normalizer(spread, n_items, distance=name) == found.log
+    assert rs.ranking.mallows_log_normalizer(spread, n_items, distance=name) == found.log
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -173,7 +173,7 @@ def test_rankings_that_agree_and_rankings_that_cancel(name):
 )
 def test_normalizers_of_bayesmallows(name, alpha, n_items, log):
     """R BayesMallows, test-compute_exact_partition_function.R: its alpha is C times the spread."""
-    found = rs.mallows_log_normalizer(alpha / n_items, n_items, distance=name)
+    found = rs.ranking.mallows_log_normalizer(alpha / n_items, n_items, distance=name)
     assert found == pytest.approx(log, rel=1e-13)
 
 
@@ -202,7 +202,7 @@ def test_published_counts():
     for name, counts in expected.items():
         d, number = np.array(list(counts.items()), float).T
         for spread in (0.0, 0.1, 1.0):
-            found = np.exp(rs.mallows_log_normalizer(spread, 4, distance=name))
+            found = np.exp(rs.ranking.mallows_log_normalizer(spread, 4, distance=name))
             assert found == pytest.approx(number @ np.exp(-spread * d), rel=1e-12)
 
 
@@ -220,11 +220,14 @@ def test_published_counts():
         ),
         (lambda r: rs.Mallows.from_center(["a"], 1, "ulam"), "distance must be one of"),
         (
-            lambda r: rs.mallows_log_normalizer(1, 19, distance="spearman"),
+            lambda r: rs.ranking.mallows_log_normalizer(1, 19, distance="spearman"),
             "a sum over all sets of the 19 items: it is computed for at most 18",
         ),
-        (lambda r: rs.mallows_log_normalizer(1, 4, 2, distance="cayley"), "k is for distance"),
-        (lambda r: rs.mallows_log_normalizer(1, 3.5), "n_items must be a whole number"),
+        (
+            lambda r: rs.ranking.mallows_log_normalizer(1, 4, 2, distance="cayley"),
+            "k is for distance",
+        ),
+        (lambda r: rs.ranking.mallows_log_normalizer(1, 3.5), "n_items must be a whole number"),
     ],
 )
 def test_bad_calls(call, message):

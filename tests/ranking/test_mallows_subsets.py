@@ -186,7 +186,7 @@ def test_what_would_take_too_long_is_refused(monkeypatch):
     with pytest.raises(rs.RankshotError, match="the 5 items of a subset among the items between"):
         model.log_prob(wide)
     near = rs.Rankings.from_orders([items[50:55]], items=items, kind="subset")
-    expected = rs.mallows_log_normalizer(0.1, 5)
+    expected = rs.ranking.mallows_log_normalizer(0.1, 5)
     assert model.log_prob(near)[0] == pytest.approx(-expected)
     tied = rs.Rankings.from_orders([[items[:8]]], items=items, kind="subset")
     with pytest.raises(rs.RankshotError, match="its ties allow more than 5,040 orders"):

@@ -63,5 +63,5 @@ def test_mean_distances_of_few_rankings_of_many_items(rng, decimals, k):
     scores = rng.random((2, 4000))
     scores = scores if decimals is None else scores.round(decimals)
     rankings = rs.Rankings.from_scores(scores, items=range(4000))
-    peak, _ = peak_of(lambda: rs.mean_kendall_distance(rankings, k=k))
+    peak, _ = peak_of(lambda: rs.ranking.mean_kendall_distance(rankings, k=k))
     assert peak < 1.5 * BLOCKS

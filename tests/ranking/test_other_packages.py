@@ -64,7 +64,7 @@ def test_top_1_lists_and_probabilities_of_choix(choix, rng):
 def test_the_footrule_of_choix_is_ours_with_ties_too(choix):
     a, b = [3, 2, 2, 1], [1, 3, 2, 2]
     rankings = rs.Rankings.from_scores([a, b], items=range(4))
-    assert rs.footrule_distance(rankings)[0, 1] == choix.footrule_dist(a, b)
+    assert rs.ranking.footrule_distance(rankings)[0, 1] == choix.footrule_dist(a, b)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -44,7 +44,7 @@ def assert_readable(axes, axis):
 
 def test_worths_have_comparison_intervals():
     board = rs.leaderboard(make_votes(5), random_state=0)
-    axes = rs.WorthsDisplay.from_leaderboard(board).ax_
+    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
     points = axes.lines[0]
     assert points.get_xdata() == pytest.approx(board.log_worths)
     segments = np.array(axes.collections[0].get_segments())
@@ -57,7 +57,7 @@ def test_worths_have_comparison_intervals():
 
 def test_a_model_has_no_intervals():
     model = rs.PlackettLuce().fit(make_votes(4))
-    axes = rs.WorthsDisplay.from_model(model).ax_
+    axes = rs.plots.WorthsDisplay.from_model(model).ax_
     assert axes.lines[0].get_xdata() == pytest.approx(np.sort(model.log_worths_)[::-1])
     assert not axes.collections
     assert axes.get_xlabel() == "log-worth"
@@ -69,13 +69,13 @@ def test_a_plot_is_drawn_on_given_axes():
     board, model = rs.leaderboard(votes, random_state=0), rs.PlackettLuce().fit(votes)
     mixture = make_mixture(models=[{"log_worths_": np.arange(3.0)}] * 2)
     for display in (
-        rs.WorthsDisplay.from_leaderboard(board, ax=given),
-        rs.WorthsDisplay.from_model(model, ax=given),
-        rs.BumpDisplay.from_rankings(votes[:2], ax=given),
-        rs.BumpDisplay.from_leaderboards({"now": board}, ax=given),
-        rs.PrecedenceDisplay.from_rankings(votes, ax=given),
-        rs.RankingsDisplay.from_rankings(votes, ax=given),
-        rs.GroupsDisplay.from_mixture(mixture, ax=given),
+        rs.plots.WorthsDisplay.from_leaderboard(board, ax=given),
+        rs.plots.WorthsDisplay.from_model(model, ax=given),
+        rs.plots.BumpDisplay.from_rankings(votes[:2], ax=given),
+        rs.plots.BumpDisplay.from_leaderboards({"now": board}, ax=given),
+        rs.plots.PrecedenceDisplay.from_rankings(votes, ax=given),
+        rs.plots.RankingsDisplay.from_rankings(votes, ax=given),
+        rs.plots.GroupsDisplay.from_mixture(mixture, ax=given),
     ):
         assert display.ax_ is given
         assert display.figure_ is given.figure
@@ -87,12 +87,14 @@ def test_a_plot_is_drawn_on_given_axes():
 @pytest.mark.parametrize("n_items", [2, 25])
 def test_names_are_readable(n_items):
     votes = make_votes(n_items)
-    axes = rs.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, n_draws=10, random_state=0)).ax_
+    axes = rs.plots.WorthsDisplay.from_leaderboard(
+        rs.leaderboard(votes, n_draws=10, random_state=0)
+    ).ax_
     assert len(names_at(axes.yaxis)) == n_items
     assert_readable(axes, axes.yaxis)
-    axes = rs.BumpDisplay.from_rankings(votes[:4]).ax_
+    axes = rs.plots.BumpDisplay.from_rankings(votes[:4]).ax_
     assert_readable(axes, axes.yaxis)
-    axes = rs.PrecedenceDisplay.from_rankings(votes).ax_
+    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
     assert_readable(axes, axes.xaxis)
     assert_readable(axes, axes.yaxis)
 
@@ -101,7 +103,7 @@ def test_a_bump_chart_shows_places_and_ties():
     votes = rs.Rankings.from_orders(
         [["a", ["b", "c"], "d"], ["d", "a"]], items=list("abcd"), raters=["ann", "bo"]
     )
-    axes = rs.BumpDisplay.from_rankings(votes).ax_
+    axes = rs.plots.BumpDisplay.from_rankings(votes).ax_
     assert names_at(axes.xaxis) == ["ann", "bo"]
     lines = {tuple(np.nan_to_num(line.get_ydata(), nan=-1)) for line in axes.lines}
     # Tied items are drawn beside each other, around their mean place.
@@ -116,7 +118,7 @@ def test_a_bump_chart_of_leaderboards():
         year: rs.leaderboard(rs.Rankings.from_orders([order]), random_state=0)
         for year, order in {"2024": ["a", "b", "c"], "2025": ["c", "a", "b"]}.items()
     }
-    axes = rs.BumpDisplay.from_leaderboards(boards).ax_
+    axes = rs.plots.BumpDisplay.from_leaderboards(boards).ax_
     assert names_at(axes.xaxis) == ["2024", "2025"]
     assert {tuple(line.get_ydata()) for line in axes.lines} == {(1, 2), (2, 3), (3, 1)}
 
@@ -126,7 +128,7 @@ def test_rankings_are_side_by_side():
     votes = rs.Rankings.from_orders(
         [["a", ["b", "c"], "d"], ["d", "a", "e"]], items=list("abcde"), sources=["WordNet", "me"]
     )
-    axes = rs.RankingsDisplay.from_rankings(votes).ax_
+    axes = rs.plots.RankingsDisplay.from_rankings(votes).ax_
     cells = {(*text.get_position(), text.get_text()) for text in axes.texts}
     assert cells == {
         *((0, 0, "a"), (0, 1, "= b"), (0, 2, "= c"), (0, 3, "d")),
@@ -144,12 +146,12 @@ def test_rankings_are_side_by_side():
 def test_many_places_and_many_rankings_are_cut():
     items = [f"i{number:02}" for number in range(30)]
     tied = rs.Rankings.from_orders([[items[0], items[1:9], *items[9:]]] * 14, targets="x")
-    display = rs.RankingsDisplay.from_rankings(tied, "x", k=4)
+    display = rs.plots.RankingsDisplay.from_rankings(tied, "x", k=4)
     texts = [text.get_text() for text in display.ax_.texts]
     assert texts[:4] == ["i00", "= i01", "= i02", "= 6 more"]
     assert len(texts) == 12 * 4
     assert display.ax_.get_title() == "x, the first 12 of 14 rankings"
-    whole = rs.RankingsDisplay.from_rankings(tied[:1], k=9)
+    whole = rs.plots.RankingsDisplay.from_rankings(tied[:1], k=9)
     assert [text.get_text() for text in whole.ax_.texts] == ["i00", *(f"= {i}" for i in items[1:9])]
 
 
@@ -157,7 +159,7 @@ def test_precedence_is_a_share_of_the_rankings_that_order_both():
     votes = rs.Rankings.from_orders(
         [["a", "b"], ["b", "a"], ["b", "c"]], kind="subset", weights=[3, 1, 2]
     )
-    axes = rs.PrecedenceDisplay.from_rankings(votes).ax_
+    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
     shares = axes.images[0].get_array()
     order = names_at(axes.yaxis)
     a, b, c = (order.index(item) for item in "abc")
@@ -171,7 +173,7 @@ def test_precedence_is_a_share_of_the_rankings_that_order_both():
 @pytest.mark.parametrize("names", ["abcde", ["a name of some length", "b", "c"]])
 def test_precedence_fills_the_picture(names):
     """No strip of more than half an inch is empty beside the names."""
-    axes = rs.PrecedenceDisplay.from_rankings(rs.Rankings.from_orders([list(names)])).ax_
+    axes = rs.plots.PrecedenceDisplay.from_rankings(rs.Rankings.from_orders([list(names)])).ax_
     figure = axes.figure
     figure.canvas.draw()
     box = figure.get_tightbbox()
@@ -187,7 +189,7 @@ def make_mixture(**attributes):
 
 def test_groups_with_worths():
     worths = [np.array([1.0, 0.0, -1.0]), np.array([-2.0, 0.0, 2.0])]
-    axes = rs.GroupsDisplay.from_mixture(
+    axes = rs.plots.GroupsDisplay.from_mixture(
         make_mixture(models=[{"log_worths_": values} for values in worths])
     ).ax_
     assert names_at(axes.yaxis) == ["c", "b", "a"]
@@ -200,7 +202,7 @@ def test_groups_of_a_fitted_mixture():
     """The groups are in the order of the mixture: the largest first."""
     votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
     mixture = rs.RankingMixture(n_starts=2, random_state=0).fit(votes)
-    axes = rs.GroupsDisplay.from_mixture(mixture).ax_
+    axes = rs.plots.GroupsDisplay.from_mixture(mixture).ax_
     names = names_at(axes.yaxis)
     for line, model in zip(axes.lines, mixture.models_, strict=True):
         wanted = [model.log_worths_[model.items_.index(name)] for name in names]
@@ -210,7 +212,7 @@ def test_groups_of_a_fitted_mixture():
 
 def test_one_group_has_points_and_no_line():
     votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
-    axes = rs.GroupsDisplay.from_mixture(
+    axes = rs.plots.GroupsDisplay.from_mixture(
         rs.RankingMixture(n_groups=1, n_starts=1, random_state=0).fit(votes)
     ).ax_
     assert axes.lines[0].get_linestyle() == "None"
@@ -219,7 +221,7 @@ def test_one_group_has_points_and_no_line():
 
 def test_groups_with_orders():
     modes = [("a", "b", "c"), ("c", ("a", "b"))]
-    axes = rs.GroupsDisplay.from_mixture(
+    axes = rs.plots.GroupsDisplay.from_mixture(
         make_mixture(models=[{"mode_": mode} for mode in modes])
     ).ax_
     assert axes.get_xlabel() == "place in the group's order"
@@ -230,26 +232,29 @@ def test_groups_with_orders():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.WorthsDisplay.from_leaderboard(3), "expected a Leaderboard, not 3"),
+        (lambda: rs.plots.WorthsDisplay.from_leaderboard(3), "expected a Leaderboard, not 3"),
         (
-            lambda: rs.WorthsDisplay.from_model(rs.PlackettLuce()),
+            lambda: rs.plots.WorthsDisplay.from_model(rs.PlackettLuce()),
             r"fitted model with worths, not PlackettLuce\(\)",
         ),
-        (lambda: rs.BumpDisplay.from_rankings(make_votes(3)), "1 to 12 columns, not 40: choose"),
-        (lambda: rs.BumpDisplay.from_leaderboards({}), "a mapping of names to leaderboards"),
-        (lambda: rs.BumpDisplay.from_rankings("x"), "expected Rankings, not 'x'"),
-        (lambda: rs.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
-        (lambda: rs.GroupsDisplay.from_mixture(rs.PlackettLuce()), "a fitted RankingMixture"),
-        (lambda: rs.RankingsDisplay.from_rankings(make_votes(3), "cat"), "no target 'cat'"),
-        (lambda: rs.RankingsDisplay.from_rankings(make_votes(3), k=0), "k must be .*, not 0"),
-        (lambda: rs.RankingsDisplay.from_rankings(make_votes(3)[:0]), "no rankings to draw"),
         (
-            lambda: rs.RankingsDisplay.from_rankings(
+            lambda: rs.plots.BumpDisplay.from_rankings(make_votes(3)),
+            "1 to 12 columns, not 40: choose",
+        ),
+        (lambda: rs.plots.BumpDisplay.from_leaderboards({}), "a mapping of names to leaderboards"),
+        (lambda: rs.plots.BumpDisplay.from_rankings("x"), "expected Rankings, not 'x'"),
+        (lambda: rs.plots.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
+        (lambda: rs.plots.GroupsDisplay.from_mixture(rs.PlackettLuce()), "a fitted RankingMixture"),
+        (lambda: rs.plots.RankingsDisplay.from_rankings(make_votes(3), "cat"), "no target 'cat'"),
+        (lambda: rs.plots.RankingsDisplay.from_rankings(make_votes(3), k=0), "k must be .*, not 0"),
+        (lambda: rs.plots.RankingsDisplay.from_rankings(make_votes(3)[:0]), "no rankings to draw"),
+        (
+            lambda: rs.plots.RankingsDisplay.from_rankings(
                 rs.Rankings.from_orders([["a"], ["a"]], targets=["x", "y"])
             ),
             "several targets, 'x', 'y': choose one",
         ),
-        (lambda: rs.RankingsDisplay.from_rankings(make_votes(3), ax=3), "axes, not int"),
+        (lambda: rs.plots.RankingsDisplay.from_rankings(make_votes(3), ax=3), "axes, not int"),
     ],
 )
 def test_other_values_are_refused(call, message):
@@ -260,7 +265,7 @@ def test_other_values_are_refused(call, message):
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
-        rs.PrecedenceDisplay.from_rankings(make_votes(3))
+        rs.plots.PrecedenceDisplay.from_rankings(make_votes(3))
 
 
 def test_names_are_no_formulas(tmp_path):
@@ -268,10 +273,10 @@ def test_names_are_no_formulas(tmp_path):
     names = [r"$\foo{$", "$x_1$", "5$"]
     votes = rs.Rankings.from_orders([names, names[::-1]], sources=names[:2])
     displays = [
-        rs.BumpDisplay.from_rankings(votes),
-        rs.PrecedenceDisplay.from_rankings(votes),
-        rs.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0)),
-        rs.RankingsDisplay.from_rankings(votes),
+        rs.plots.BumpDisplay.from_rankings(votes),
+        rs.plots.PrecedenceDisplay.from_rankings(votes),
+        rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0)),
+        rs.plots.RankingsDisplay.from_rankings(votes),
     ]
     for number, display in enumerate(displays):
         display.figure_.savefig(tmp_path / f"{number}.svg")

@@ -37,10 +37,10 @@ def cayley(a, b):
 
 
 DEFINITIONS = {
-    rs.footrule_distance: footrule,
-    rs.spearman_distance: spearman,
-    rs.cayley_distance: cayley,
-    rs.hamming_distance: hamming,
+    rs.ranking.footrule_distance: footrule,
+    rs.ranking.spearman_distance: spearman,
+    rs.ranking.cayley_distance: cayley,
+    rs.ranking.hamming_distance: hamming,
 }
 
 
@@ -76,7 +76,7 @@ def test_the_least_number_of_swaps_is_cayleys_distance():
                         reached.append(tuple(swapped))
         front = reached
     rankings = rs.Rankings.from_orders(list(found), items=range(5))
-    assert rs.cayley_distance(rankings, rankings[:1])[:, 0].tolist() == list(found.values())
+    assert rs.ranking.cayley_distance(rankings, rankings[:1])[:, 0].tolist() == list(found.values())
 
 
 @st.composite
@@ -90,7 +90,7 @@ def tied_orders(draw):
     return order
 
 
-@pytest.mark.parametrize("distance", [rs.footrule_distance, rs.spearman_distance])
+@pytest.mark.parametrize("distance", [rs.ranking.footrule_distance, rs.ranking.spearman_distance])
 @given(one=tied_orders(), two=tied_orders())
 def test_ties_and_top_lists_have_the_hausdorff_distance(distance, one, two):
     expected = hausdorff(one, two, ITEMS, DEFINITIONS[distance])
@@ -98,7 +98,7 @@ def test_ties_and_top_lists_have_the_hausdorff_distance(distance, one, two):
     assert found.tolist() == [[0, expected], [expected, 0]]
 
 
-@pytest.mark.parametrize("distance", [rs.footrule_distance, rs.spearman_distance])
+@pytest.mark.parametrize("distance", [rs.ranking.footrule_distance, rs.ranking.spearman_distance])
 def test_k_keeps_the_first_places(distance, random_rankings):
     rankings = random_rankings(n_items=6, n=8)
     assert np.array_equal(distance(rankings, k=2), distance(rankings.top(2)))
@@ -106,12 +106,12 @@ def test_k_keeps_the_first_places(distance, random_rankings):
 
 def test_spearmans_correlation_follows_from_the_distance(rng):
     places = np.array([rng.permutation(30) + 1 for _ in range(4)])
-    found = rs.spearman_distance(rs.Rankings.from_positions(places, items=range(30)))
+    found = rs.ranking.spearman_distance(rs.Rankings.from_positions(places, items=range(30)))
     expected = spearmanr(places, axis=1).statistic
     np.testing.assert_allclose(1 - 6 * found / (30**3 - 30), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("distance", [rs.cayley_distance, rs.hamming_distance])
+@pytest.mark.parametrize("distance", [rs.ranking.cayley_distance, rs.ranking.hamming_distance])
 @pytest.mark.parametrize(
     ("order", "message"),
     [(["a", ["b", "c"], "d"], "ranking 0 has ties"), (["a", "b"], "does not order all items")],

@@ -60,7 +60,7 @@ def test_each_pair_of_rankings_is_compared_on_the_items_that_both_know(rng):
                 [restrict(orders[r], common) for r in (i, j)], items=common
             )
             largest = places * (2 * len(common) - places - 1) / 2
-            expected = rs.mean_kendall_distance(both[:1], both[1:], places)[0, 0] / largest
+            expected = rs.ranking.mean_kendall_distance(both[:1], both[1:], places)[0, 0] / largest
             assert found[i, j] == pytest.approx(expected, abs=1e-12)
 
 
@@ -74,7 +74,7 @@ def test_rankings_of_all_items_have_the_distance_of_the_shorter_list(rng):
     found = compare_common_items(a, b, k=4)
     for i, j in product(range(30), range(7)):
         k = min(4, int(a.lengths[i]), int(b.lengths[j]))
-        expected = rs.mean_kendall_distance(a[i], b[j], k)[0, 0] / (k * (13 - k) / 2)
+        expected = rs.ranking.mean_kendall_distance(a[i], b[j], k)[0, 0] / (k * (13 - k) / 2)
         assert found[i, j] == pytest.approx(expected, abs=1e-12)
 
 
@@ -84,5 +84,5 @@ def test_hundreds_of_long_rankings_take_little_memory(rng):
     rankings = rs.Rankings.from_scores(similarity, items=[f"class {i}" for i in range(1000)])
     taken, distance = peak_of(lambda: compare_common_items(rankings))
     assert taken < 2 * 8 * BLOCK_CELLS
-    expected = rs.mean_kendall_distance(rankings[:2], k=10) / (10 * 1989 / 2)
+    expected = rs.ranking.mean_kendall_distance(rankings[:2], k=10) / (10 * 1989 / 2)
     np.testing.assert_allclose(distance[:2, :2], expected, atol=1e-12)

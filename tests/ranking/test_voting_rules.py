@@ -101,9 +101,9 @@ def test_smith_set_is_the_smallest_that_beats_the_rest(votes):
     for rankings in votes:
         beats = margins(rankings)
         dominating = [s for s in subsets if all(beats[a, b] for a in s for b in set(ITEMS) - s)]
-        found = rs.smith_set(rankings)
+        found = rs.ranking.smith_set(rankings)
         assert found == tuple(sorted(min(dominating, key=len)))
-        winner = rs.condorcet_winner(rankings)
+        winner = rs.ranking.condorcet_winner(rankings)
         expected = [a for a in ITEMS if all(beats[a, b] for b in ITEMS if b != a)]
         assert [winner] == (expected or [None])
         assert set(flat(rs.copeland(rankings).order)[0]) <= set(found)
@@ -140,17 +140,17 @@ def test_median_rank_is_the_median_of_repeated_places(votes, rng):
             name: round(float(np.median(own)), 9) if name in seen else 1.0
             for name, own in places.items()
         }
-        assert rs.median_rank(weighted).order == grouped(median)
+        assert rs.ranking.median_rank(weighted).order == grouped(median)
 
 
 def test_median_rank_does_not_depend_on_blocks(random_rankings, monkeypatch):
     rankings = random_rankings(n=30)
-    whole = rs.median_rank(rankings)
+    whole = rs.ranking.median_rank(rankings)
     monkeypatch.setattr(
         "rankshot.ranking.layouts.row_blocks",
         lambda n, cells: (slice(i, min(i + 4, n)) for i in range(0, n, 4)),
     )
-    assert rs.median_rank(rankings) == whole
+    assert rs.ranking.median_rank(rankings) == whole
 
 
 # ---- Published elections
@@ -170,8 +170,8 @@ def test_schulze_on_the_example_of_his_paper():
     }
     votes = rs.Rankings.from_orders(map(list, counts), weights=list(counts.values()))
     assert rs.schulze(votes).order == ("E", "A", "C", "B", "D")
-    assert rs.condorcet_winner(votes) is None
-    assert rs.smith_set(votes) == ("A", "B", "C", "D", "E")
+    assert rs.ranking.condorcet_winner(votes) is None
+    assert rs.ranking.smith_set(votes) == ("A", "B", "C", "D", "E")
 
 
 def test_the_capital_of_tennessee():
@@ -187,8 +187,8 @@ def test_the_capital_of_tennessee():
         weights=[42, 26, 15, 17],
     )
     expected = (nashville, chattanooga, knoxville, memphis)
-    assert rs.condorcet_winner(votes) == nashville
-    assert rs.smith_set(votes) == (nashville,)
+    assert rs.ranking.condorcet_winner(votes) == nashville
+    assert rs.ranking.smith_set(votes) == (nashville,)
     for rule in (rs.copeland, rs.schulze):
         assert rule(votes).order == expected
     assert rs.kemeny(votes, "exact").order == expected
@@ -204,24 +204,24 @@ def test_renaming_items_renames_the_answers(orders, names):
     one = rs.Rankings.from_orders([[ITEMS[i] for i in order] for order in orders], items=ITEMS)
     two = rs.Rankings.from_orders([[names[i] for i in order] for order in orders], items=ITEMS)
     new = dict(zip(ITEMS, names, strict=True))
-    for rule in (rs.borda, rs.copeland, rs.schulze, rs.median_rank):
+    for rule in (rs.borda, rs.copeland, rs.schulze, rs.ranking.median_rank):
         first, second = rule(one), rule(two)
         renamed = [{new[name] for name in group} for group in flat(first.order)]
         assert renamed == [set(group) for group in flat(second.order)]
         assert first.score == second.score
         assert first.bound == second.bound
-    assert {new[name] for name in rs.smith_set(one)} == set(rs.smith_set(two))
-    assert new.get(rs.condorcet_winner(one)) == rs.condorcet_winner(two)
+    assert {new[name] for name in rs.ranking.smith_set(one)} == set(rs.ranking.smith_set(two))
+    assert new.get(rs.ranking.condorcet_winner(one)) == rs.ranking.condorcet_winner(two)
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])
 def test_rules_of_rankings_in_parts(random_rankings, rng, kind):
     rankings = random_rankings(n=30, kind=kind)
     parts, _ = cut(rankings, rng)
-    for rule in (rs.borda, rs.copeland, rs.schulze, rs.median_rank):
+    for rule in (rs.borda, rs.copeland, rs.schulze, rs.ranking.median_rank):
         assert rule(parts) == rule(rankings)
-    assert rs.smith_set(parts) == rs.smith_set(rankings)
-    assert rs.condorcet_winner(parts) == rs.condorcet_winner(rankings)
+    assert rs.ranking.smith_set(parts) == rs.ranking.smith_set(rankings)
+    assert rs.ranking.condorcet_winner(parts) == rs.ranking.condorcet_winner(rankings)
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])
@@ -233,18 +233,25 @@ def test_unlisted_items_come_last_in_every_rule(kind):
         kind=kind,
         weights=[1, 1, 1, 0],
     )
-    for rule in (rs.borda, rs.copeland, rs.schulze, rs.median_rank):
+    for rule in (rs.borda, rs.copeland, rs.schulze, rs.ranking.median_rank):
         order = rule(votes).order
         assert order[-1] == ("p", "q")
         assert set(chain.from_iterable(flat(order[:-1]))) == {"a", "b", "z"}
     for method in ("adjacent", "insertion", "exact"):
         assert rs.kemeny(votes, method).order == ("b", "a", "z", "p", "q")
     assert rs.kemeny(votes, "exact", ties=0.5).order[-1] == ("p", "q")
-    assert set(rs.smith_set(votes)) <= {"a", "b"}
+    assert set(rs.ranking.smith_set(votes)) <= {"a", "b"}
 
 
 @pytest.mark.parametrize(
-    "rule", [rs.copeland, rs.schulze, rs.median_rank, rs.condorcet_winner, rs.smith_set]
+    "rule",
+    [
+        rs.copeland,
+        rs.schulze,
+        rs.ranking.median_rank,
+        rs.ranking.condorcet_winner,
+        rs.ranking.smith_set,
+    ],
 )
 def test_nothing_to_merge_is_refused(rule):
     with pytest.raises(rs.RankshotError, match="no rankings to fit or merge"):

@@ -107,11 +107,11 @@ PARAMETERS = {
     "write_rankings(path)": (lambda x: rs.write_rankings(VOTES, x), set()),
     **{
         function.__name__: (function, set())
-        for function in (rs.agreement, rs.summarize, rs.concordance, rs.borda, rs.kemeny)
+        for function in (rs.agreement, rs.summarize, rs.ranking.concordance, rs.borda, rs.kemeny)
     },
     **{
         f"{distance.__name__}({name})": (call, right)
-        for distance in (rs.kendall_distance, rs.mean_kendall_distance)
+        for distance in (rs.kendall_distance, rs.ranking.mean_kendall_distance)
         for name, call, right in (
             ("a", distance, set()),
             ("b", lambda x, distance=distance: distance(VOTES, x), {"None"}),
@@ -126,12 +126,15 @@ PARAMETERS = {
         {"None", "infinity", *NUMBERS},
     ),
     "mallows_log_normalizer(spread)": (
-        lambda x: rs.mallows_log_normalizer(x, 3),
+        lambda x: rs.ranking.mallows_log_normalizer(x, 3),
         {"infinity", "zero", *NUMBERS},
     ),
-    "mallows_log_normalizer(n_items)": (lambda x: rs.mallows_log_normalizer(1, x), {"zero"}),
+    "mallows_log_normalizer(n_items)": (
+        lambda x: rs.ranking.mallows_log_normalizer(1, x),
+        {"zero"},
+    ),
     "mallows_log_normalizer(k)": (
-        lambda x: rs.mallows_log_normalizer(1, 3, x),
+        lambda x: rs.ranking.mallows_log_normalizer(1, 3, x),
         {"None", "zero"},
     ),
     **{
@@ -181,8 +184,19 @@ PARAMETERS = {
     **{
         function.__name__: (function, set())
         for function in (
-            *(rs.copeland, rs.schulze, rs.median_rank, rs.condorcet_winner, rs.smith_set),
-            *(rs.footrule_distance, rs.spearman_distance, rs.cayley_distance, rs.hamming_distance),
+            *(
+                rs.copeland,
+                rs.schulze,
+                rs.ranking.median_rank,
+                rs.ranking.condorcet_winner,
+                rs.ranking.smith_set,
+            ),
+            *(
+                rs.ranking.footrule_distance,
+                rs.ranking.spearman_distance,
+                rs.ranking.cayley_distance,
+                rs.ranking.hamming_distance,
+            ),
             *(rs.rank_biased_overlap, rs.leaderboard, rs.choose_n_groups),
         )
     },
@@ -271,7 +285,7 @@ def test_statistics_of_no_rankings():
     for model in (PL, MALLOWS, BS):
         assert model.log_prob(none).shape == (0,)
     assert BS.log_weight(none).shape == (0,)
-    assert rs.concordance(none) is None
+    assert rs.ranking.concordance(none) is None
     assert rs.kendall_distance(none).shape == (0, 0)
     for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, PL.fit):
         with pytest.raises(rs.RankshotError, match="no rankings"):

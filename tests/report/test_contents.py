@@ -186,7 +186,7 @@ def test_the_map_has_a_point_for_each_ranking_that_compares_all_items():
     assert found.groups == ("x", "x", "y", "x")
     assert found.names == ("r1", "r2", "r1", "web")
     points = np.column_stack([found.x, found.y])
-    distance = rs.mean_kendall_distance(rankings(), k=2)
+    distance = rs.ranking.mean_kendall_distance(rankings(), k=2)
     near = np.linalg.norm(points[0] - points[1])
     far = np.linalg.norm(points[0] - points[2])
     assert (near < far) == (distance[0, 1] < distance[0, 2])

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 import rankshot as rs
-from rankshot import ConSE, PlattScaling, Rankings, RankshotError, Scores, Similarity
-from rankshot.zeroshot import metrics as m
+from rankshot import ConSE, Rankings, RankshotError, Scores, Similarity
+from rankshot.zeroshot import PlattScaling, metrics as m
 
 PR, DR, DS = rs.ProbabilisticRanking, rs.DeterministicRanking, rs.DirectSimilarity
 NAN, INF = np.nan, np.inf

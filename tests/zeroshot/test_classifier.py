@@ -233,7 +233,7 @@ def test_seen_and_new_classes_compete(estimator):
     zs = zero_shot(estimator, classes="all", rankings=similarity(list(ALL)).to_rankings())
     head = zs.fit(X, Y).head_
     features = [head.gate_features(rs.scores_of(zs.estimator_, some)) for some in (X_NEW, X)]
-    zs.set_params(gate=rs.fit_gate(*features)).fit(X, Y)
+    zs.set_params(gate=rs.zeroshot.fit_gate(*features)).fit(X, Y)
     assert zs.classes_.tolist() == sorted(ALL)
     assert zs.classes_[zs.seen_].tolist() == ITEMS
     assert (zs.predict(inputs(list(SEEN), 15, seed=2)[0]) == Y).mean() > 0.8

@@ -170,5 +170,5 @@ def test_many_items_need_no_table_of_pairs(rng):
     peak, proba = peak_of(lambda: head.predict_proba(scores))
     assert peak < 20e6
     ranked = rs.Rankings.from_scores(scores[:4], items=range(2000))
-    d = rs.mean_kendall_distance(ranked, head.consensus_, k=10)
+    d = rs.ranking.mean_kendall_distance(ranked, head.consensus_, k=10)
     np.testing.assert_allclose(proba[:4], softmax(-d, axis=1), rtol=1e-4, atol=1e-30)

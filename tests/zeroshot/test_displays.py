@@ -51,7 +51,7 @@ def draw_probabilities(rng, n=500):
 
 def test_discs_are_the_bins_and_their_numbers(rng):
     y, proba = draw_probabilities(rng)
-    display = rs.ReliabilityDisplay.from_predictions(y, proba, NAMES, n_bins=5, name="head")
+    display = rs.plots.ReliabilityDisplay.from_predictions(y, proba, NAMES, n_bins=5, name="head")
     confidence = proba.max(axis=1)
     right = np.array(NAMES)[proba.argmax(axis=1)] == y
     wanted, counts = [], []
@@ -75,8 +75,10 @@ def test_discs_are_the_bins_and_their_numbers(rng):
 
 def test_a_second_reliability_has_another_colour_and_shares_the_diagonal(rng):
     y, proba = draw_probabilities(rng)
-    first = rs.ReliabilityDisplay.from_predictions(y, proba, NAMES, name="before")
-    second = rs.ReliabilityDisplay.from_predictions(y, proba**2, NAMES, name="after", ax=first.ax_)
+    first = rs.plots.ReliabilityDisplay.from_predictions(y, proba, NAMES, name="before")
+    second = rs.plots.ReliabilityDisplay.from_predictions(
+        y, proba**2, NAMES, name="after", ax=first.ax_
+    )
     assert second.ax_ is first.ax_
     lines = [line for line in first.ax_.lines if line.get_gid() == "reliability"]
     assert len(first.ax_.lines) == 3
@@ -91,7 +93,7 @@ def test_a_second_reliability_has_another_colour_and_shares_the_diagonal(rng):
 def test_cells_are_counts_and_colours_are_shares_of_the_row():
     y_true = ["a"] * 4 + ["b"] * 2 + ["c"]
     y_pred = ["a", "a", "a", "b", "c", "b", "c"]
-    display = rs.ConfusionDisplay.from_predictions(y_true, y_pred)
+    display = rs.plots.ConfusionDisplay.from_predictions(y_true, y_pred)
     assert display.confusion.tolist() == [[3, 1, 0], [0, 1, 1], [0, 0, 1]]
     cells = {(*text.get_position()[::-1], text.get_text()) for text in display.ax_.texts}
     assert cells == {(0, 0, "3"), (0, 1, "1"), (1, 1, "1"), (1, 2, "1"), (2, 2, "1")}
@@ -102,7 +104,7 @@ def test_cells_are_counts_and_colours_are_shares_of_the_row():
 
 
 def test_labels_choose_and_order_the_classes():
-    display = rs.ConfusionDisplay.from_predictions(
+    display = rs.plots.ConfusionDisplay.from_predictions(
         ["a", "b", "c", "b"], ["none", "a", "c", "b"], labels=["b", "a"]
     )
     assert display.confusion.tolist() == [[1, 1], [0, 0]]
@@ -116,7 +118,7 @@ def test_of_many_classes_the_most_confused_are_drawn():
     wrong = np.arange(20) < np.arange(1, 61)[:, None] // 4
     y_pred = y_true.reshape(100, 20).copy()
     y_pred[:60][wrong] = np.repeat(classes[1:61], 20).reshape(60, 20)[wrong]
-    display = rs.ConfusionDisplay.from_predictions(y_true, y_pred.ravel())
+    display = rs.plots.ConfusionDisplay.from_predictions(y_true, y_pred.ravel())
     gone = (y_pred != classes[:, None]).sum(axis=1)
     come = np.array([(y_pred == name).sum() for name in classes]) - (20 - gone)
     times = gone + come
@@ -130,10 +132,10 @@ def test_of_many_classes_the_most_confused_are_drawn():
 
 def test_classes_that_are_never_confused_are_left_out_or_said():
     classes = [f"c{i:02}" for i in range(30)]
-    one = rs.ConfusionDisplay.from_predictions(classes, ["c05", *classes[1:]])
+    one = rs.plots.ConfusionDisplay.from_predictions(classes, ["c05", *classes[1:]])
     assert names_at(one.ax_.yaxis) == ["c00", "c05"]
     assert "The other 28 of 30 classes" in one.ax_.get_title().replace("\n", " ")
-    none = rs.ConfusionDisplay.from_predictions(classes, classes)
+    none = rs.plots.ConfusionDisplay.from_predictions(classes, classes)
     assert names_at(none.ax_.yaxis) == classes[:20]
     assert none.ax_.get_title().startswith("No class was confused.")
     assert_inside(none)
@@ -149,7 +151,7 @@ RESULTS = {
 
 
 def test_results_are_sorted_with_their_intervals_and_chance():
-    display = rs.ComparisonDisplay.from_results(RESULTS, chance=0.1)
+    display = rs.plots.ComparisonDisplay.from_results(RESULTS, chance=0.1)
     wanted = np.array([RESULTS[name] for name in display.names])
     assert display.names == [
         "a method with a name that is much longer than others",
@@ -164,7 +166,7 @@ def test_results_are_sorted_with_their_intervals_and_chance():
     assert chance.get_xdata() == [0.1, 0.1]
     assert display.ax_.yaxis.get_inverted()
     assert_inside(display)
-    assert len(rs.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
+    assert len(rs.plots.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
 
 
 def test_a_rehearsal_shows_what_was_tried_and_chosen():
@@ -177,7 +179,7 @@ def test_a_rehearsal_shows_what_was_tried_and_chosen():
     rehearsal = rs.Rehearsal(n_folds=3, grid={"k": [2, 5]}).fit(
         rs.Scores(scores, names), names[label], near.to_rankings()
     )
-    display = rs.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25)
+    display = rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25)
     chosen = [name for name in display.names if name.endswith(" (chosen)")]
     assert len(chosen) == 1
     assert display.intervals[display.names.index(chosen[0])].tolist() == [*rehearsal.accuracy_]
@@ -203,7 +205,7 @@ def make_explanation(**values):
         "alternatives": (("cat", 0.8), ("dog", 0.2)),
         "listed": ("lion", "fox"),
     }
-    return rs.Explanation(**{**given, **values})
+    return rs.zeroshot.Explanation(**{**given, **values})
 
 
 def bars_of(axes):
@@ -215,7 +217,7 @@ def bars_of(axes):
 
 
 def test_bars_are_the_contributions_in_groups():
-    display = rs.ExplanationDisplay.from_explanation(make_explanation())
+    display = rs.plots.ExplanationDisplay.from_explanation(make_explanation())
     assert bars_of(display.ax_) == [
         *(("lion", 1.5), ("fox", 0.25)),
         ("bus", -0.5),
@@ -234,7 +236,7 @@ def test_bars_are_the_contributions_in_groups():
 def test_weak_contributions_are_added_up_and_many_sources_are_cut():
     items = tuple((f"i{i:02}", 10.0 - i) for i in range(12))
     sources = tuple((f"s{i:02}", 1.0 + i) for i in range(10))
-    display = rs.ExplanationDisplay.from_explanation(
+    display = rs.plots.ExplanationDisplay.from_explanation(
         make_explanation(items=items, sources=sources, listed=(), against="dog")
     )
     bars = bars_of(display.ax_)
@@ -246,12 +248,12 @@ def test_weak_contributions_are_added_up_and_many_sources_are_cut():
 
 def test_the_gate_of_seen_and_new_classes_is_drawn_first():
     gate = (("best new class", 0.5), ("best seen class", -1.0), ("constant", 0.1))
-    display = rs.ExplanationDisplay.from_explanation(make_explanation(gate=gate))
+    display = rs.plots.ExplanationDisplay.from_explanation(make_explanation(gate=gate))
     assert bars_of(display.ax_)[:3] == list(gate)
     assert display.ax_.get_title().endswith("rather than the average new class")
     # The explanation of a seen class has the gate alone.
     alone = make_explanation(gate=gate, items=(), sources=(), listed=())
-    assert bars_of(rs.ExplanationDisplay.from_explanation(alone).ax_) == list(gate)
+    assert bars_of(rs.plots.ExplanationDisplay.from_explanation(alone).ax_) == list(gate)
 
 
 # ---- Map
@@ -260,7 +262,7 @@ def test_the_gate_of_seen_and_new_classes_is_drawn_first():
 def test_a_map_keeps_distances_and_groups_the_points():
     orders = [list("abc"), list("abc"), list("acb"), list("cba")]
     votes = rs.Rankings.from_orders(orders, targets=["x", "x", "y", "y"])
-    display = rs.MapDisplay.from_rankings(votes)
+    display = rs.plots.MapDisplay.from_rankings(votes)
     # Kendall's distances, of three pairs: 0, 1/3 and 1, which fit on a line.
     np.testing.assert_allclose(pdist(display.places), np.array([0, 1, 3, 1, 3, 2]) / 3, atol=1e-7)
     drawn = [
@@ -270,15 +272,17 @@ def test_a_map_keeps_distances_and_groups_the_points():
     np.testing.assert_allclose(drawn[1], display.places[2:])
     assert sorted(texts_of(display.ax_)) == ["x", "y"]
     assert display.ax_.get_xlabel() == "Kendall's distance of the first 3 places"
-    assert rs.MapDisplay.from_rankings(votes, k=1).ax_.get_xlabel().endswith("the first place")
-    other = rs.MapDisplay.from_rankings(votes, groups=[1, 2, 2, 2])
+    assert (
+        rs.plots.MapDisplay.from_rankings(votes, k=1).ax_.get_xlabel().endswith("the first place")
+    )
+    other = rs.plots.MapDisplay.from_rankings(votes, groups=[1, 2, 2, 2])
     assert sorted(texts_of(other.ax_)) == ["1", "2"]
 
 
 def test_a_map_of_targets_by_their_similarities():
     values = [[0.9, 0.1, np.nan], [0.6, 0.5, np.nan], [0.0, 0.1, np.nan], [np.nan] * 3]
     table = rs.Similarity(values, ["cat", "dog", "truck", "blorp"], ["lion", "fox", "qux"])
-    display = rs.MapDisplay.from_similarity(table)
+    display = rs.plots.MapDisplay.from_similarity(table)
     np.testing.assert_allclose(pdist(display.places), [0.5, 0.9, np.hypot(0.6, 0.4)], atol=1e-9)
     assert sorted(texts_of(display.ax_)) == ["cat", "dog", "truck"]
     assert display.ax_.get_xlabel().endswith("; without 'blorp'")
@@ -289,7 +293,7 @@ def test_names_on_a_map_do_not_overlap(rng):
     from matplotlib.text import Text
 
     table = rs.Similarity(rng.normal(size=(60, 4)), names, list("abcd"))
-    display = rs.MapDisplay.from_similarity(table)
+    display = rs.plots.MapDisplay.from_similarity(table)
     display.figure_.canvas.draw()
     # Of the words alone: the extent of an annotation has its line, too.
     boxes = [Text.get_window_extent(text) for text in display.ax_.texts]
@@ -304,11 +308,11 @@ def test_names_on_a_map_do_not_overlap(rng):
 def list_displays(ax=None):
     votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]])
     return [
-        rs.ReliabilityDisplay.from_predictions(["a"], [[0.9, 0.1]], ["a", "b"], ax=ax),
-        rs.ConfusionDisplay.from_predictions(["a", "b"], ["a", "a"], ax=ax),
-        rs.ComparisonDisplay.from_results(RESULTS, ax=ax),
-        rs.ExplanationDisplay.from_explanation(make_explanation(), ax=ax),
-        rs.MapDisplay.from_rankings(votes, ax=ax),
+        rs.plots.ReliabilityDisplay.from_predictions(["a"], [[0.9, 0.1]], ["a", "b"], ax=ax),
+        rs.plots.ConfusionDisplay.from_predictions(["a", "b"], ["a", "a"], ax=ax),
+        rs.plots.ComparisonDisplay.from_results(RESULTS, ax=ax),
+        rs.plots.ExplanationDisplay.from_explanation(make_explanation(), ax=ax),
+        rs.plots.MapDisplay.from_rankings(votes, ax=ax),
     ]
 
 
@@ -325,12 +329,12 @@ def test_given_axes_are_used_and_a_display_can_be_drawn_again():
 def test_names_are_no_formulas(tmp_path):
     name = r"$\foo{$"
     displays = [
-        rs.ReliabilityDisplay.from_predictions(["a"], [[0.9, 0.1]], ["a", "b"], name=name),
-        rs.ConfusionDisplay.from_predictions([name, "b"], ["b", "b"]),
-        rs.ComparisonDisplay.from_results({name: (0.5, 0.4, 0.6)}),
-        rs.ExplanationDisplay.from_explanation(make_explanation(target=name)),
-        rs.MapDisplay.from_rankings(rs.Rankings.from_orders([["a"], ["a"]], targets=name)),
-        rs.MapDisplay.from_similarity(
+        rs.plots.ReliabilityDisplay.from_predictions(["a"], [[0.9, 0.1]], ["a", "b"], name=name),
+        rs.plots.ConfusionDisplay.from_predictions([name, "b"], ["b", "b"]),
+        rs.plots.ComparisonDisplay.from_results({name: (0.5, 0.4, 0.6)}),
+        rs.plots.ExplanationDisplay.from_explanation(make_explanation(target=name)),
+        rs.plots.MapDisplay.from_rankings(rs.Rankings.from_orders([["a"], ["a"]], targets=name)),
+        rs.plots.MapDisplay.from_similarity(
             rs.Similarity([[1.0], [2.0]], ["a", "b"], ["c"], source=name)
         ),
     ]
@@ -341,8 +345,8 @@ def test_names_are_no_formulas(tmp_path):
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for call in (
-        lambda: rs.ComparisonDisplay.from_results(RESULTS),
-        lambda: rs.MapDisplay.from_rankings(rs.Rankings.from_orders([["a", "b"]] * 2)),
+        lambda: rs.plots.ComparisonDisplay.from_results(RESULTS),
+        lambda: rs.plots.MapDisplay.from_rankings(rs.Rankings.from_orders([["a", "b"]] * 2)),
     ):
         with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
             call()
@@ -352,55 +356,57 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     ("call", "message"),
     [
         (
-            lambda: rs.ReliabilityDisplay.from_predictions(["cow"], [[0.5, 0.5]], ["cat", "dog"]),
+            lambda: rs.plots.ReliabilityDisplay.from_predictions(
+                ["cow"], [[0.5, 0.5]], ["cat", "dog"]
+            ),
             "y_true, row 0: 'cow' is not one of the 2 classes",
         ),
         (
-            lambda: rs.ReliabilityDisplay.from_predictions(["a"], [[1.0]], ["a"], n_bins=0),
+            lambda: rs.plots.ReliabilityDisplay.from_predictions(["a"], [[1.0]], ["a"], n_bins=0),
             "n_bins must be .*, not 0",
         ),
         (
-            lambda: rs.ConfusionDisplay.from_predictions(["a", "b"], ["a"]),
+            lambda: rs.plots.ConfusionDisplay.from_predictions(["a", "b"], ["a"]),
             "y_true has 2 labels, but y_pred has 1",
         ),
         (
-            lambda: rs.ConfusionDisplay.from_predictions(["a"], ["b"], labels=["c", "b"]),
+            lambda: rs.plots.ConfusionDisplay.from_predictions(["a"], ["b"], labels=["c", "b"]),
             "none of the labels 'c', 'b' is in y_true, which has 'a'",
         ),
         (
-            lambda: rs.ComparisonDisplay.from_results({"WordNet": 0.4}),
+            lambda: rs.plots.ComparisonDisplay.from_results({"WordNet": 0.4}),
             r"'WordNet': expected \(estimate, low, high\).*, not 0.4",
         ),
         (
-            lambda: rs.ComparisonDisplay.from_results({"WordNet": (0.4, 0.5, 0.3)}),
+            lambda: rs.plots.ComparisonDisplay.from_results({"WordNet": (0.4, 0.5, 0.3)}),
             "'WordNet': expected .* low <= high, not",
         ),
-        (lambda: rs.ComparisonDisplay.from_results({}), "expected a mapping of names"),
+        (lambda: rs.plots.ComparisonDisplay.from_results({}), "expected a mapping of names"),
         (
-            lambda: rs.ComparisonDisplay.from_results(RESULTS, chance="10 %"),
+            lambda: rs.plots.ComparisonDisplay.from_results(RESULTS, chance="10 %"),
             "chance must be a number, not '10 %'",
         ),
         (
-            lambda: rs.ComparisonDisplay.from_rehearsal(rs.Rehearsal()),
+            lambda: rs.plots.ComparisonDisplay.from_rehearsal(rs.Rehearsal()),
             "expected a fitted Rehearsal, not Rehearsal",
         ),
         (
-            lambda: rs.ExplanationDisplay.from_explanation([make_explanation()]),
+            lambda: rs.plots.ExplanationDisplay.from_explanation([make_explanation()]),
             "explain returns a list of them",
         ),
         (
-            lambda: rs.MapDisplay.from_rankings(rs.Rankings.from_orders([["a", "b"]])),
+            lambda: rs.plots.MapDisplay.from_rankings(rs.Rankings.from_orders([["a", "b"]])),
             "two rankings or more, not 1 ranking",
         ),
         (
-            lambda: rs.MapDisplay.from_rankings(
+            lambda: rs.plots.MapDisplay.from_rankings(
                 rs.Rankings.from_orders([["a", "b"]] * 3), groups=["x"]
             ),
             "1 groups for 3 rankings",
         ),
-        (lambda: rs.MapDisplay.from_similarity([[1.0]]), "expected a Similarity, not"),
+        (lambda: rs.plots.MapDisplay.from_similarity([[1.0]]), "expected a Similarity, not"),
         (
-            lambda: rs.MapDisplay.from_similarity(
+            lambda: rs.plots.MapDisplay.from_similarity(
                 rs.Similarity([[1.0], [np.nan]], ["a", "b"], ["c"])
             ),
             "two targets or more .*; 'b' cannot be placed",

@@ -91,7 +91,7 @@ ESTIMATORS = [
     IAP(),
     rs.Mallows(),
     rs.PlackettLuce(),
-    rs.PlattScaling(),
+    rs.zeroshot.PlattScaling(),
     rs.ProbabilisticRanking(),
     rs.Rehearsal(),
     SAE(),

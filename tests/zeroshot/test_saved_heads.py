@@ -54,7 +54,7 @@ SUBSETS = rs.Rankings.from_orders(
     kind="subset",
 )
 PARTIAL = VOTES[np.array([0, 1, 3, 4, 5, 6])]
-GATE = rs.Gate(new=(1.0, -2.0, 0.5), none=(0.1, -1.0, -1.0))
+GATE = rs.zeroshot.Gate(new=(1.0, -2.0, 0.5), none=(0.1, -1.0, -1.0))
 ONLY_CLASSES, ALL_KINDS = ("multiclass",), ("multiclass", "one-vs-rest", "one-vs-one")
 MORE = {
     "votes": (lambda: PR().fit(VOTES), ONLY_CLASSES),

@@ -13,7 +13,7 @@ import rankshot as rs
 from rankshot.zeroshot.heads.gate import DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE
 from rankshot.zeroshot.scores import KINDS, sum_pair_scores
 
-GATE = rs.Gate(new=(0.7, -1.3, 0.4), none=(0.2, -0.9, -0.1))
+GATE = rs.zeroshot.Gate(new=(0.7, -1.3, 0.4), none=(0.2, -0.9, -0.1))
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -216,7 +216,7 @@ def minimum(tables, log_priors):
 @pytest.mark.parametrize("share", [0.5, 0.1])
 def test_a_gate_of_two_groups_is_a_logistic_regression(rng, share):
     seen, new = groups(rng, 500, 120)
-    gate = rs.fit_gate(new, seen, new_share=share)
+    gate = rs.zeroshot.fit_gate(new, seen, new_share=share)
     (expected,) = minimum([seen, new], [np.log(share / (1 - share))])
     np.testing.assert_allclose(gate.new, expected, rtol=0.01, atol=0.01)
     assert gate.none is None
@@ -225,7 +225,7 @@ def test_a_gate_of_two_groups_is_a_logistic_regression(rng, share):
 @pytest.mark.parametrize(("new_share", "none_share"), [(0.5, 1 / 3), (0.2, 0.05)])
 def test_a_gate_of_three_groups_is_a_multinomial_one(rng, new_share, none_share):
     seen, new, none = groups(rng, 500, 120, 200)
-    gate = rs.fit_gate(new, seen, none, new_share=new_share, none_share=none_share)
+    gate = rs.zeroshot.fit_gate(new, seen, none, new_share=new_share, none_share=none_share)
     shares = (1 - none_share) * np.array([1 - new_share, new_share])
     priors = np.log([shares[1] / shares[0], none_share / shares[0]])
     expected = minimum([seen, new, none], priors)
@@ -234,29 +234,31 @@ def test_a_gate_of_three_groups_is_a_multinomial_one(rng, new_share, none_share)
 
 def test_groups_weigh_the_same_whatever_their_sizes(rng):
     seen, new = groups(rng, 60, 60)
-    expected = rs.fit_gate(new, seen)
-    np.testing.assert_allclose(rs.fit_gate(np.repeat(new, 9, 0), seen).new, expected.new, rtol=0.02)
+    expected = rs.zeroshot.fit_gate(new, seen)
+    np.testing.assert_allclose(
+        rs.zeroshot.fit_gate(np.repeat(new, 9, 0), seen).new, expected.new, rtol=0.02
+    )
 
 
 def test_a_fitted_gate_is_calibrated(rng):
     """With equal groups, the mean probability of each group is its share."""
     tables = groups(rng, 300, 300, 300)
-    gate = rs.fit_gate(tables[1], tables[0], tables[2], none_share=1 / 3)
+    gate = rs.zeroshot.fit_gate(tables[1], tables[0], tables[2], none_share=1 / 3)
     proba = np.exp(gate.log_proba(np.concatenate(tables), none=True))
     np.testing.assert_allclose(proba.mean(axis=0), 1 / 3, atol=1e-3)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
 
 
 def test_groups_that_never_mix_have_a_gate():
-    gate = rs.fit_gate([[5, 0], [6, 0]], [[-5, 0], [-6, 0]])
+    gate = rs.zeroshot.fit_gate([[5, 0], [6, 0]], [[-5, 0], [-6, 0]])
     assert np.isfinite(gate.new).all()
     assert gate.new[0] > 0
 
 
 def test_a_gate_is_plain_numbers():
     for gate in (GATE, DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE):
-        assert rs.Gate(**json.loads(json.dumps(asdict(gate)))) == gate
-    assert type(rs.Gate(np.float32([1, 2, 3])).new[0]) is float
+        assert rs.zeroshot.Gate(**json.loads(json.dumps(asdict(gate)))) == gate
+    assert type(rs.zeroshot.Gate(np.float32([1, 2, 3])).new[0]) is float
 
 
 def test_the_default_gate_depends_on_the_reference(rng):
@@ -293,15 +295,24 @@ REFUSED = {
     "none without a reference": (lambda: both(none=True), "no coefficients for 'none of these'"),
     "no rankings": (lambda: both(rs.ConSE().fit(SIMILARITY)), "ConSE has no rankings, so a ref"),
     "a temperature": (lambda: both(seen_temperature=0), "seen_temperature must be"),
-    "two coefficients": (lambda: rs.Gate((1, 2)), r"new must be three finite numbers, not \(1, 2"),
-    "no number": (lambda: rs.Gate((1, 2, 3), (1, 2, np.nan)), "none must be three finite"),
-    "a share": (lambda: rs.fit_gate([[0, 0]], [[1, 1]], new_share=1), "new_share must be"),
-    "features": (lambda: rs.fit_gate([[0, 0]], [[1, 1, 1]]), r"seen: .*not shape \(1, 3\)"),
+    "two coefficients": (
+        lambda: rs.zeroshot.Gate((1, 2)),
+        r"new must be three finite numbers, not \(1, 2",
+    ),
+    "no number": (lambda: rs.zeroshot.Gate((1, 2, 3), (1, 2, np.nan)), "none must be three finite"),
+    "a share": (lambda: rs.zeroshot.fit_gate([[0, 0]], [[1, 1]], new_share=1), "new_share must be"),
+    "features": (
+        lambda: rs.zeroshot.fit_gate([[0, 0]], [[1, 1, 1]]),
+        r"seen: .*not shape \(1, 3\)",
+    ),
     "a feature that is no number": (
-        lambda: rs.fit_gate([[0, np.nan]], [[1, 1]]),
+        lambda: rs.zeroshot.fit_gate([[0, np.nan]], [[1, 1]]),
         "new: the features must be finite",
     ),
-    "no features": (lambda: rs.fit_gate(np.empty((0, 2)), [[1, 1]]), r"new: .*not shape \(0, 2\)"),
+    "no features": (
+        lambda: rs.zeroshot.fit_gate(np.empty((0, 2)), [[1, 1]]),
+        r"new: .*not shape \(0, 2\)",
+    ),
 }
 
 

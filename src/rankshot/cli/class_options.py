@@ -14,7 +14,7 @@ from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 
 if TYPE_CHECKING:
-    from rankshot.semantics.class_labels import ClassLabels
+    from rankshot.sources.class_labels import ClassLabels
 
 SeenOption = Annotated[
     str,
@@ -127,7 +127,7 @@ def read_class_lists(
 ) -> ClassLists:
     """Read the names of the new classes, or choose the seen classes that are rehearsed."""
     from rankshot.core.validation import require_whole_number
-    from rankshot.semantics import choose_rehearsed, read_look_up
+    from rankshot.sources import choose_rehearsed, read_look_up
 
     all_labels = [known]
     if rehearse is None:
@@ -166,7 +166,7 @@ def read_class_lists(
 
 def read_seen_labels(seen: str) -> ClassLabels:
     """Read the seen classes that an option names, and print what was changed."""
-    from rankshot.semantics import read_class_labels
+    from rankshot.sources import read_class_labels
     from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
     path = Path(seen)
@@ -187,8 +187,8 @@ def read_new_labels(new: str) -> ClassLabels:
 
     A text with a folder or an ending, such as new.txt, is always a file.
     """
-    from rankshot.semantics import read_class_labels
-    from rankshot.semantics.class_labels import IMAGENET
+    from rankshot.sources import read_class_labels
+    from rankshot.sources.class_labels import IMAGENET
 
     path = Path(new)
     looks_like_file = path.name != new or re.fullmatch(r"\S+\.[A-Za-z]+", new)
@@ -242,7 +242,7 @@ def _split_names(text: str) -> list[str]:
 
 def read_question(question: str) -> str:
     """Return the name of a question, or the template in a file."""
-    from rankshot.semantics.questions import TEXTS
+    from rankshot.sources.questions import TEXTS
 
     if question in TEXTS:
         return question

@@ -220,7 +220,7 @@ def _classify_dataset(
     dataset: str, output: str, options: HeadOptions, *, reject_below: float | None, **given: Any
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
-    from rankshot.cluster import classify as classify_parts
+    from rankshot.jobs import classify as classify_parts
     from rankshot.zeroshot.heads.decisions import REJECTED
 
     head = options.fitted

@@ -143,9 +143,9 @@ def _open_rankings(
             )
         yield read_rankings(rankings, items=items)
         return
-    from rankshot.cluster import read_rankings as read_parts
-    from rankshot.cluster.connections import open_client, require_workers
     from rankshot.inference.scoring import count_cores
+    from rankshot.jobs import read_rankings as read_parts
+    from rankshot.jobs.connections import open_client, require_workers
 
     silence_dask()
     n = workers or count_cores()

@@ -344,7 +344,7 @@ def _fit(
 
 def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
     from rankshot import zeroshot
-    from rankshot.semantics import read_similarity
+    from rankshot.sources import read_similarity
     from rankshot.zeroshot.files.table_scores import rename_all
 
     head, path = options.head, options.similarity

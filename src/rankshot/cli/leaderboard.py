@@ -289,7 +289,7 @@ def _write_board(board: Leaderboard, path: Path) -> None:
 
 
 def _draw(board: Leaderboard) -> Any:
-    from rankshot.ranking import WorthsDisplay
+    from rankshot.plots import WorthsDisplay
 
     return WorthsDisplay.from_leaderboard(board).figure_
 

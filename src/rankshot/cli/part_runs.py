@@ -11,7 +11,7 @@ import typer
 from rankshot.cli.console import progress_bar, say
 
 if TYPE_CHECKING:
-    from rankshot.cluster import PartsRun
+    from rankshot.jobs import PartsRun
 
 FAILED_SHOWN = 10
 """How many parts that failed are printed."""
@@ -73,7 +73,7 @@ def is_dataset(text: str) -> bool:
     """Return whether an argument names many files: a folder, a pattern, or an address."""
     from pathlib import Path
 
-    from rankshot.cluster.storage import has_pattern, is_address
+    from rankshot.jobs.storage import has_pattern, is_address
 
     return is_address(text) or Path(text).is_dir() or has_pattern(text)
 

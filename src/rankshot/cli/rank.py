@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rankshot.ranking.rankings import Rankings
-    from rankshot.semantics.similarity import Similarity
+    from rankshot.sources.similarity import Similarity
 
 
 def rank(
@@ -144,7 +144,7 @@ def rank(
     from rich.console import Console
 
     from rankshot.ranking import write_rankings
-    from rankshot.semantics import LanguageModel
+    from rankshot.sources import LanguageModel
 
     specs = source or ["wordnet"]
     check_specs(specs, senses or senses_out or sense, category)
@@ -237,7 +237,7 @@ def _write_similarity(tables: list[Similarity], path: Path) -> str:
 
     Returns what is to be said of the file.
     """
-    from rankshot.semantics import arithmetic_mean, write_similarity
+    from rankshot.sources import arithmetic_mean, write_similarity
 
     table = tables[0] if len(tables) == 1 else arithmetic_mean(tables)
     known = [name for name in table.targets if name not in set(table.unknown_targets)]
@@ -249,7 +249,7 @@ def _write_similarity(tables: list[Similarity], path: Path) -> str:
 
 def _write_senses(table: Similarity, given: SourceInput, path: Path) -> str:
     """Write the senses of all classes that WordNet knows, and return what is to be said of it."""
-    from rankshot.semantics import write_senses
+    from rankshot.sources import write_senses
 
     unknown = {*table.unknown_targets, *table.unknown_items}
     words = {
@@ -269,7 +269,7 @@ def _write_follow_ups(
     asked: Mapping[str, Any],
 ) -> str:
     """Write prompts for what the answers lack, and return what is to be said of them."""
-    from rankshot.semantics import make_follow_ups
+    from rankshot.sources import make_follow_ups
 
     lists = format_count(sum(map(len, missing.values())), "list")
     if folder is None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rankshot.ranking.rankings import Rankings
-    from rankshot.semantics.language_model import LanguageModel
-    from rankshot.semantics.similarity import Similarity
-    from rankshot.semantics.wordnet import WordNet
+    from rankshot.sources.language_model import LanguageModel
+    from rankshot.sources.similarity import Similarity
+    from rankshot.sources.wordnet import WordNet
 
 SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model", "answers")
 NEEDS_FILE = ("vectors", "corpus", "table", "hits", "answers")
@@ -46,7 +46,7 @@ def parse_senses(
     classes: ClassLists, senses: Path | None, options: Sequence[str]
 ) -> dict[str, str]:
     """Return the WordNet senses that labels, a file and options give, of classes that exist."""
-    from rankshot.semantics import read_senses
+    from rankshot.sources import read_senses
 
     given = {str(senses): read_senses(senses) if senses else {}}
     given["--sense"] = _parse_senses(options)
@@ -104,7 +104,7 @@ def _check_spec(spec: str) -> None:
 
 def read_source(spec: str, given: SourceInput) -> Similarity:
     """Return the similarities of one source; it must know some of them."""
-    from rankshot import semantics
+    from rankshot import sources
 
     kind, _, detail = spec.partition(":")
     classes = given.classes
@@ -115,19 +115,19 @@ def read_source(spec: str, given: SourceInput) -> Similarity:
         # A pinned sense needs no words.
         own_names = set(given.senses)
     elif kind == "glove":
-        compare = semantics.WordVectors.glove().similarity
+        compare = sources.WordVectors.glove().similarity
     elif kind == "vectors":
-        compare = semantics.WordVectors.from_file(detail).similarity
+        compare = sources.WordVectors.from_file(detail).similarity
     elif kind == "corpus":
-        corpus = semantics.Corpus(detail, measure="cosine", verbose=sys.stderr.isatty())
+        corpus = sources.Corpus(detail, measure="cosine", verbose=sys.stderr.isatty())
         compare = corpus.similarity
     else:
-        read = semantics.read_similarity if kind == "table" else semantics.read_hit_counts
+        read = sources.read_similarity if kind == "table" else sources.read_hit_counts
         table = _use_class_names(read(Path(detail)), classes)
         compare = table.reindex
         words, own_names = classes.look_up, {*table.targets, *table.items}
     words = {name: text for name, text in words.items() if name not in own_names}
-    found = semantics.compare_as(compare, classes.targets, classes.items, words)
+    found = sources.compare_as(compare, classes.targets, classes.items, words)
     if found.coverage == 0:
         raise RankshotError(
             f"{found.source}: knows no pair of a {classes.kind} and a seen class, such as "
@@ -139,7 +139,7 @@ def read_source(spec: str, given: SourceInput) -> Similarity:
 
 def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
     """Return a table with the names of the classes, where it spells them in another way."""
-    from rankshot.semantics import read_class_labels
+    from rankshot.sources import read_class_labels
 
     def rename(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
         absent = [name for name in wanted if name not in {*names, *classes.look_up}]
@@ -158,7 +158,7 @@ def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
 
 def make_wordnet(given: SourceInput, measure: str = "path") -> WordNet:
     """Return the source, with the senses and categories that the user chose."""
-    from rankshot.semantics import WordNet
+    from rankshot.sources import WordNet
 
     return WordNet(measure, senses=given.senses, categories=given.categories)
 
@@ -239,7 +239,7 @@ def read_pasted_answers(
     paths: list[Path], classes: ClassLists, k: int | None, console: Console, *, notes: bool
 ) -> tuple[Rankings, Mapping[str, Sequence[str]]]:
     """Read files of answers, print what each of them lacks, and return what to ask again for."""
-    from rankshot.semantics import read_answer_files
+    from rankshot.sources import read_answer_files
 
     target_of = name_by_words(classes.targets, classes.look_up)
     item_of = name_by_words(classes.items, classes.look_up)
@@ -283,7 +283,7 @@ def merge(parts: list[Rankings]) -> Rankings:
 
 def _print_misspellings(given: SourceInput, console: Console) -> None:
     """Print the words that may be misspelt, for all sources: word vectors would not say so."""
-    from rankshot.semantics import find_misspellings
+    from rankshot.sources import find_misspellings
 
     classes = given.classes
     names = [name for name in classes.targets + classes.items if name not in given.senses]

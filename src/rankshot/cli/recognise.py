@@ -299,7 +299,7 @@ def _rank(
 
     from rankshot import __version__
     from rankshot.ranking import read_rankings, write_rankings
-    from rankshot.semantics import LanguageModel
+    from rankshot.sources import LanguageModel
 
     console = Console()
     question = "text" if plan.model.takes == "texts" else "images"

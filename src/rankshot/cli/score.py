@@ -180,8 +180,8 @@ def score(
 
 def _score_parts(plan: ScoringPlan, inputs: str, output: str, **options: Any) -> None:
     """Score on processes or a cluster, and print what was done."""
-    from rankshot.cluster import score as score_parts
-    from rankshot.cluster.scored_datasets import BESIDE, SKIPPED, SKIPPED_FOLDER
+    from rankshot.jobs import score as score_parts
+    from rankshot.jobs.scored_datasets import BESIDE, SKIPPED, SKIPPED_FOLDER
 
     with show_parts("scoring") as show:
         run = score_parts(plan, inputs, output, progress=show, notify=say, **options)

@@ -13,8 +13,8 @@ import numpy as np
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.class_vectors import ClassVectors
-from rankshot.semantics.similarity import Similarity
+from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.similarity import Similarity
 
 CLASS_FILES = {
     "cifar": ("cifar100_classes.txt", "cifar10_classes.txt"),
@@ -305,7 +305,7 @@ def load_election() -> Rankings:
     >>> ballots = load_election()
     >>> int(ballots.weights.sum()), int(ballots[ballots.lengths >= 4].weights.sum())
     (15449, 5738)
-    >>> rs.condorcet_winner(ballots)
+    >>> rs.ranking.condorcet_winner(ballots)
     'candidate 3'
     """
     with embedded_file("apa_1980.soi") as path:

@@ -12,7 +12,7 @@ from rankshot.experiments.benchmark import fill_missing, find_unranked_targets, 
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.similarity import Similarity, arithmetic_mean, geometric_mean
+from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
 from rankshot.zeroshot.alignment import Semantics
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE

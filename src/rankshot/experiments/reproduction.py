@@ -50,7 +50,7 @@ from rankshot.experiments.two_classes import (
     two_class_table,
 )
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.similarity import arithmetic_mean
+from rankshot.sources.similarity import arithmetic_mean
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity

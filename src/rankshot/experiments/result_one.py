@@ -14,7 +14,7 @@ from rankshot.ranking.distances.kendall import kendall_distance, mean_kendall_di
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.source_comparison import TOLERANCE, nearest_is_correct
+from rankshot.sources.source_comparison import TOLERANCE, nearest_is_correct
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.prior import RankingModel

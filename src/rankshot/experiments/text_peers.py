@@ -19,8 +19,8 @@ from rankshot.experiments.peer_comparison import (
     conse_method,
     expand_grid,
 )
-from rankshot.semantics.class_vectors import cosine
-from rankshot.semantics.word_vectors import WordVectors
+from rankshot.sources.class_vectors import cosine
+from rankshot.sources.word_vectors import WordVectors
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]

@@ -56,7 +56,8 @@ class Model:
     Examples
     --------
     >>> import rankshot as rs
-    >>> model = rs.open_model(lambda texts: [[text.count("a"), text.count("b")] for text in texts])
+    >>> count = lambda texts: [[text.count("a"), text.count("b")] for text in texts]
+    >>> model = rs.inference.open_model(count)
     >>> model.takes, model.classes, model.run(["banana"])
     ('values', None, array([[3, 1]]))
     """

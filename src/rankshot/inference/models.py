@@ -125,7 +125,7 @@ def _open_skops(path: Path) -> Model:
         raise RankshotError(
             f"{path}: holds types that are not trusted: {quote_names(untrusted)}; if you trust the "
             "file, load it in Python with skops.io.load(path, trusted=[…]) and pass the estimator "
-            "to rs.score"
+            "to rs.inference.score"
         ) from None
     except Exception as error:  # noqa: BLE001 - a foreign file can raise anything
         raise RankshotError(f"{path}: not a complete file of skops ({error})") from None

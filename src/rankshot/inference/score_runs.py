@@ -79,7 +79,8 @@ class ScoreRun:
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(letter) for letter in "ab"] for text in texts]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run = rs.score_to_file(count, ["banana", "bb"], folder + "/scores.csv", ["a", "b"])
+    ...     path = folder + "/scores.csv"
+    ...     run = rs.inference.score_to_file(count, ["banana", "bb"], path, ["a", "b"])
     >>> run.n_rows, run.n_skipped, run.path.name
     (2, 0, 'scores.csv')
     """

@@ -28,7 +28,7 @@ from rankshot.inference.preprocessing import (
     as_preprocessing,
     fit_to_shape,
 )
-from rankshot.semantics.class_labels import ClassLabels, read_class_labels
+from rankshot.sources.class_labels import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     SOFTMAX_TOLERANCE,
@@ -66,7 +66,7 @@ class ScoredInputs:
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(letter) for letter in "ab"] for text in texts]
-    >>> found = rs.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.inference.score(count, ["banana", "bb"], classes=["a", "b"])
     >>> found.ids, found.scores.items, found.skipped
     (array(['0', '1'], dtype=object), ('a', 'b'), ())
     """
@@ -126,7 +126,7 @@ def score(
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
-    >>> found = rs.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.inference.score(count, ["banana", "bb"], classes=["a", "b"])
     >>> found.ids, found.scores.values.tolist()
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """

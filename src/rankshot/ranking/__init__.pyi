@@ -36,12 +36,6 @@ from .models.mixture import (
 )
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
-from .plots.models import GroupsDisplay as GroupsDisplay, WorthsDisplay as WorthsDisplay
-from .plots.places import (
-    BumpDisplay as BumpDisplay,
-    PrecedenceDisplay as PrecedenceDisplay,
-    RankingsDisplay as RankingsDisplay,
-)
 from .rankings import Rankings as Rankings
 from .summaries import (
     Agreement as Agreement,

@@ -52,7 +52,7 @@ def concordance(rankings: AnyRankings) -> float | None:
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["a"], ["a", "b"]], items=["a", "b", "c", "d", "e", "f"])
-    >>> rs.concordance(votes)
+    >>> rs.ranking.concordance(votes)
     1.0
     """
     rankings = keep_ranked_items(keep_counted(require_any_rankings(rankings)))

@@ -2,7 +2,7 @@
 
 All of them are computed from sums over rankings. So they are written once, as functions of one
 part, and `reduce_parts` adds up the results: `Rankings` are a single part, and `RankingParts`,
-such as those of `rankshot.cluster.read_rankings`, are many.
+such as those of `rankshot.jobs.read_rankings`, are many.
 """
 
 from __future__ import annotations

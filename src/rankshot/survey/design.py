@@ -12,7 +12,7 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.consensus.average_places import average_order
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.wordnet import WordNet
+from rankshot.sources.wordnet import WordNet
 from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study
 from rankshot.survey.validation import MOST_ITEMS
 

@@ -22,13 +22,5 @@ from .heads.seen_and_new import SeenAndNew as SeenAndNew
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
 from .platt import PlattScaling as PlattScaling
-from .plots.evaluations import (
-    ConfusionDisplay as ConfusionDisplay,
-    ReliabilityDisplay as ReliabilityDisplay,
-)
-from .plots.results import (
-    ComparisonDisplay as ComparisonDisplay,
-    ExplanationDisplay as ExplanationDisplay,
-)
 from .rehearsal.rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores

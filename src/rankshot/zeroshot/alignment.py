@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.similarity import Similarity
+from rankshot.sources.similarity import Similarity
 
 Semantics = Rankings | Similarity
 

@@ -21,7 +21,7 @@ from rankshot.experiments.peers.base import (
     Training,
     choose_targets,
 )
-from rankshot.semantics.class_vectors import ClassVectors
+from rankshot.sources.class_vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
 
 Floats = NDArray[np.float64]
@@ -232,7 +232,7 @@ class DAP(Peer):
 
     Examples
     --------
-    >>> from rankshot.semantics import ClassVectors
+    >>> from rankshot.sources import ClassVectors
     >>> names, values = ["lion", "bus", "cat", "van"], [[1, 0], [0, 1], [1, 0], [0, 1]]
     >>> vectors = ClassVectors(names, values, "me")
     >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]
@@ -274,7 +274,7 @@ class IAP(BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from rankshot.semantics import ClassVectors
+    >>> from rankshot.sources import ClassVectors
     >>> names, values = ["lion", "bus", "cat", "van"], [[1, 0], [0, 1], [1, 0], [0, 1]]
     >>> vectors = ClassVectors(names, values, "me")
     >>> peer = IAP().fit(vectors.select(["lion", "bus"]))

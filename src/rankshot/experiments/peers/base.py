@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.semantics.class_vectors import ClassVectors, unit_vectors
+from rankshot.sources.class_vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.heads.decisions import most_probable
 from rankshot.zeroshot.scored_tables import require_labels
 
@@ -48,7 +48,7 @@ class MeanImputation:
 
     Examples
     --------
-    >>> from rankshot.semantics import ClassVectors
+    >>> from rankshot.sources import ClassVectors
     >>> nan = float("nan")
     >>> seen = ClassVectors(["lion", "bus"], [[1.0, nan], [0.0, 4.0]], "me")
     >>> imputation = MeanImputation.from_training(seen)

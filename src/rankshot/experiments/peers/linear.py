@@ -16,7 +16,7 @@ from rankshot.experiments.peers.base import (
     Training,
     cosines,
 )
-from rankshot.semantics.class_vectors import unit_vectors
+from rankshot.sources.class_vectors import unit_vectors
 
 Floats = NDArray[np.float64]
 Direction = Literal["to vectors", "to features"]
@@ -48,7 +48,7 @@ class ESZSL(Peer):
 
     Examples
     --------
-    >>> from rankshot.semantics import ClassVectors
+    >>> from rankshot.sources import ClassVectors
     >>> names, values = ["lion", "bus", "cat", "van"], [[4, 1], [0, 5], [5, 2], [1, 6]]
     >>> vectors = ClassVectors(names, values, "me")
     >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]
@@ -104,7 +104,7 @@ class SAE(Peer):
 
     Examples
     --------
-    >>> from rankshot.semantics import ClassVectors
+    >>> from rankshot.sources import ClassVectors
     >>> names, values = ["lion", "bus", "cat", "van"], [[4, 1], [0, 5], [5, 2], [1, 6]]
     >>> vectors = ClassVectors(names, values, "me")
     >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]
@@ -170,7 +170,7 @@ class VectorRegression(Peer):
 
     Examples
     --------
-    >>> from rankshot.semantics import ClassVectors
+    >>> from rankshot.sources import ClassVectors
     >>> names, values = ["lion", "bus", "cat", "van"], [[4, 1], [0, 5], [5, 2], [1, 6]]
     >>> vectors = ClassVectors(names, values, "me")
     >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]

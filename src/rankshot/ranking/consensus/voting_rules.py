@@ -101,7 +101,7 @@ def median_rank(rankings: AnyRankings) -> Consensus:
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["a", "b", "c"], ["c", "b", "a"]])
-    >>> rs.median_rank(votes).order
+    >>> rs.ranking.median_rank(votes).order
     ('a', 'b', 'c')
     """
     require_one_subject(rankings)
@@ -119,7 +119,7 @@ def condorcet_winner(rankings: AnyRankings) -> str | None:
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"], ["c", "a", "b"]])
-    >>> rs.condorcet_winner(votes)
+    >>> rs.ranking.condorcet_winner(votes)
     'a'
     """
     require_one_subject(rankings)
@@ -136,7 +136,7 @@ def smith_set(rankings: AnyRankings) -> tuple[str, ...]:
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c", "d"], ["b", "c", "a", "d"], ["c", "a", "b", "d"]])
-    >>> rs.smith_set(votes)
+    >>> rs.ranking.smith_set(votes)
     ('a', 'b', 'c')
     """
     require_one_subject(rankings)

@@ -328,7 +328,7 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     --------
     >>> import rankshot as rs
     >>> r = rs.Rankings.from_orders([["a", "b", "c"], [["a", "b", "c"]]], items=["a", "b", "c"])
-    >>> rs.mean_kendall_distance(r)
+    >>> rs.ranking.mean_kendall_distance(r)
     array([[0. , 1.5],
            [1.5, 1.5]])
     >>> rs.kendall_distance(r)

@@ -54,7 +54,7 @@ def footrule_distance(a: Rankings, b: Rankings | None = None, k: int | None = No
     --------
     >>> import rankshot as rs
     >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"], ["a"]])
-    >>> rs.footrule_distance(r)
+    >>> rs.ranking.footrule_distance(r)
     array([[0., 4., 2.],
            [4., 0., 4.],
            [2., 4., 0.]])
@@ -83,7 +83,7 @@ def spearman_distance(a: Rankings, b: Rankings | None = None, k: int | None = No
     --------
     >>> import rankshot as rs
     >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]])
-    >>> rs.spearman_distance(r)
+    >>> rs.ranking.spearman_distance(r)
     array([[0., 8.],
            [8., 0.]])
     """
@@ -146,7 +146,7 @@ def cayley_distance(a: Rankings, b: Rankings | None = None) -> Floats:
     --------
     >>> import rankshot as rs
     >>> r = rs.Rankings.from_orders([["a", "b", "c", "d"], ["d", "b", "c", "a"]])
-    >>> rs.cayley_distance(r)
+    >>> rs.ranking.cayley_distance(r)
     array([[0., 1.],
            [1., 0.]])
     """
@@ -195,7 +195,7 @@ def hamming_distance(a: Rankings, b: Rankings | None = None) -> Floats:
     --------
     >>> import rankshot as rs
     >>> r = rs.Rankings.from_orders([["a", "b", "c", "d"], ["d", "b", "c", "a"]])
-    >>> rs.hamming_distance(r)
+    >>> rs.ranking.hamming_distance(r)
     array([[0., 2.],
            [2., 0.]])
     """

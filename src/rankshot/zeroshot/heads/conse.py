@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from rankshot.core.arrays import Array, Constants, Library, Lost, largest
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_whole_number
-from rankshot.semantics.similarity import Similarity
+from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.direct_similarity import require_similarity, share_of_largest
 from rankshot.zeroshot.heads.fitted_state import FittedState, State

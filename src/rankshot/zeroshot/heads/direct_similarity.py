@@ -12,7 +12,7 @@ from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.semantics.similarity import Similarity
+from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import Kind, log_class_probabilities

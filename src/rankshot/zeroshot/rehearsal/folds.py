@@ -12,7 +12,7 @@ from rankshot.core.errors import RankshotError, format_count, quote_names, short
 from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
-from rankshot.semantics.similarity import Similarity
+from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.alignment import Semantics, align_to, require_semantics, select_targets
 from rankshot.zeroshot.scores import Scores, sum_pair_scores
 

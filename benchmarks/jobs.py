@@ -1,0 +1,291 @@
+"""What a cluster costs and gains: local processes against the plain command, and against Dask.
+
+``--workers 1 2 4 8`` measures other numbers of processes than 1 and 2; ``--small`` takes a tenth of
+the data; ``--only fits --rankings 100000000`` fits more rankings than fit in memory. Times of two
+workers mean something only if two cores are free.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import rankshot as rs
+from rankshot import jobs
+from rankshot.jobs.connections import open_client
+from rankshot.zeroshot.files.classified import classify_to_file
+from rankshot.zeroshot.files.score_tables import open_scores
+
+N_SEEN, N_NEW, N_ITEMS = 100, 10, 20
+ROWS_PER_PART = 50_000
+RANKINGS_PER_PART, MOST_IN_MEMORY = 200_000, 10_000_000
+OVERHEAD, GAIN, GROWTH = 1.3, 1.7, 1.15
+"""The cost of one worker against the plain command, how much faster two workers are, and the
+memory for ten times the data."""
+
+
+def measure(work: Callable[[], Any]) -> float:
+    begin = perf_counter()
+    work()
+    return perf_counter() - begin
+
+
+@contextmanager
+def start_workers(n: int) -> Iterator[Any]:
+    """Start local processes as the command does."""
+    with open_client(None, n, n) as client, client.as_current():
+        client.wait_for_workers(n)
+        yield client
+
+
+def measure_peak() -> float:
+    """Return the largest memory that this process has had, in MB."""
+    # ru_maxrss, which is there on other systems, too, begins with that of the parent process.
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def check(name: str, value: float, limit: float, *, least: bool = False) -> bool:
+    """Print a ratio and its limit; return whether it is kept."""
+    print(f"{name}: {value:.2f} times; at {'least' if least else 'most'} {limit:g} times is asked")
+    return value >= limit if least else value <= limit
+
+
+# ---- classify
+
+
+def write_scores(folder: Path, n_parts: int, rows: int) -> Path:
+    """Write parts of random scores, with ids."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    names = ["id", *(f"seen {i}" for i in range(N_SEEN))]
+    for part in range(n_parts):
+        scores = rng.normal(size=(rows, N_SEEN)).astype(np.float32)
+        ids = [f"{part}-{i}" for i in range(rows)]
+        pq.write_table(pa.table([ids, *scores.T], names), folder / f"part-{part:05d}.parquet")
+    return folder
+
+
+def save_head(path: Path) -> Path:
+    """Save the default head, fitted to eight lists of ten for each new class."""
+    rng = np.random.default_rng(1)
+    lists = np.argsort(rng.random((8 * N_NEW, N_SEEN)), axis=1)[:, :10]
+    rankings = rs.Rankings.from_orders(
+        [[f"seen {i}" for i in order] for order in lists],
+        items=[f"seen {i}" for i in range(N_SEEN)],
+        targets=[f"new {i % N_NEW}" for i in range(8 * N_NEW)],
+    )
+    rs.WeightedMean().fit(rankings).save(path)
+    return path
+
+
+def new_output(folder: Path, number: Iterator[int] = count()) -> Path:  # noqa: B008
+    """Return a folder that is not there yet."""
+    return folder / f"out-{next(number)}"
+
+
+def classify_plainly(scores: Path, head: Any, output: Path) -> None:
+    """Do what `rankshot classify` does, for one file after the other."""
+    output.mkdir()
+    for part in sorted(scores.iterdir()):
+        classify_to_file(open_scores(part), head, "logits", output / part.name)
+
+
+def compare_with_plain(folder: Path, numbers: list[int], n_parts: int) -> tuple[float, list[bool]]:
+    """Return the seconds per row of one worker, and which limits are kept."""
+    scores = write_scores(folder / "scores", n_parts, ROWS_PER_PART)
+    few = write_scores(folder / "few", max(numbers), 100)
+    saved, new = save_head(folder / "new.rankshot"), partial(new_output, folder)
+    head, n_rows = rs.load_head(saved), n_parts * ROWS_PER_PART
+    classify_plainly(few, head, new())
+    plain = min(measure(lambda: classify_plainly(scores, head, new())) for _ in range(2))
+    print(f"classify, plain: {n_rows:,} rows in {plain:.1f} s, {1e6 * plain / n_rows:.2f} µs each")
+    seconds = {}
+    for n in numbers:
+        with start_workers(n) as client:
+            # Workers import what they need.
+            jobs.classify(few, saved, new(), client=client)
+            runs = [jobs.classify(scores, saved, new(), client=client) for _ in range(2)]
+            empty = measure_empty_function(scores)
+        best = min(runs, key=lambda run: run.elapsed)
+        seconds[n] = best.elapsed
+        stages = ", ".join(f"{name} {value:.1f} s" for name, value in best.seconds.items())
+        print(
+            f"classify, {n} workers: {best.elapsed:.1f} s, {n_rows / best.elapsed:,.0f} rows per "
+            f"second ({stages}); map_partitions of an empty function takes {empty:.1f} s"
+        )
+    kept = [check("classify, one worker against the plain command", seconds[1] / plain, OVERHEAD)]
+    if 2 in seconds:
+        gain = seconds[1] / seconds[2]
+        kept.append(check("classify, two workers as fast as one", gain, GAIN, least=True))
+    return seconds[1] / n_rows, kept
+
+
+def measure_empty_function(scores: Path) -> float:
+    """Return the seconds that Dask takes to read the parts and to do nothing with them."""
+    frame = dd.read_parquet(sorted(map(str, scores.iterdir())))
+    # Workers import what they need. A second run of all would find its results there.
+    frame.partitions[:2].map_partitions(_do_nothing, meta=frame._meta).compute()
+    return measure(frame.map_partitions(_do_nothing, meta=frame._meta).compute)
+
+
+def _do_nothing(frame: Any) -> Any:
+    return frame.iloc[:0]
+
+
+def measure_parts(folder: Path, n_parts: int) -> tuple[float, float]:
+    """Return the seconds that a part takes besides its rows: on a worker, and of the client.
+
+    The scheduler is in the process of the client here.
+    """
+    scores = write_scores(folder / "tiny", n_parts, 10)
+    saved, new = folder / "new.rankshot", partial(new_output, folder)
+    with start_workers(1) as client:
+        jobs.classify(scores, saved, new(), client=client)
+        begin = process_time()
+        run = jobs.classify(scores, saved, new(), client=client)
+        own = (process_time() - begin) / n_parts
+        empty = measure_empty_function(scores) / n_parts
+    part = run.elapsed / n_parts
+    print(
+        f"{n_parts:,} parts of ten rows, one worker: {1e3 * part:.1f} ms per part, of which client "
+        f"and scheduler take {1e3 * own:.1f} ms; map_partitions of an empty function takes "
+        f"{1e3 * empty:.1f} ms"
+    )
+    return part, own
+
+
+def compare_memory(folder: Path, n_parts: int) -> list[bool]:
+    """Compare the peak memory of a worker for some parts and ten times as many."""
+    scores = write_scores(folder / "many", 10 * n_parts, ROWS_PER_PART // 5)
+    saved, new = folder / "new.rankshot", partial(new_output, folder)
+    peaks = []
+    for dataset in (str(scores / "part-0000?.parquet"), scores):
+        with start_workers(1) as client:
+            run = jobs.classify(dataset, saved, new(), client=client)
+            (peak,) = client.run(measure_peak).values()
+        peaks.append(peak)
+        print(f"classify, one worker, {run.n_rows:,} rows: {peak:.0f} MB")
+    return [
+        check("classify, memory of a worker for ten times the rows", peaks[1] / peaks[0], GROWTH)
+    ]
+
+
+# ---- A billion rows, on paper
+
+ROWS, ROWS_IN_PART, BYTES = 10**9, 100_000, 4 * N_SEEN
+DISK, STORE_PER_WORKER = 1e9, 1e8
+"""Bytes per second, which are assumed: of one file server for all, and of an object store for each
+worker."""
+
+
+def simulate(per_row: float, per_part: float, client: float) -> None:
+    """Print the time of 10^9 rows: the longest of what happens at the same time counts."""
+    n_parts = ROWS // ROWS_IN_PART
+    print(f"10^9 rows of {BYTES} bytes in {n_parts:,} parts:")
+    for n in (1, 10, 100):
+        stages = {
+            "the workers compute": (ROWS * per_row + n_parts * per_part) / n,
+            "one file server": ROWS * BYTES / DISK,
+            "an object store": ROWS * BYTES / STORE_PER_WORKER / n,
+            "client and scheduler": n_parts * client,
+        }
+        texts = (f"{name} {seconds:,.0f} s" for name, seconds in stages.items())
+        print(f"{n} workers: {', '.join(texts)}")
+
+
+# ---- Rankings
+
+
+def sample_part(items: tuple[str, ...], seed: int, n: int) -> rs.Rankings:
+    """Draw the rankings of one part; with 20 items nearly all are different."""
+    worths = dict(zip(items, np.exp(0.1 * np.arange(len(items))), strict=True))
+    return rs.PlackettLuce.from_worths(worths).sample(n, random_state=seed)
+
+
+def fit_in_memory(folder: str) -> None:
+    """Read all rankings and fit; print seconds of both, memory, and worths. Run as a process."""
+    begin = perf_counter()
+    rankings = rs.Rankings.concatenate(
+        rs.read_rankings(path) for path in sorted(Path(folder).glob("*.parquet"))
+    )
+    read = perf_counter()
+    model = rs.PlackettLuce().fit(rankings)
+    worths = " ".join(map(repr, model.worths_.tolist()))
+    print(read - begin, perf_counter() - read, measure_peak(), worths)
+
+
+def fit_whole(votes: Path) -> list[float]:
+    """Fit all rankings in a process of its own; return the worths."""
+    output = subprocess.run(
+        [sys.executable, __file__, "--fit", str(votes)], check=True, capture_output=True, text=True
+    ).stdout
+    reading, fitting, peak, *worths = map(float, output.split())
+    print(f"in memory: read in {reading:.1f} s, fitted in {fitting:.1f} s, {peak:,.0f} MB")
+    return worths
+
+
+def compare_fits(folder: Path, numbers: list[int], n_rankings: int) -> list[bool]:
+    items = tuple(f"item {i:02d}" for i in range(N_ITEMS))
+    n_parts = n_rankings // RANKINGS_PER_PART
+    loaders = [partial(sample_part, seed=i, n=RANKINGS_PER_PART) for i in range(n_parts)]
+    votes = folder / "votes"
+    jobs.write_rankings(jobs.PartitionedRankings(loaders, items), votes)
+    print(f"Plackett-Luce of {n_rankings:,} rankings of {N_ITEMS} items")
+    # More do not fit in the memory of a small machine.
+    expected = fit_whole(votes) if n_rankings <= MOST_IN_MEMORY else None
+    exact = []
+    for n in numbers:
+        with start_workers(n) as client:
+            parts = jobs.read_rankings(str(votes / "*.parquet"), items=items)
+            begin = perf_counter()
+            model = rs.PlackettLuce().fit(parts)
+            seconds = perf_counter() - begin
+            peaks = client.run(measure_peak).values()
+        print(f"{parts.n_parts} parts, {n} workers: {seconds:.1f} s, {max(peaks):,.0f} MB each")
+        if expected is not None:
+            difference = float(np.abs(model.worths_ - expected).max())
+            print(f"worths are equal to {difference:.1e}")
+            exact.append(difference <= 1e-8)
+    return exact
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--only", choices=["classify", "fits"])
+    parser.add_argument("--rankings", type=int, default=MOST_IN_MEMORY)
+    parser.add_argument("--fit", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.fit:
+        fit_in_memory(options.fit)
+        return
+    share = 10 if options.small else 1
+    kept: list[bool] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.only != "fits":
+            per_row, kept = compare_with_plain(folder, options.workers, 40 // share)
+            simulate(per_row, *measure_parts(folder, 2000 // share))
+            kept += compare_memory(folder, 10)
+        if options.only != "classify":
+            kept += compare_fits(folder, options.workers, options.rankings // share)
+    if not all(kept):
+        sys.exit("a limit is not kept")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Pictures of rankings on Matplotlib axes."""

@@ -1,0 +1,307 @@
+"""`Similarity`, a named table of similarities (targets by items), and means of such tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.names import as_names
+from rankshot.ranking.encoding import Kind, validate_columns
+from rankshot.ranking.number_tables import encode_positions
+from rankshot.ranking.rankings import Rankings
+from rankshot.sources.associations import HitMeasure, hit_similarities
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """A table of similarities, targets by items; a larger value means more similar.
+
+    Unknown values are NaN: a whole row for a target without a vector, a whole column for
+    such an item, or a single cell. No row or column is dropped; `unknown_targets`,
+    `unknown_items` and `coverage` report what is missing.
+
+    Parameters
+    ----------
+    values : array-like of shape (targets, items)
+        Finite numbers, or NaN where the source knows no similarity.
+    targets, items : iterables of names
+        The names of the rows and of the columns.
+    source : str
+        Where the numbers come from; rankings made from the table keep it.
+    notes : tuple of str
+        Remarks of the source, such as which sense of a word was chosen. Names that the source
+        does not know are not repeated there; see `unknown_targets` and `unknown_items`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> table = rs.Similarity([[.9, .2, .2]], ["cat"], ["tiger", "bus", "whale"], source="me")
+    >>> table.to_rankings()
+    Rankings: 1 ranking of 3 items, 1 target, 1 source
+      cat: tiger > bus = whale
+    """
+
+    values: Floats
+    targets: tuple[str, ...]
+    items: tuple[str, ...]
+    source: str = "similarity"
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        targets: Iterable[Any],
+        items: Iterable[Any],
+        source: str = "similarity",
+        notes: Iterable[str] = (),
+    ) -> None:
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        try:
+            table = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise RankshotError(f"similarities must be a table of numbers: {error}") from None
+        if table.shape != (len(target_names), len(item_names)):
+            raise RankshotError(
+                f"{len(target_names)} targets and {len(item_names)} items need a table of that "
+                f"shape, not {table.shape}"
+            )
+        if np.isinf(table).any():
+            row, column = np.argwhere(np.isinf(table))[0]
+            raise RankshotError(
+                f"the similarity of {target_names[row]!r} and {item_names[column]!r} is infinite"
+            )
+        table.flags.writeable = False
+        for name, value in (
+            ("values", table),
+            ("targets", target_names),
+            ("items", item_names),
+            ("source", source),
+            ("notes", tuple(notes)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_hit_counts(
+        cls,
+        n_a: ArrayLike,
+        n_b: ArrayLike,
+        n_ab: ArrayLike,
+        N: float | None = None,
+        *,
+        targets: Iterable[Any],
+        items: Iterable[Any],
+        measure: HitMeasure = "dice",
+        source: str = "hit counts",
+    ) -> Similarity:
+        """Make a similarity table from the number of pages with one name, the other, and both.
+
+        Parameters
+        ----------
+        n_a : array-like of shape (targets,)
+            Hits of each target alone.
+        n_b : array-like of shape (items,)
+            Hits of each item alone.
+        n_ab : array-like of shape (targets, items)
+            Hits of both together; NaN for a pair that was not searched for.
+        N : float, optional
+            The number of all pages. Dice does not need it.
+        targets, items : iterables of names
+            The names that were searched for.
+        measure : {"dice", "pmi", "nwd"}
+            `dice`, `pmi` or `normalized_web_similarity` of ``rankshot.sources``.
+        source : str
+            Where the counts come from.
+
+        Returns
+        -------
+        Similarity
+            NaN for a name without a hit and for a pair that was not searched for.
+
+        Examples
+        --------
+        >>> from rankshot import Similarity
+        >>> table = Similarity.from_hit_counts(
+        ...     [1000], [400, 3000], [[140, 20]], targets=["cat"], items=["tiger", "bus"])
+        >>> table.values
+        array([[0.2 , 0.01]])
+        """
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        values = hit_similarities(n_a, n_b, n_ab, N, target_names, item_names, measure)
+        return cls(values, target_names, item_names, source)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Similarity):
+            return NotImplemented
+        return (
+            (self.targets, self.items, self.source) == (other.targets, other.items, other.source)
+        ) and np.array_equal(self.values, other.values, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        """Return the similarity of a target and an item, by name."""
+        target, item = pair
+        return float(self.values[_find(target, self.targets), _find(item, self.items)])
+
+    @property
+    def unknown_targets(self) -> tuple[str, ...]:
+        """Targets without any known similarity."""
+        rows = np.flatnonzero(np.isnan(self.values).all(axis=1))
+        return tuple(self.targets[i] for i in rows)
+
+    @property
+    def unknown_items(self) -> tuple[str, ...]:
+        """Items without any known similarity."""
+        columns = np.flatnonzero(np.isnan(self.values).all(axis=0))
+        return tuple(self.items[j] for j in columns)
+
+    @property
+    def coverage(self) -> float:
+        """The share of cells whose similarity is known."""
+        return float(np.isfinite(self.values).mean())
+
+    def rescale(self) -> Similarity:
+        """Rescale all values to [0, 1]: the smallest becomes 0, the largest 1.
+
+        If all values are equal, they become 1.
+        """
+        known = self.values[np.isfinite(self.values)]
+        if known.size == 0:
+            return self
+        # In units of the largest value, so that no difference overflows.
+        unit = float(np.abs(known).max()) or 1.0
+        low, high = float(known.min()) / unit, float(known.max()) / unit
+        shares = self.values / unit
+        values = (shares - low) / (high - low) if high > low else shares * 0 + 1
+        return Similarity(values, self.targets, self.items, self.source, self.notes)
+
+    def select(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the rows and columns of the given names, in the given order."""
+        rows = [_find(name, self.targets) for name in as_names(targets, "targets")]
+        columns = [_find(name, self.items) for name in as_names(items)]
+        return Similarity(
+            self.values[np.ix_(rows, columns)],
+            [self.targets[i] for i in rows],
+            [self.items[j] for j in columns],
+            self.source,
+            self.notes,
+        )
+
+    def reindex(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the rows and columns of the given names; names not in the table get NaN.
+
+        Examples
+        --------
+        >>> from rankshot import Similarity
+        >>> table = Similarity([[.9, .2]], ["cat"], ["tiger", "bus"])
+        >>> table.reindex(["cat", "yeti"], ["bus", "whale"]).values
+        array([[0.2, nan],
+               [nan, nan]])
+        """
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        row = {name: i for i, name in enumerate(self.targets)}
+        column = {name: j for j, name in enumerate(self.items)}
+        # The last row and the last column are those of unknown names.
+        padded = np.pad(self.values, (0, 1), constant_values=np.nan)
+        rows = [row.get(name, -1) for name in target_names]
+        columns = [column.get(name, -1) for name in item_names]
+        values = padded[np.ix_(rows, columns)]
+        return Similarity(values, target_names, item_names, self.source, self.notes)
+
+    def to_rankings(self, k: int | None = None) -> Rankings:
+        """Rank the items of each target, most similar first; equal similarities are ties.
+
+        A target with unknown similarities gets a subset ranking: those items were not compared.
+        A target without any known similarity gets no ranking; `unknown_targets` names it.
+        """
+        known = np.isfinite(self.values)
+        rows = np.flatnonzero(known.any(axis=1))
+        if rows.size == 0:
+            raise RankshotError(
+                f"{self.source} has no similarities for the targets {quote_names(self.targets)}"
+            )
+        known = known[rows]
+        entries = encode_positions(-self.values[rows], placed=known)
+        n_known = known.sum(axis=1).tolist()
+        kinds: list[Kind] = ["top" if n == len(self.items) else "subset" for n in n_known]
+        targets = [self.targets[row] for row in rows]
+        columns = validate_columns(rows.size, targets, self.source, kind=kinds)
+        rankings = Rankings(self.items, *entries, entries.sizes, *columns)
+        return rankings if k is None else rankings.top(k)
+
+
+def _find(name: Any, names: tuple[str, ...]) -> int:
+    if str(name) not in names:
+        raise RankshotError(f"no {name!r} in the table{suggest_name(name, names)}")
+    return names.index(str(name))
+
+
+# ---- Means of several tables
+
+
+def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
+    """Average similarity tables, each rescaled to [0, 1]: a baseline of the paper.
+
+    A cell is the mean over the sources in which it is known.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> one = rs.Similarity([[0, 1, 2]], ["cat"], ["bus", "fox", "tiger"])
+    >>> two = rs.Similarity([[10, 30, 20]], ["cat"], ["bus", "fox", "tiger"])
+    >>> rs.arithmetic_mean([one, two]).values
+    array([[0.  , 0.75, 0.75]])
+    """
+    return _merge_tables(tables, "arithmetic mean", lambda scaled: scaled)
+
+
+def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
+    """Return the geometric mean of similarity tables, each rescaled to [0, 1].
+
+    Rescaling makes the smallest value of every source 0, and a single 0 would make the mean 0
+    whatever the other sources say. So a 0 is replaced by half of that source's smallest positive
+    value: it is still the smallest value, but it does not overrule the others.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> one = rs.Similarity([[0, 1, 2]], ["cat"], ["bus", "fox", "tiger"])
+    >>> two = rs.Similarity([[10, 30, 20]], ["cat"], ["bus", "fox", "tiger"])
+    >>> rs.geometric_mean([one, two]).values.round(3)
+    array([[0.25 , 0.707, 0.707]])
+    """
+    logs = _merge_tables(tables, "geometric mean", lambda scaled: np.log(_replace_zeros(scaled)))
+    return Similarity(np.exp(logs.values), logs.targets, logs.items, logs.source)
+
+
+def _replace_zeros(scaled: Floats) -> Floats:
+    positive = scaled[scaled > 0]
+    least = positive.min() / 2 if positive.size else 1.0
+    return np.where(scaled == 0, least, scaled)
+
+
+def _merge_tables(
+    tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
+) -> Similarity:
+    if isinstance(tables, Similarity) or not all(isinstance(t, Similarity) for t in tables):
+        raise RankshotError(f"the {name} needs a list of Similarity tables")
+    if not tables:
+        raise RankshotError(f"the {name} needs at least one table")
+    first = tables[0]
+    values = np.stack(
+        [transform(table.select(first.targets, first.items).rescale().values) for table in tables]
+    )
+    known = np.isfinite(values)
+    # Summed from the smallest value up, so that rounding does not depend on the order of the
+    # sources and breaks no tie.
+    total = np.sort(np.where(known, values, 0.0), axis=0).sum(axis=0)
+    count = known.sum(axis=0)
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return Similarity(mean, first.targets, first.items, source=name)

@@ -1,0 +1,205 @@
+"""`WordNet`: similarities of names by WordNet's noun hierarchy, offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.names import as_names
+from rankshot.core.validation import require_choice
+from rankshot.sources.similarity import Similarity
+from rankshot.sources.wordnet_lookup import (
+    ExcludedNounError,
+    SenseCandidates,
+    UnknownNounError,
+    find_candidates,
+    pin_sense,
+    require_categories,
+)
+from rankshot.sources.wordnet_nouns import MEASURES, Nouns, load_nouns
+from rankshot.sources.wordnet_senses import Sense, choose_senses
+
+REFUSED = 5
+"""How many unknown names an error message lists."""
+
+
+class WordNet:
+    """Similarities from the noun hierarchy of WordNet 3.0, which comes with the package.
+
+    The sense in which a name is understood matters more than the measure. The user can pin the
+    sense of a name or restrict senses by category. Otherwise the senses of all targets and items
+    are chosen together, so that they fit one another. The
+    method `senses` reports what was chosen, and how sure it is.
+
+    A name can be a noun, several synonyms separated by commas ("goldfish, Carassius auratus"), the
+    name of a sense ("crane.n.04") or WordNet's id of a synset ("n02012849").
+
+    Parameters
+    ----------
+    measure : {"path", "lch", "wup", "resnik", "lin", "jcn"}
+        Path length, Leacock-Chodorow, Wu-Palmer; and three measures by information content,
+        which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
+    senses : mapping of name to sense, optional
+        Pinned senses, such as ``{"seal": "seal.n.09"}``; a name that is not in WordNet can be
+        pinned, too. `read_senses` reads them from a file.
+    categories : iterable of str, optional
+        Only senses of these lexical categories, such as ``["animal"]``, are considered.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> animals = ["leopard", "seal", "mole", "otter", "wolf"]
+    >>> wordnet = rs.WordNet()
+    >>> print(wordnet.senses(["tiger", *animals])["seal"])
+    seal.n.09 (animal, a kind of pinniped_mammal)
+    >>> wordnet.similarity(["tiger"], animals).to_rankings()
+    Rankings: 1 ranking of 5 items, 1 target, 1 source
+      tiger: leopard > otter = wolf > mole > seal
+    """
+
+    def __init__(
+        self,
+        measure: str = "path",
+        *,
+        senses: Mapping[str, str] | None = None,
+        categories: Iterable[str] | None = None,
+    ) -> None:
+        if senses is not None and not isinstance(senses, Mapping):
+            raise RankshotError(f"senses must map names to senses, not be {short_repr(senses)}")
+        self.measure = require_choice("measure", measure, MEASURES)
+        self.pins = dict(senses or {})
+        self.categories = require_categories(categories)
+
+    def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
+        """Return the sense of each name; the senses of all names are chosen together.
+
+        Raises
+        ------
+        RankshotError
+            Lists the names that WordNet does not know.
+        """
+        found, unknown = self._choose(as_names(names, "names"))
+        if unknown:
+            _refuse(unknown)
+        return found
+
+    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the table of similarities; NaN for names that WordNet does not know.
+
+        The notes name, in this order, different names with the same sense, names without a sense
+        of the allowed categories, doubtful senses with the second most probable sense (the most
+        doubtful first), and names that were looked up as something else. `senses` returns all
+        senses.
+        """
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        for name in self.pins:
+            if name not in target_names and name not in item_names:
+                raise RankshotError(
+                    f"{name!r} is pinned, but is neither a target nor an item"
+                    f"{suggest_name(name, target_names + item_names)}"
+                )
+        senses, unknown = self._choose(tuple(dict.fromkeys(target_names + item_names)))
+        rows, columns = (
+            [i for i, name in enumerate(names) if name in senses]
+            for names in (target_names, item_names)
+        )
+        nouns = load_nouns()
+        values = np.full((len(target_names), len(item_names)), np.nan)
+        values[np.ix_(rows, columns)] = MEASURES[self.measure](
+            nouns,
+            [nouns.synset(senses[target_names[i]].name) for i in rows],
+            [nouns.synset(senses[item_names[j]].name) for j in columns],
+        )
+        excluded = [
+            str(error) for error in unknown.values() if isinstance(error, ExcludedNounError)
+        ]
+        notes = [*_warn_of_shared(senses), *excluded, *_report_doubts(senses)]
+        notes += [sense.note for sense in senses.values() if sense.note]
+        return Similarity(values, target_names, item_names, f"wordnet-{self.measure}", notes)
+
+    def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], dict[str, UnknownNounError]]:
+        """Return the senses of the known names, and what is wrong with the others."""
+        nouns = load_nouns()
+        options: list[SenseCandidates] = []
+        unknown: dict[str, UnknownNounError] = {}
+        for name in names:
+            try:
+                if name in self.pins:
+                    options.append(pin_sense(nouns, name, self.pins[name]))
+                else:
+                    options.append(find_candidates(nouns, name, self.categories))
+            except UnknownNounError as error:
+                unknown[name] = error
+        chosen = choose_senses(nouns, options) if options else []
+        return {
+            option.name: _describe(nouns, option, posterior)
+            for option, posterior in zip(options, chosen, strict=True)
+        }, unknown
+
+
+def _describe(nouns: Nouns, option: SenseCandidates, posterior: NDArray[np.float64]) -> Sense:
+    order = np.argsort(-posterior, kind="stable")
+    first, *others = (_make_sense(nouns, option.synsets[i], float(posterior[i])) for i in order)
+    return replace(
+        first,
+        others=tuple(sense.name for sense in others),
+        runner_up=others[0] if others else None,
+        note=option.note,
+    )
+
+
+def _make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
+    parents = nouns.parents(synset)
+    kind_of = nouns.word(parents[0]) if parents else "everything"
+    return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
+
+
+def _refuse(unknown: Mapping[str, UnknownNounError]) -> NoReturn:
+    some = [f"{unknown[name]}{load_nouns().hint(name)}" for name in list(unknown)[:REFUSED]]
+    more = f"; and {len(unknown) - REFUSED} more" if len(unknown) > REFUSED else ""
+    raise RankshotError(f"{'; '.join(some)}{more}. Pin such a name to a sense of another word")
+
+
+def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
+    names: dict[str, list[str]] = {}
+    for name, sense in senses.items():
+        names.setdefault(sense.name, []).append(name)
+    return [
+        f"WARNING: {quote_names(some)} have the same sense, {sense}"
+        for sense, some in names.items()
+        if len(some) > 1
+    ]
+
+
+def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
+    doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
+    return [
+        f"{name!r} is read as {first}; or is it {second}?"
+        for _, name in sorted(doubtful)
+        for first, second in [_tell_apart(senses[name], senses[name].runner_up)]
+    ]
+
+
+def _tell_apart(sense: Sense, other: Sense | None) -> tuple[str, str]:
+    """Return two senses in words; if these are the same, with what only one has.
+
+    That is the first synonym, or else the nearest kind above.
+    """
+    if other is None or (sense.category, sense.kind_of) != (other.category, other.kind_of):
+        return str(sense), str(other)
+    nouns = load_nouns()
+    synsets = [nouns.synset(one.name) for one in (sense, other)]
+    words = [nouns.words(synset) for synset in synsets]
+    kinds = [[nouns.word(above) for above in nouns.ancestors(synset)] for synset in synsets]
+    texts = []
+    for i, one in enumerate((sense, other)):
+        synonyms = [f", also called {word}" for word in words[i] if word not in words[1 - i]]
+        above = [f" and of {word}" for word in kinds[i] if word not in kinds[1 - i]]
+        only = [*synonyms, *above, ""][0]
+        texts.append(f"{str(one).removesuffix(')')}{only})")
+    return texts[0], texts[1]

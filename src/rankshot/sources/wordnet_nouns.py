@@ -1,0 +1,430 @@
+"""WordNet's noun hierarchy, and similarity measures of its senses.
+
+A synset (a sense that some words share) is represented by a number. Its name, such as
+``leopard.n.02``, means the second sense of the noun leopard.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from importlib.resources import as_file, files
+from itertools import product
+from string import ascii_lowercase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, short_repr
+
+Ints = NDArray[np.int64]
+CATEGORIES = (
+    "tops",
+    "act",
+    "animal",
+    "artifact",
+    "attribute",
+    "body",
+    "cognition",
+    "communication",
+    "event",
+    "feeling",
+    "food",
+    "group",
+    "location",
+    "motive",
+    "object",
+    "person",
+    "phenomenon",
+    "plant",
+    "possession",
+    "process",
+    "quantity",
+    "relation",
+    "shape",
+    "state",
+    "substance",
+    "time",
+)
+"""WordNet's lexical categories of nouns, in the order of their numbers, which start at 3."""
+FIRST_CATEGORY = 3
+PLURALS = (
+    ("s", ""),
+    ("ses", "s"),
+    ("xes", "x"),
+    ("zes", "z"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("men", "man"),
+    ("ies", "y"),
+)
+"""WordNet's rules for plurals, in its order: the ending of the plural and of the singular."""
+_SENSE = re.compile(r".+\.n\.[0-9]{1,3}|n[0-9]{8}", re.IGNORECASE | re.DOTALL)
+_SEPARATORS = str.maketrans("", "", "-_+ ")
+Floats = NDArray[np.float64]
+Score = Callable[[int, Floats, Floats], Floats]
+"""From an ancestor, and the distances up to it as a column and a row, to scores to maximise."""
+
+
+class Nouns:
+    """The noun hierarchy; get it with `load_nouns`, which reads it once.
+
+    Examples
+    --------
+    >>> nouns = load_nouns()
+    >>> [nouns.name(synset) for synset in nouns.senses("leopard")]
+    ['leopard.n.01', 'leopard.n.02']
+    >>> nouns.category(nouns.synset("leopard.n.02"))
+    'animal'
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        lemmas = arrays["lemmas"].tobytes().decode().split("\n")
+        self.lemmas = lemmas
+        plurals = arrays["plurals"].tobytes().decode().split("\n")
+        self._irregular: dict[str, str] = dict(line.split(" ") for line in plurals)
+        self._number = {lemma: i for i, lemma in enumerate(lemmas)}
+        self._sense_starts = _find_starts(arrays["n_senses"])
+        self._senses = arrays["senses"].astype(np.int64)
+        self._sense_counts = arrays["sense_counts"].astype(np.int64)
+        self._capitals = np.unpackbits(arrays["sense_capitals"].astype(np.uint8)).astype(bool)
+        self._parent_starts = _find_starts(arrays["n_parents"])
+        self._parents = arrays["parents"].astype(np.int64)
+        self._categories = arrays["categories"].astype(np.int64)
+        self._totals = arrays["totals"].astype(np.float64)
+        offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
+        self._offsets: list[int] = offsets.tolist()
+        self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(self._offsets)}
+        self.sizes: Ints = arrays["sizes"].astype(np.int64)
+        """The number of synsets that every synset has at or below it."""
+        self.word_counts: Ints = np.bincount(self._senses)
+        """The number of words of every synset."""
+        words = np.repeat(np.arange(len(lemmas)), arrays["n_senses"].astype(np.int64))
+        words_by_synset = words[np.argsort(self._senses, kind="stable")]
+        first_words = _find_starts(self.word_counts)[:-1] + arrays["first_words"].astype(np.int64)
+        self._first_lemmas = words_by_synset[first_words]
+        self.depths: Ints = arrays["depths"].astype(np.int64)
+        """The length of the longest path from every synset up to the root."""
+
+    def __contains__(self, lemma: str) -> bool:
+        return lemma in self._number
+
+    def spellings(self, text: str) -> list[str]:
+        """Return the lemmas for a text: as it is, then with other separators of its words.
+
+        Examples
+        --------
+        >>> load_nouns().spellings("sea horse"), load_nouns().spellings("lawn-mower")
+        (['sea_horse', 'seahorse'], ['lawn_mower'])
+        """
+        plain = text.lower().replace(" ", "_")
+        return sorted(self._by_letters.get(plain.translate(_SEPARATORS), []), key=plain.__ne__)
+
+    @cached_property
+    def _by_letters(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for lemma in self.lemmas:
+            found.setdefault(lemma.translate(_SEPARATORS), []).append(lemma)
+        return found
+
+    def hint(self, text: str) -> str:
+        """Return `` (did you mean 'water_lily'?)``, or an empty text; see `suggest_noun`."""
+        noun = suggest_noun(self, text)
+        return "" if noun is None else f" (did you mean {noun!r}?)"
+
+    def singulars(self, word: str) -> list[str]:
+        """Return the possible singulars of a word by WordNet's own rules, most likely first."""
+        found = [self._irregular[word]] if word in self._irregular else []
+        for ending, instead in PLURALS:
+            if word.endswith(ending):
+                found.append(word.removesuffix(ending) + instead)
+        return found
+
+    def senses(self, lemma: str) -> list[int]:
+        """Return the synsets of a word (lower case, underscores for spaces), most common first."""
+        i = self._number[lemma]
+        senses: list[int] = self._senses[self._sense_starts[i] : self._sense_starts[i + 1]].tolist()
+        return senses
+
+    def counts(self, lemma: str) -> list[int]:
+        """Return how often each sense of a word was tagged in a corpus."""
+        i = self._number[lemma]
+        begin, end = self._sense_starts[i], self._sense_starts[i + 1]
+        counts: list[int] = self._sense_counts[begin:end].tolist()
+        return counts
+
+    def capitals(self, lemma: str) -> list[bool]:
+        """Return for each sense of a word whether it is written with a capital letter."""
+        i = self._number[lemma]
+        begin, end = self._sense_starts[i], self._sense_starts[i + 1]
+        capitals: list[bool] = self._capitals[begin:end].tolist()
+        return capitals
+
+    def parents(self, synset: int) -> list[int]:
+        """Return the hypernyms of a synset, of which it is a kind or an instance."""
+        begin, end = self._parent_starts[synset], self._parent_starts[synset + 1]
+        parents: list[int] = self._parents[begin:end].tolist()
+        return parents
+
+    def category(self, synset: int) -> str:
+        """Return the lexical category of a synset, such as animal, artifact or plant."""
+        return CATEGORIES[int(self._categories[synset]) - FIRST_CATEGORY]
+
+    def word(self, synset: int) -> str:
+        """Return the first word of a synset."""
+        return self.lemmas[int(self._first_lemmas[synset])]
+
+    def words(self, synset: int) -> list[str]:
+        """Return all words of a synset, the first word first, the others in alphabetical order.
+
+        Examples
+        --------
+        >>> nouns = load_nouns()
+        >>> nouns.words(nouns.synset("n02084071"))
+        ['dog', 'canis_familiaris', 'domestic_dog']
+        """
+        order, starts = self._by_synset
+        places = order[starts[synset] : starts[synset + 1]]
+        numbers = np.searchsorted(self._sense_starts, places, side="right") - 1
+        first = self.word(synset)
+        return [first, *sorted({self.lemmas[i] for i in numbers} - {first})]
+
+    @cached_property
+    def _by_synset(self) -> tuple[NDArray[np.intp], Ints]:
+        """The places of senses, ordered by synset, and where those of each synset start."""
+        return np.argsort(self._senses), np.concatenate([[0], np.cumsum(self.word_counts)])
+
+    def name(self, synset: int) -> str:
+        """Return the name of a synset, such as ``leopard.n.02``."""
+        word = self.word(synset)
+        return f"{word}.n.{self.senses(word).index(synset) + 1:02d}"
+
+    def synset(self, name: str) -> int:
+        """Return the synset of a name such as ``leopard.n.02`` or an id such as ``n02128925``."""
+        if not is_sense(name):
+            raise RankshotError(
+                f"{short_repr(name)} is not the name of a sense, such as 'leopard.n.02', nor an "
+                "id, such as 'n02128925'"
+            )
+        lemma, _, number = name.lower().rpartition(".n.")
+        if not lemma:
+            if not self.has_id(name):
+                raise RankshotError(f"WordNet 3.0 has no noun with the id {name!r}")
+            return self._by_offset[int(name[1:])]
+        if lemma not in self:
+            raise RankshotError(f"WordNet has no noun {lemma!r}{self.hint(lemma)}")
+        senses = self.senses(lemma)
+        if not 1 <= int(number) <= len(senses):
+            raise RankshotError(f"{lemma!r} has {len(senses)} senses, so there is no {name!r}")
+        return senses[int(number) - 1]
+
+    def id(self, synset: int) -> str:
+        """Return the id of a synset, such as ``n02128925``."""
+        return f"n{self._offsets[synset]:08d}"
+
+    def has_id(self, name: str) -> bool:
+        """Return whether an id such as ``n02128925`` is that of a noun."""
+        return int(name[1:]) in self._by_offset
+
+    def ancestors(self, synset: int) -> dict[int, int]:
+        """Return a synset and all above it, each with the length of the shortest path to it."""
+        return _ancestors(self, synset)
+
+    @property
+    def information(self) -> NDArray[np.float64]:
+        """The information content -log P of every synset, where P includes all below it.
+
+        P is estimated from how often the senses were tagged, plus one for every synset, so that
+        no probability is zero.
+        """
+        return np.asarray(np.log(self._totals.max()) - np.log(self._totals))
+
+
+@lru_cache(maxsize=1)
+def load_nouns() -> Nouns:
+    """Read the hierarchy that comes with the package."""
+    with (
+        as_file(files("rankshot.sources") / "data" / "wordnet_nouns.npz") as path,
+        np.load(path, allow_pickle=False) as arrays,
+    ):
+        return Nouns(dict(arrays))
+
+
+def _find_starts(lengths: NDArray[np.generic]) -> Ints:
+    """Return where each list starts in the concatenation, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+@lru_cache(maxsize=1 << 16)
+def _ancestors(nouns: Nouns, synset: int) -> dict[int, int]:
+    found: dict[int, int] = {}
+    level, distance = {synset}, 0
+    while level:
+        found.update(dict.fromkeys(level, distance))
+        level = {parent for child in level for parent in nouns.parents(child)} - found.keys()
+        distance += 1
+    return found
+
+
+def is_sense(text: object) -> bool:
+    """Return whether a text has the form of a sense's name, ``crane.n.04``, or id, ``n02012849``.
+
+    Examples
+    --------
+    >>> is_sense("crane.n.04"), is_sense("n02012849"), is_sense("crane")
+    (True, True, False)
+    """
+    return isinstance(text, str) and bool(_SENSE.fullmatch(text))
+
+
+# ---- Spelling
+
+MAX_SPELLINGS = 100
+"""How many combinations of corrected words are tried for one name."""
+_NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
+
+
+def suggest_noun(nouns: Nouns, name: str) -> str | None:
+    """Return a noun that a name may be misspelt from, or None.
+
+    A number at the end of the name is ignored. Senses, ids and synonyms separated by commas are
+    not words to correct.
+
+    Examples
+    --------
+    >>> [suggest_noun(load_nouns(), name) for name in ("water lilly 2", "crane 2", "crane.n.04")]
+    ['water_lily', None, None]
+    """
+    if is_sense(name) or "," in name or _is_noun(nouns, name):
+        return None
+    words = [word for word in re.split(r"[-_+\s]+", _NUMBER.sub("", name.lower())) if word]
+    text = "_".join(words)
+    if not words or _is_noun(nouns, text):
+        return None
+    near = {edit for edit in _edit_once(text) if edit in nouns}
+    if not near:
+        near = _correct_words(nouns, words)
+    # The first letter is seldom wrong; and then the more common noun.
+    return max(
+        near,
+        key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun),
+        default=None,
+    )
+
+
+def _correct_words(nouns: Nouns, words: list[str]) -> set[str]:
+    """Return the nouns that result if each unknown word of a name is corrected."""
+    choices = [
+        [word] if _is_noun(nouns, word) else [edit for edit in _edit_once(word) if edit in nouns]
+        for word in words
+    ]
+    if np.prod([float(len(choice)) for choice in choices]) > MAX_SPELLINGS:
+        return set()
+    return {text for text in map("_".join, product(*choices)) if text in nouns}
+
+
+def _is_noun(nouns: Nouns, text: str) -> bool:
+    return any(nouns.spellings(form) for form in (text, *nouns.singulars(text)))
+
+
+def _edit_once(text: str) -> set[str]:
+    """Return all texts that differ from a text by one letter, or by the order of two."""
+    halves = [(text[:i], text[i:]) for i in range(len(text) + 1)]
+    dropped = {left + right[1:] for left, right in halves if right}
+    swapped = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
+    replaced = {left + c + right[1:] for left, right in halves if right for c in ascii_lowercase}
+    inserted = {left + c + right for left, right in halves for c in ascii_lowercase}
+    return (dropped | swapped | replaced | inserted) - {text}
+
+
+# ---- Similarity measures
+#
+# Every measure is the maximum of a score over the common ancestors of two senses. So the code goes
+# through the ancestors, and updates all pairs of senses below an ancestor at once.
+
+
+def path_similarity(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return 1/(1 + d), where d is the length of the shortest path by a common ancestor."""
+    return np.asarray(1 / (1 + _path_lengths(nouns, a, b)))
+
+
+def leacock_chodorow(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return -log((d + 1) / 2D), where D is the depth of the whole hierarchy."""
+    lengths = _path_lengths(nouns, a, b)
+    return -np.log((lengths + 1) / (2 * float(nouns.depths.max())))
+
+
+def wu_palmer(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return 2D/(d_a + d_b + 2D), where D is the number of synsets from ancestor to root."""
+
+    def score(ancestor: int, up_a: Floats, up_b: Floats) -> Floats:
+        depth = 1.0 + nouns.depths[ancestor]
+        return np.asarray(2 * depth / (up_a + up_b + 2 * depth))
+
+    return _maximize_over_ancestors(nouns, a, b, score)
+
+
+def resnik(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return the information content of the most informative common ancestor."""
+    information = nouns.information
+
+    def score(ancestor: int, up_a: Floats, up_b: Floats) -> Floats:
+        return np.full((up_a.size, up_b.size), information[ancestor])
+
+    return _maximize_over_ancestors(nouns, a, b, score)
+
+
+def lin(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return twice the ancestor's information, divided by the sum of that of the two senses."""
+    own_a, own_b = nouns.information[list(a)], nouns.information[list(b)]
+    return 2 * resnik(nouns, a, b) / np.maximum(own_a[:, None] + own_b, np.finfo(float).tiny)
+
+
+def jiang_conrath(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return 1/(1 + the sum of the information of the two senses - twice the ancestor's)."""
+    own_a, own_b = nouns.information[list(a)], nouns.information[list(b)]
+    return 1 / (1 + own_a[:, None] + own_b - 2 * resnik(nouns, a, b))
+
+
+MEASURES: dict[str, Callable[[Nouns, Sequence[int], Sequence[int]], Floats]] = {
+    "path": path_similarity,
+    "lch": leacock_chodorow,
+    "wup": wu_palmer,
+    "resnik": resnik,
+    "lin": lin,
+    "jcn": jiang_conrath,
+}
+
+
+def _path_lengths(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
+    return -_maximize_over_ancestors(nouns, a, b, lambda _, up_a, up_b: -(up_a + up_b))
+
+
+def _maximize_over_ancestors(
+    nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score
+) -> Floats:
+    below_a, below_b = _group_by_ancestor(nouns, a), _group_by_ancestor(nouns, b)
+    best = np.full((len(a), len(b)), -np.inf)
+    for ancestor in below_a.keys() & below_b.keys():
+        rows, up_a = below_a[ancestor]
+        columns, up_b = below_b[ancestor]
+        found = score(ancestor, up_a[:, None], up_b)
+        cells = np.ix_(rows, columns)
+        best[cells] = np.maximum(best[cells], found)
+    return best
+
+
+def _group_by_ancestor(
+    nouns: Nouns, synsets: Sequence[int]
+) -> dict[int, tuple[NDArray[np.intp], Floats]]:
+    """Return, for every ancestor, the rows of the synsets below it and their distances."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row, synset in enumerate(synsets):
+        for ancestor, distance in nouns.ancestors(synset).items():
+            found.setdefault(ancestor, []).append((row, distance))
+    table = {ancestor: np.array(pairs) for ancestor, pairs in found.items()}
+    return {
+        ancestor: (pairs[:, 0].astype(np.intp), pairs[:, 1].astype(float))
+        for ancestor, pairs in table.items()
+    }

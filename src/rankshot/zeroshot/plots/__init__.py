@@ -1,1 +1,0 @@
-"""Pictures of zero-shot results on Matplotlib axes."""

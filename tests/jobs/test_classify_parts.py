@@ -1,0 +1,455 @@
+"""Datasets of many parts on a local cluster of two processes: every row once, or a named error."""
+
+import csv
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic, sleep
+
+import numpy as np
+import pytest
+from distributed import Client
+from distributed.comm import CommClosedError
+from faults import DeadlyJob, die_once, heal, limit_file_size
+from pyarrow import parquet
+
+import rankshot as rs
+from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
+from rankshot.jobs import classify, part_jobs
+from rankshot.jobs.classified_datasets import _ClassifyJob
+from rankshot.jobs.part_jobs import run_parts
+from rankshot.jobs.storage import list_parts
+from rankshot.zeroshot import read_predictions
+
+PARTS = ["a.parquet", "b.csv", "deep/a.parquet", "deep/er/c.parquet", "z.csv"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a dataset of scores, some parts without ids, and two heads."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    for number, name in enumerate(PARTS):
+        path = tmp_path / "scores" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_scores(path, 2 * rng.normal(size=(40 + number, 5)), ids=[])
+    rs.WeightedMean().fit(rankings()).save("new.rankshot")
+    rs.ProbabilisticRanking(k=2).fit(rankings()).save("other.rankshot")
+    return tmp_path
+
+
+def list_outputs(folder="out"):
+    """The files of an output folder by name, with all that is hidden."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+def read_rows(folder="out"):
+    """All rows of an output folder: a dictionary of probabilities by id."""
+    table = parquet.read_table(folder).to_pydict()
+    ids = table.pop("id")
+    assert len(set(ids)) == len(ids)
+    rows = zip(*(table[name] for name in table), strict=True)
+    return dict(zip(ids, rows, strict=True))
+
+
+def outputs_of(names):
+    return {name.rpartition(".")[0] + ".parquet" for name in names} | {"_rankshot.json"}
+
+
+# -------------------------------------------------------------------- the answers
+
+
+def test_the_answers_are_those_of_one_table(place, client):
+    run = classify("scores", "new.rankshot", "out", client=client, reject_below=0.4)
+    assert list_outputs().keys() == outputs_of(PARTS)
+    tables = {name: rs.zeroshot.open_scores(place / "scores" / name).batches() for name in PARTS}
+    values = {name: np.concatenate([batch.values for _, batch in tables[name]]) for name in PARTS}
+    ids = [f"{name.rpartition('.')[0]}:{i}" for name in PARTS for i in range(len(values[name]))]
+    write_scores(place / "all.parquet", np.concatenate(list(values.values())), ids=ids)
+    run_well("classify all.parquet --head new.rankshot -o all-out.parquet --reject-below 0.4")
+    one = parquet.read_table("all-out.parquet").to_pydict()
+    rows = zip(*(one[name] for name in one if name != "id"), strict=True)
+    assert read_rows() == dict(zip(one["id"], rows, strict=True))
+    assert run.n_rows == len(ids)
+    assert run.counts == {label: one["label"].count(label) for label in set(one["label"])}
+    assert "rejected" in run.counts
+    assert set(run.seconds) == {"reading", "classifying", "writing", "storage"}
+    assert (run.n_done, run.n_skipped, run.failed) == (5, 0, [])
+
+
+def test_ids_names_and_patterns(place, client):
+    """Ids of a part are kept, and columns in other spellings and orders are matched."""
+    write_scores(place / "some-1.csv", LOGITS[:, ::-1], [name.title() for name in SEEN[::-1]])
+    write_scores(place / "some-2.csv", LOGITS, ids=[])
+    classify("some-*.csv", "new.rankshot", "out", client=client)
+    first, second = (read_predictions(f"out/some-{i}.parquet") for i in (1, 2))
+    assert first.ids.tolist() == [f"x{i}" for i in range(1, 8)]
+    assert second.ids.tolist() == [f"some-2:{i}" for i in range(7)]
+    assert (first.proba == second.proba).all()
+
+
+def test_the_score_type_is_that_of_the_first_part(place, client):
+    proba = softmax(LOGITS)
+    write_scores(place / "mixed-1.csv", proba)
+    write_scores(place / "mixed-2.csv", LOGITS)
+    write_scores(place / "mixed-3.csv", proba)
+    run = classify("mixed-*.csv", "new.rankshot", "out", client=client)
+    assert run.n_done == 2
+    [(name, reason)] = run.failed
+    assert name == "mixed-2.csv"
+    assert "the scores look like logits, and those of the dataset are taken as prob" in reason
+    assert json.loads((place / "out/_rankshot.json").read_text())["job"]["score type"] == (
+        "probabilities"
+    )
+
+
+# -------------------------------------------------------------------- a second start
+
+
+def test_a_second_start_does_what_is_missing(place, client):
+    classify("scores", "new.rankshot", "out", client=client)
+    before = list_outputs()
+    written = {path: path.stat().st_mtime_ns for path in place.glob("out/**/*.parquet")}
+    (place / "out/a.parquet").unlink()
+    damaged = place / "out/deep/a.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    # The output of another part, or of an older version, is complete, and still not trusted.
+    shutil.copy("out/b.parquet", "out/z.parquet")
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert (run.n_done, run.n_skipped) == (3, 2)
+    assert list_outputs() == before
+    assert run.n_rows == run.counts.total() == len(read_rows())
+    kept = place / "out/b.parquet"
+    assert kept.stat().st_mtime_ns == written[kept]
+
+
+def test_parts_may_be_added_but_not_changed(place, client):
+    classify("scores", "new.rankshot", "out", client=client)
+    write_scores(place / "scores/new.csv", LOGITS)
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert (run.n_done, run.n_skipped) == (1, 5)
+    before = list_outputs()
+    write_scores(place / "scores/new.csv", LOGITS[:3])
+    (place / "scores/z.csv").unlink()
+    with pytest.raises(rs.RankshotError, match=r"'new.csv' changed and 'z.csv' vanished; --u"):
+        classify("scores", "new.rankshot", "out", client=client)
+    assert list_outputs() == before
+    run = classify("scores", "new.rankshot", "out", client=client, update=True)
+    assert (run.n_done, run.n_skipped) == (1, 4)
+    assert list_outputs().keys() == outputs_of([*PARTS[:-1], "new.csv"])
+    assert len(read_predictions("out/new.parquet")) == 3
+    run = classify("scores", "new.rankshot", "out", client=client, again=True)
+    assert (run.n_done, run.n_skipped) == (5, 0)
+
+
+def test_another_job_is_refused(place, client):
+    classify("scores", "new.rankshot", "out", client=client)
+    before = list_outputs()
+    with pytest.raises(rs.RankshotError, match=r"out: belongs to another job \(another head\)"):
+        classify("scores", "other.rankshot", "out", client=client)
+    with pytest.raises(rs.RankshotError, match=r"\(reject below was None, is 0.5\); give another"):
+        classify("scores", "new.rankshot", "out", client=client, reject_below=0.5)
+    assert list_outputs() == before
+    classify("scores", "other.rankshot", "out", client=client, again=True)
+    classify("scores", "other.rankshot", "fresh", client=client)
+    assert list_outputs() == list_outputs("fresh")
+
+
+# -------------------------------------------------------------------- what goes wrong
+
+
+def test_a_bad_part_names_itself_and_the_rest_is_done(place, client):
+    part = place / "scores/deep/a.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:-50])
+    write_scores(place / "scores/animals.csv", LOGITS[:, 1:4], SEEN[1:4])
+    with (place / "scores/z.csv").open("a") as stream:
+        stream.write("1,2,3,4,nan\n")
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert run.n_done == 3
+    assert sorted(name for name, _ in run.failed) == ["animals.csv", "deep/a.parquet", "z.csv"]
+    reasons = dict(run.failed)
+    assert f"{part}: not a complete Parquet file" in reasons["deep/a.parquet"]
+    assert "it has no column 'bus', 'tram'" in reasons["animals.csv"]
+    assert f"{place}/scores/z.csv:46: 'tram' is 'nan'" in reasons["z.csv"]
+    assert list_outputs().keys() == outputs_of(["a.x", "b.x", "deep/er/c.x"]) | {"_failed.csv"}
+    with (place / "out/_failed.csv").open(newline="") as stream:
+        assert list(csv.reader(stream)) == [["part", "reason"], *map(list, run.failed)]
+    with pytest.raises(rs.RankshotError, match="of 6 parts are finished, and the same command"):
+        classify("scores", "new.rankshot", "out", client=client, stop_on_error=True)
+    (place / "scores/animals.csv").unlink()
+    write_scores(place / "scores/z.csv", LOGITS)
+    part.write_bytes(whole)
+    # Nothing is lost by doing a part that had no output: nobody is asked.
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert (run.n_done, run.failed) == (2, [])
+    assert list_outputs().keys() == outputs_of(PARTS)
+
+
+def test_half_an_output_does_not_stay_for_a_bad_part(place, client):
+    classify("scores", "new.rankshot", "out", client=client)
+    half = place / "out/z.parquet"
+    half.write_bytes(half.read_bytes()[:-10])
+    part = place / "scores/z.csv"
+    status = part.stat()
+    part.write_bytes(part.read_bytes().replace(b",", b";"))
+    os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert [name for name, _ in run.failed] == ["z.csv"]
+    assert not half.exists()
+
+
+def test_a_part_that_changes_while_it_is_read_has_no_output(place, client):
+    parts = [replace(part, version="older") for part in list_parts("scores/*.csv")]
+    job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None)
+    content = Path("new.rankshot").read_bytes()
+    run = run_parts(client, job, content, parts, str(place / "out"))
+    reason = f"{place}/scores/b.csv: was changed while it was read"
+    assert run.failed[0] == ("b.csv", reason)
+    assert list_outputs().keys() == {"_failed.csv", "_rankshot.json"}
+
+
+def test_ctrl_c_keeps_what_is_finished(place, client):
+    def interrupt(run):
+        if run.n_finished == 2:
+            raise KeyboardInterrupt
+
+    messages = []
+    with pytest.raises(KeyboardInterrupt):
+        classify(
+            "scores",
+            "new.rankshot",
+            "out",
+            client=client,
+            progress=interrupt,
+            notify=messages.append,
+        )
+    assert messages[-1] == (
+        "stopped: 2 of 5 parts are finished, and the same command goes on with the others"
+    )
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert run.n_skipped >= 2
+    assert list_outputs().keys() == outputs_of(PARTS)
+    assert len(read_rows()) == run.n_rows
+
+
+def test_a_worker_is_killed_in_the_middle(place, client):
+    classify("scores", "new.rankshot", "undisturbed", client=client)
+    client.run(die_once, str(place / "died"))
+    run = classify("scores", "new.rankshot", "out", client=client)
+    client.run(heal)
+    assert (place / "died").exists()
+    assert (run.n_done, run.failed) == (5, [])
+    assert list_outputs() == list_outputs("undisturbed")
+
+
+def test_parts_that_cannot_be_submitted_are_not_forgotten(place, client, monkeypatch):
+    submit, failures = Client.map, []
+
+    def fail_once(self, *arguments, **options):
+        if not failures:
+            failures.append(CommClosedError("the connection broke"))
+            raise failures[0]
+        return submit(self, *arguments, **options)
+
+    monkeypatch.setattr(Client, "map", fail_once)
+    messages = []
+    run = classify("scores", "new.rankshot", "out", client=client, notify=messages.append)
+    assert failures
+    assert "is lost (CommClosedError): waiting 60 s for it" in messages[1]
+    assert (run.n_done, run.failed) == (5, [])
+    assert list_outputs().keys() == outputs_of(PARTS)
+
+
+def test_another_job_in_the_same_folder_ends_this_one(place, client):
+    """Whatever a task of the first job still writes, the second one finds no part of it."""
+
+    def intrude(run):
+        if run.n_finished == 1:
+            classify("scores", "other.rankshot", "out", client=client, again=True)
+
+    with pytest.raises(rs.RankshotError, match="out: another job has begun there since this one"):
+        classify("scores", "new.rankshot", "out", client=client, progress=intrude)
+    classify("scores", "other.rankshot", "fresh", client=client)
+    assert list_outputs() == list_outputs("fresh")
+
+
+def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch):
+    """It came after the workers were looked at."""
+    monkeypatch.setattr(part_jobs, "require_workers", lambda *_: None)
+    write = part_jobs.open_output
+
+    def hide(output, *arguments, **options):
+        write(output, *arguments, **options)
+        (place / "out/_rankshot.json").unlink()
+
+    monkeypatch.setattr(part_jobs, "open_output", hide)
+    with pytest.raises(rs.RankshotError, match=r"a worker does not see _rankshot.json there"):
+        classify("scores", "new.rankshot", "out", client=client)
+
+
+def test_an_output_that_is_not_there_at_the_end_is_missed(place, client):
+    def remove(run):
+        if run.n_finished == 5:
+            (place / "out/z.parquet").unlink()
+
+    with pytest.raises(rs.RankshotError, match=r"out: 'z.parquet' is not there, although"):
+        classify("scores", "new.rankshot", "out", client=client, progress=remove)
+
+
+def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place, client):
+    """Both do the same job, and the disk of one fails."""
+    classify("scores", "new.rankshot", "out", client=client)
+    run = part_jobs._Run(
+        client,
+        _ClassifyJob(*json_job(place)),
+        b"",
+        parts := list_parts("scores"),
+        str(place / "out"),
+        False,
+        None,
+        None,
+        print,
+    )
+    run.failed = list(parts)
+    run.remove_failed()
+    assert list_outputs().keys() == outputs_of(PARTS)
+
+
+def json_job(place):
+    """The values of the job that wrote the output."""
+    job = json.loads((place / "out/_rankshot.json").read_text())["job"]
+    return job["head"], "new.rankshot", job["score type"], False, None, None
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_ends_the_job(place, client):
+    classify("scores", "new.rankshot", "undisturbed", client=client)
+    largest = place / "scores/m.parquet"
+    write_scores(largest, np.random.default_rng(0).normal(size=(5000, 5)), ids=[])
+    client.run(limit_file_size, 50_000)
+    try:
+        with pytest.raises(rs.RankshotError) as error:
+            classify("scores", "new.rankshot", "out", client=client)
+    finally:
+        client.run(limit_file_size, None)
+    assert f"{place}/out/m.parquet: cannot be written: File too large; " in str(error.value)
+    assert "of 6 parts are finished, and the same command goes on" in str(error.value)
+    # What other workers had in hand they finish, or remove.
+    deadline = monotonic() + 20
+    while any(place.glob("out/**/.*")) and monotonic() < deadline:
+        sleep(0.05)
+    kept = list_outputs()
+    del kept["_rankshot.json"]
+    assert kept.items() <= list_outputs("undisturbed").items()
+    run = classify("scores", "new.rankshot", "out", client=client)
+    assert run.n_skipped + run.n_done == 6
+    assert list_outputs().keys() == outputs_of([*PARTS, "m.parquet"])
+    assert len(read_rows()) == run.n_rows
+
+
+@pytest.mark.slow
+def test_parts_that_kill_workers_and_stores_that_fail(place, client, monkeypatch):
+    # Dask gives a task up that kills four workers: that takes long.
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    for name in ("deadly", "flaky", "good", "odd"):
+        (place / f"p/{name}.csv").parent.mkdir(exist_ok=True)
+        (place / f"p/{name}.csv").write_text(name)
+    log = place / "log"
+    run = run_parts(client, DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"))
+    assert run.n_done == 2
+    assert dict(run.failed) == {
+        "deadly.csv": "1 worker died with this part alone; does it fit into their memory?",
+        "odd.csv": "ZeroDivisionError: never met before",
+    }
+    assert log.read_text().count("flaky\n") >= 3
+    assert list_outputs().keys() == {*outputs_of(["flaky.x", "good.x"]), "_failed.csv"}
+
+
+# -------------------------------------------------------------------- the command
+
+
+def test_the_command(place, client):
+    (place / "scores/bad.csv").write_text("no numbers\n")
+    address = client.scheduler.address
+    words = f"classify scores --head new.rankshot -o out --scheduler {address} --reject-below .4"
+    done = rankshot(words)
+    assert done.status == 1
+    assert done.err == ""
+    assert f"{place}/scores: 6 parts; the scores are taken as logits\n" in done.out
+    assert "210 predictions written to out\n" in done.out
+    assert "parts: 5 classified, 1 failed\n" in done.out
+    assert f"failed: {place}/scores/bad.csv: no rows" in done.out
+    (place / "scores/bad.csv").unlink()
+    assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --update")
+
+
+@pytest.mark.slow
+def test_local_processes(place):
+    out = run_well("classify scores/deep --head new.rankshot -o out --workers 1")
+    assert "parts: 2 classified, 0 failed\n" in out
+    assert list_outputs().keys() == outputs_of(["a.x", "er/c.x"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("scores -o out", "a dataset needs a fitted head, --head FILE.rankshot; fit one with"),
+        ("nowhere/ -o out --head new.rankshot --workers 1", "there is no such file or folder"),
+        ("empty -o out --head new.rankshot", "there are no files; parts end in .csv, .parquet"),
+        ("photos -o out --head new.rankshot", "no part among 2 files (2 with .jpg); parts end in"),
+        ("scores -o scores/out --head new.rankshot", "is the dataset, or inside of it"),
+        ("scores -o scores --head new.rankshot", "is the dataset, or inside of it"),
+        ("linked -o scores/out --head new.rankshot", "is the dataset, or inside of it"),
+        ("scores -o empty/../linked/out --head new.rankshot", "is the dataset, or inside of it"),
+        ("scores -o out.csv --head new.rankshot", "give a name without an ending"),
+        ("packed --head new.rankshot -o out", "'b.csv.gz', 'c.CSV' would be left out"),
+        ("links --head new.rankshot -o out", "links/deep: is a link to a folder"),
+        ("qq://x/y -o out --head new.rankshot", "qq://x/y: cannot be opened: Protocol not known"),
+        ("scores -o out --head new.rankshot --workers 0", "workers must be a whole number from 1"),
+        ("scores -o out --head new.rankshot --workers 1 --scheduler tcp://x:1", "not both"),
+        ("scores/a.parquet -o out.csv --head new.rankshot --again", "--again is for a dataset"),
+    ],
+)
+def test_refused_before_anything_starts(place, words, message):
+    (place / "empty").mkdir()
+    (place / "photos").mkdir()
+    for name in ("one.jpg", "two.jpg"):
+        (place / "photos" / name).touch()
+    (place / "linked").symlink_to("scores")
+    shutil.copytree(place / "scores/deep", place / "links")
+    (place / "links/deep").symlink_to(place / "scores/deep")
+    shutil.copytree(place / "scores/deep", place / "packed")
+    for name in ("b.csv.gz", "c.CSV", "notes.txt"):
+        (place / "packed" / name).touch()
+    done = rankshot(f"classify {words}")
+    assert message in done.err
+    assert done.status == 2
+    assert "Traceback" not in done.err
+    assert not (place / "out").exists()
+
+
+def test_outputs_that_are_refused(place, client):
+    def refuse(message, output="out", dataset="scores"):
+        with pytest.raises(rs.RankshotError, match=message):
+            classify(dataset, "new.rankshot", output, client=client)
+
+    refuse("new.rankshot: is a file, not a folder", "new.rankshot")
+    (place / "out").mkdir()
+    (place / "out/diary.txt").touch()
+    refuse(r"out: is not empty \('diary.txt'\), and no job of rankshot has begun there; give")
+    (place / "out/diary.txt").unlink()
+    (place / "out/_rankshot.json").write_text("{}")
+    refuse("_rankshot.json: damaged, or written by another version")
+    (place / "out/_rankshot.json").unlink()
+    classify("scores/deep", "new.rankshot", "out", client=client)
+    shutil.copy("out/a.parquet", "out/copy.parquet")
+    refuse(r"'copy.parquet'\), and the job there has no such part", dataset="scores/deep")
+    write_scores(place / "scores/a.csv", LOGITS)
+    refuse("a.parquet: would have the same output as .*a.csv, 'a.parquet'; rename one", "fresh")

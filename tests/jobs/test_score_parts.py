@@ -1,0 +1,322 @@
+"""Scores of a model on a local cluster of two processes: those of one process, to the last bit."""
+
+import csv
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from pyarrow import parquet
+
+import rankshot as rs
+from command_line import rankshot, run_well
+from rankshot.inference import Preprocessing, score_to_file
+from rankshot.inference.models import open_model
+from rankshot.inference.scoring import plan_scoring
+from rankshot.jobs import classify, part_tasks, score, scored_datasets
+from rankshot.jobs.part_tasks import JobError
+from rankshot.jobs.scored_datasets import _list_inputs, _parse_entries
+from rankshot.jobs.storage import fetch_part
+from rankshot.zeroshot.files.score_tables import open_scores
+from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures, write_text_onnx
+
+PREPARE = Preprocessing(**PLAIN)
+KNOWN = "not a picture (JPEG, PNG, GIF, WEBP, BMP, TIFF, PPM, AVIF are known)"
+N, BATCH = 150, 2
+"""Pictures, and how many of them are in a batch: more parts than one, of several batches."""
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Pictures, one of them damaged, with a file beside them that is none."""
+    folder = tmp_path_factory.mktemp("inputs") / "photos"
+    write_pictures(folder, N)
+    (folder / "0007.png").write_bytes(b"damaged")
+    (folder / "notes.md").touch()
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, photos):
+    monkeypatch.chdir(tmp_path)
+    write_onnx(tmp_path / "net.onnx")
+    write_onnx(tmp_path / "softmax.onnx", softmax=True)
+    (tmp_path / "classes.txt").write_text("\n".join(CLASSES))
+    (tmp_path / "photos").symlink_to(photos)
+    return tmp_path
+
+
+def forget_models():
+    """Let a worker open the next model again."""
+    part_tasks._loaded.clear()
+    scored_datasets._opened.clear()
+
+
+def run_parts(client, inputs="photos", model="net.onnx", **options):
+    settings = {"preprocessing": PREPARE, "batch_size": BATCH, "on_error": "skip", **options}
+    return score(model, inputs, "out", CLASSES, client=client, **settings)
+
+
+def read(path):
+    blocks = list(open_scores(path).batches())
+    ids = [name for ids, _ in blocks for name in ids]
+    return ids, np.concatenate([scores.values for _, scores in blocks])
+
+
+def read_parts(folder="out"):
+    paths = sorted(Path(folder).glob("*.parquet"))
+    parts = [read(path) for path in paths if parquet.read_metadata(path).num_rows]
+    return [name for ids, _ in parts for name in ids], np.concatenate([v for _, v in parts])
+
+
+def require_same_as_plain(inputs="photos", model="net.onnx"):
+    score_to_file(
+        model,
+        inputs,
+        "plain.parquet",
+        CLASSES,
+        preprocessing=PREPARE,
+        batch_size=BATCH,
+        on_error="skip",
+    )
+    (ids, values), (plain_ids, plain) = read_parts(), read("plain.parquet")
+    assert ids == plain_ids
+    assert values.dtype == plain.dtype
+    np.testing.assert_array_equal(values, plain)
+
+
+def read_skipped():
+    rows = []
+    for path in sorted(Path("out/_skipped").iterdir()):
+        with path.open(newline="") as stream:
+            rows += list(csv.reader(stream))[1:]
+    return rows
+
+
+# -------------------------------------------------------------------- the same scores
+
+
+@pytest.mark.parametrize("model", ["net.onnx", "softmax.onnx"])
+def test_the_scores_are_those_of_one_process(place, client, model):
+    run = run_parts(client, model=model)
+    assert run.n_rows == N - 1
+    # 151 entries in at most 64 parts of whole batches: 4 in each.
+    assert run.n_parts == run.n_done == 38
+    require_same_as_plain(model=model)
+    assert read_skipped() == [
+        ["0007.png", KNOWN, "yes"],
+        ["notes.md", "not named like a picture (.md)", "no"],
+    ]
+    assert run.counts == {
+        "skipped: not a picture": 1,
+        "not inputs: not named like a picture": 1,
+    }
+
+
+def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
+    """Scores that only look like probabilities, at the beginning of a later part, are logits."""
+    write_pictures(place / "few", 8)
+    pixels = np.full((8, 8, 3), [143, 143, 160], np.uint8)
+    pixels[:2, :, 2] = 161
+    assert ((pixels.mean(axis=(0, 1)) / 255 - 0.5) / 0.25).sum() == pytest.approx(1, abs=1e-4)
+    for number in (2, 3):
+        Image.fromarray(pixels).save(f"few/{number:04d}.png")
+    assert run_parts(client, "few").n_parts == 4
+    require_same_as_plain("few")
+
+
+def test_a_second_start_does_what_is_missing(place, client):
+    """With the same counts, and the same bytes."""
+    first = run_parts(client)
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    Path("out/part-000003.parquet").unlink()
+    Path("out/part-000001.parquet").write_bytes(b"truncated")
+    again = run_parts(client)
+    assert (again.n_done, again.n_skipped) == (2, 36)
+    assert (again.n_rows, again.counts) == (first.n_rows, first.counts)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_list_of_pictures(place, client):
+    """Also with a picture that is not there, and one that is named twice."""
+    names = [f"photos/{i:04d}.png" for i in (3, 1, 2)]
+    Path("list.txt").write_text("\n".join([*names, "photos/missing.png", names[0]]) + "\n")
+    run = run_parts(client, "list.txt")
+    require_same_as_plain("list.txt")
+    assert (run.n_parts, run.n_rows) == (3, 3)
+    assert [row[0] for row in read_skipped()] == ["photos/missing.png", names[0]]
+
+
+def test_tables_of_texts_are_parts(place, client):
+    """One part per table; a table without any text has a part without rows."""
+    write_text_onnx(place / "texts.onnx")
+    Path("texts/may").mkdir(parents=True)
+    Path("texts/may/a.csv").write_text("text\nplay\nset\n")
+    Path("texts/b.jsonl").write_text('{"text": "play", "id": "x1"}\n{"text": "", "id": "x2"}\n')
+    Path("texts/c.csv").write_text('text\n""\n')
+    run = score("texts.onnx", "texts", "out", client=client, on_error="skip")
+    assert (run.n_parts, run.n_rows) == (3, 3)
+    assert parquet.read_table("out/may/a.parquet").to_pydict() == {
+        "id": ["may/a:0", "may/a:1"],
+        "one": [1.0, 1.0],
+        "two": [2.0, 2.0],
+    }
+    assert parquet.read_table("out/b.parquet")["id"].to_pylist() == ["x1"]
+    assert parquet.read_table("out/c.parquet").to_pydict() == {"id": [], "one": [], "two": []}
+    assert run.counts == {"skipped: no text in the column 'text'": 2}
+    rankings = rs.Rankings.from_orders([["one"], ["two"]], items=["one", "two"], targets=["a", "b"])
+    rs.WeightedMean().fit(rankings).save("new.rankshot")
+    done = classify("out", "new.rankshot", "predictions", client=client)
+    assert (done.n_rows, done.n_done, done.failed) == (3, 3, [])
+    assert parquet.read_metadata("predictions/c.parquet").num_rows == 0
+
+
+def test_the_command_and_then_classify(place, client):
+    address = client.scheduler.address
+    command = (
+        "score photos --model net.onnx --classes classes.txt --size 8 --mean 0.5 --std 0.25 "
+        f"-o out --batch 64 --scheduler {address}"
+    )
+    out = run_well(command)
+    assert "149 inputs written to out\n" in out
+    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
+    assert "all are listed in out/_skipped\n" in out
+    assert "parts: 3 scored, 0 failed\n" in out
+    assert "parts: 0 scored, 3 finished earlier, 0 failed" in run_well(command)
+    rankings = rs.Rankings.from_orders([["red", "blue"], ["green"]], targets=["purple", "lime"])
+    rs.WeightedMean().fit(rankings.with_items(CLASSES)).save("new.rankshot")
+    out = run_well(f"classify out --head new.rankshot -o predictions --scheduler {address}")
+    assert "parts: 3 classified, 0 failed\n" in out
+    found = parquet.read_table("predictions").num_rows
+    assert found == N - 1
+
+
+# -------------------------------------------------------------------- workers
+
+
+def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
+    marker = str(place / "killed")
+
+    def die_once():
+        write = scored_datasets.write_score_part
+
+        def write_or_die(path, *arguments):
+            n_rows = write(path, *arguments)
+            if "part-000005" in str(path) and not Path(marker).exists():
+                Path(marker).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return n_rows
+
+        scored_datasets.write_score_part = write_or_die
+
+    client.run(die_once)
+    run = run_parts(client)
+    client.wait_for_workers(2, timeout=60)
+    assert Path(marker).exists()
+    # A part may be finished, and its worker dead before it could say so.
+    assert (run.n_finished, run.failed) == (38, [])
+    require_same_as_plain()
+    assert [path.name for path in Path("out").glob(".*")] == []
+
+
+@pytest.mark.slow
+def test_only_workers_with_a_gpu_score_if_there_are_any(place, client):
+    async def set_gpus(n, dask_worker):
+        await dask_worker.set_resources(GPU=n)
+
+    def has_model():
+        return bool(scored_datasets._opened)
+
+    client.run(forget_models)
+    chosen, other = client.scheduler_info()["workers"]
+    client.run(set_gpus, 1, workers=[chosen])
+    run_parts(client)
+    assert client.run(has_model) == {chosen: True, other: False}
+    client.run(set_gpus, 0, workers=[chosen])
+    run_parts(client, again=True, batch_size=4)
+    assert client.run(has_model) == {chosen: True, other: True}
+
+
+def test_a_worker_without_the_model_ends_the_job(place, client):
+    """Before anything is written, and with a message that says where it happened."""
+
+    def hide_model():
+        forget_models()
+        scored_datasets.open_model = lambda _: open_model("elsewhere.onnx")
+
+    def show_model():
+        scored_datasets.open_model = open_model
+
+    client.run(hide_model)
+    try:
+        with pytest.raises(JobError, match=r"a worker cannot begin: elsewhere.onnx: there is no"):
+            run_parts(client)
+    finally:
+        client.run(show_model)
+    assert not Path("out").exists()
+
+
+def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
+    """It was there when the inputs were listed: skipping it would be a silent gap."""
+    write_pictures(place / "few", 3)
+    plan = plan_scoring("net.onnx", CLASSES, PREPARE)
+    [part] = _list_inputs("few", plan, str(place / "out"), 3, None, None)
+    Path("few/0001.png").unlink()
+    with fetch_part(part) as source, pytest.raises(JobError, match=r"0001.png: a worker cannot"):
+        list(_parse_entries(source))
+
+
+# -------------------------------------------------------------------- what is refused
+
+
+def test_a_bad_picture_ends_the_job_if_told(place, client):
+    with pytest.raises(rs.RankshotError, match=r"0007.png: not a picture .*; on_error='skip'"):
+        run_parts(client, on_error="raise")
+    done = rankshot(
+        "score photos --model net.onnx --classes classes.txt --size 8 --mean 0.5 --std 0.25 "
+        f"-o out --on-error stop --scheduler {client.scheduler.address}"
+    )
+    assert done.status == 2
+    assert "0007.png: not a picture" in done.err
+
+
+def test_another_job_is_refused(place, client):
+    write_pictures(place / "few", 4)
+    run_parts(client, "few")
+    with pytest.raises(rs.RankshotError, match=r"belongs to another job .batch was 2, is 4"):
+        run_parts(client, "few", batch_size=4)
+    with pytest.raises(rs.RankshotError, match=r"belongs to another job .another model"):
+        run_parts(client, "few", model="softmax.onnx")
+    Image.new("RGB", (9, 9)).save("few/0002.png")
+    with pytest.raises(rs.RankshotError, match=r"'part-000001.jsonl' changed; --update"):
+        run_parts(client, "few")
+    assert run_parts(client, "few", update=True).n_done == 1
+    require_same_as_plain("few")
+
+
+def test_lists_of_what_was_skipped_vanish_with_their_parts(place, client):
+    write_pictures(place / "few", 4)
+    Path("few/0003.png").write_bytes(b"damaged")
+    run_parts(client, "few")
+    assert [row[0] for row in read_skipped()] == ["0003.png"]
+    Path("few/0003.png").unlink()
+    Path("few/0002.png").unlink()
+    assert run_parts(client, "few", update=True).n_rows == 2
+    assert list(Path("out/_skipped").iterdir()) == []
+    require_same_as_plain("few")
+
+
+def test_what_cannot_be_scored_is_refused_at_once(place):
+    for model, inputs, output, message in [
+        (len, "photos", "out", "workers open the model themselves"),
+        ("net.onnx", "photos/*.csv", "out", "datasets of tables are for models of texts"),
+        ("net.onnx", "photos", "photos/out", "is inside of photos"),
+        ("net.onnx", "empty", "out", "there are no inputs in it"),
+    ]:
+        Path("empty").mkdir(exist_ok=True)
+        with pytest.raises(rs.RankshotError, match=message):
+            score(model, inputs, output, CLASSES, preprocessing=PREPARE, workers=1)
+    with pytest.raises(rs.RankshotError, match="give one of client"):
+        score("net.onnx", "photos", "out", CLASSES, workers=1, scheduler="tcp://127.0.0.1:1")

@@ -1,0 +1,436 @@
+"""Answers as chat windows write them: each case is a form that models really use."""
+
+import json
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from rankshot import RankshotError
+from rankshot.sources import read_answers
+from rankshot.sources.class_names import NameMatcher, choose_rehearsed
+from rankshot.sources.questions import make_question
+
+ITEMS = [
+    "leopard", "tiger", "fox", "sea_lion", "wolf", "rabbit", "mouse", "pickup_truck", "bus",
+    "streetcar", "tractor", "tank", "lawn_mower", "mushroom",
+]  # fmt: skip
+TARGETS = ["cat", "truck", "persian+cat"]
+CAT = ["leopard", "tiger", "fox", "sea_lion", "rabbit"]
+TRUCK = ["pickup_truck", "bus", "streetcar", "tractor", "tank"]
+PERSIAN = ["rabbit", "fox", "leopard", "mouse", "tiger"]
+ORDERS = {"cat": CAT, "truck": TRUCK, "persian+cat": PERSIAN}
+
+GOOD = {
+    "json in a fence": f"Here you are:\n```json\n{json.dumps(ORDERS, indent=2)}\n```\nEnjoy!",
+    "json lines": "\n".join(json.dumps({name: order}) for name, order in ORDERS.items()),
+    "records": "\n".join(
+        json.dumps({"class": name, "ranking": order}) for name, order in ORDERS.items()
+    ),
+    "a list of records": json.dumps(
+        [{"new_class": name, "items": order} for name, order in ORDERS.items()]
+    ),
+    "json inside json": json.dumps({"answers": {n: {"ranking": o} for n, o in ORDERS.items()}}),
+    "objects with reasons": json.dumps(
+        {
+            name: [{"rank": i, "item": item, "why": "its outline"} for i, item in enumerate(order)]
+            for name, order in ORDERS.items()
+        }
+    ),
+    "text in place of lists": json.dumps({n: ", ".join(o) for n, o in ORDERS.items()}),
+    "numbers inside the strings": json.dumps(
+        {n: [f"{i}. {item}" for i, item in enumerate(o, 1)] for n, o in ORDERS.items()}
+    ),
+    "python, with single quotes": f"rankings = {ORDERS}",
+    "python, over several lines": """\
+{
+    'cat': [
+        'leopard', 'tiger',
+        'fox', 'sea_lion', 'rabbit',
+    ],
+    'truck': ['pickup_truck', 'bus', 'streetcar', 'tractor', 'tank'],
+    'persian+cat': ['rabbit', 'fox', 'leopard', 'mouse', 'tiger'],
+}""",
+    "json with a trailing comma": """\
+{
+  "cat": ["leopard", "tiger", "fox", "sea_lion", "rabbit"],
+  "truck": ["pickup_truck", "bus", "streetcar", "tractor", "tank"],
+  "persian+cat": ["rabbit", "fox", "leopard", "mouse", "tiger",],
+}""",
+    "markdown": """\
+Sure! I thought about **outline** and *texture*. Here are the lists:
+
+### 1. Cat
+
+1. **Leopard** – spotted coat, same pose
+2. **Tiger** – striped
+3. **Fox** (pointed ears)
+4. **Sea lion**: sleek
+5. **Rabbit**, a soft pet
+
+### 2. Truck
+
+1. **Pickup truck**
+2. **Bus**
+3. **Streetcar**
+4. **Tractor**
+5. **Tank**
+
+### 3. Persian cat
+
+1. **Rabbit**
+2. **Fox**
+3. **Leopard**
+4. **Mouse**
+5. **Tiger**
+
+Let me know if you want me to explain these choices!""",
+    "bold headings and bullets": """\
+**cat:**
+* leopards
+* tigers
+* foxes
+* sea lions
+* rabbits
+
+**truck:**
+* pickup trucks
+* buses
+* streetcars
+* tractors
+* tanks
+
+**Persian Cat**
+* rabbits
+* foxes
+* leopards
+* mice
+* tigers""",
+    "one line per class": """\
+cat: leopard, tiger, fox, sea lion, rabbit
+truck: pickup truck, bus, streetcar, tractor, tank
+persian cat: rabbit, fox, leopard, mouse, tiger""",
+    "arrows": """\
+- **Cat** → leopard > tiger > fox > sea lion > rabbit
+- **Truck** → Pickup-truck > bus > street car > tractor > tank.
+- **Persian cat** → rabbit > fox > leopard > mouse > tiger""",
+    "numbered classes with bullets below": """\
+1. cat
+   - leopard
+   - tiger
+   - fox
+   - sea_lion
+   - rabbit
+2. truck
+   - pickup_truck
+   - bus
+   - streetcar
+   - tractor
+   - tank
+3. persian+cat
+   - rabbit
+   - fox
+   - leopard
+   - mouse
+   - tiger""",
+    "plain lines": "For cat:\n" + "\n".join(CAT) + "\n\nNew class: truck\n" + "\n".join(TRUCK)
+    + "\n\nClass 3: persian cat\n" + "\n".join(PERSIAN),
+    "csv": "class,1,2,3,4,5\n"
+    + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
+    "yaml": "\n".join(
+        f"{name}:\n" + "\n".join(f"  - {item}" for item in order) for name, order in ORDERS.items()
+    ),
+    "names with scores": json.dumps(
+        {n: {item: 0.9 - i / 10 for i, item in enumerate(o)} for n, o in ORDERS.items()}
+    ),
+    "pairs of a name and a score": json.dumps(
+        {n: [[item, 5 - i] for i, item in enumerate(o)] for n, o in ORDERS.items()}
+    ),
+    "emoji and shares": """\
+### 🐱 Cat
+1️⃣ 🐆 **Leopard** – 40%
+2️⃣ 🐯 **Tiger** – 25%
+3️⃣ 🦊 **Fox** 15 %
+4️⃣ **Sea Lion** ≈ 10%
+5️⃣ 🐰 **Rabbit**
+
+### 🚚 Truck
+* 🛻 pickup truck
+* 🚌 bus
+* 🚋 streetcar
+* 🚜 tractor
+* tank
+
+### 🐈 Persian cat
+- 🐰 rabbit
+- 🦊 fox
+- 🐆 leopard
+- 🐭 mouse
+- 🐯 tiger
+""",
+    "reasons below each name": "\n".join(
+        f"## {name}\n"
+        + "\n".join(f"{i}. **{x}**:\n   - its outline\n   - colour" for i, x in enumerate(order, 1))
+        for name, order in ORDERS.items()
+    ),
+    "json and reasons after it": json.dumps(ORDERS)
+    + "\n\n**Why?**\n- cat: tiger, leopard and so on share its outline.\n"
+    "- truck: the bus is as large.\n- A persian cat is fluffy.",
+    "a table with a row per class": """\
+| New class | Ranking |
+|---|---|
+| cat | leopard, tiger, fox, sea lion, rabbit |
+| truck | pickup truck, bus, streetcar, tractor, tank |
+| Persian cat | rabbit, fox, leopard, mouse, tiger |""",
+    "a table for each class": "\n\n".join(
+        f"## {name}\n\n| # | item | why |\n|--|--|--|\n"
+        + "\n".join(f"| {i} | {item} | its colour |" for i, item in enumerate(order, 1))
+        for name, order in ORDERS.items()
+    ),
+    "a heading and a json list for each class": "\n\n".join(
+        f"**{name}**\n```json\n{json.dumps(order)}\n```" for name, order in ORDERS.items()
+    ),
+    "windows line ends and typographic quotes": "\r\n".join(
+        f"“{name}”: [{', '.join(f'“{item}”' for item in order)}]" for name, order in ORDERS.items()
+    ),
+    "the prompt before the answer": make_question("images").ask_many(TARGETS, ITEMS, 5)
+    + "\n\nAssistant:\n" + json.dumps(ORDERS),
+    "thinking aloud in brackets": "[thinking] a cat is like [some] leopard {hm}\n"
+    + json.dumps(ORDERS) + "\n[end]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", GOOD)
+def test_every_form_is_read(form):
+    found = read_answers(GOOD[form], TARGETS, ITEMS, k=5)
+    assert found.orders == ORDERS
+    assert found.unanswered == ()
+    assert found.notes == ()
+
+
+BAD = {
+    "an invented class and a repeated one": (
+        json.dumps(ORDERS | {"cat": ["leopard", "lynx", "Leopard", "fox", "rabbit"]}),
+        ["leopard", "fox", "rabbit"],
+        [
+            "'cat': not among the items, left out: 'lynx'",
+            "'cat': more than once, the first counts: 'leopard'",
+            "'cat': 3 known names, 5 were asked for",
+        ],
+    ),
+    "a class of the other new classes in the list": (
+        "cat:\n- leopard\n- truck\n- tiger\n- fox\n- wolf\n- rabbit\ntruck: "
+        + ", ".join(TRUCK) + "\npersian cat: " + ", ".join(PERSIAN),
+        ["leopard", "tiger", "fox", "wolf", "rabbit"],
+        ["'cat': not among the items, left out: 'truck'"],
+    ),
+    "a list that is too long": (
+        json.dumps(ORDERS | {"cat": [*CAT, "wolf", "mouse"]}),
+        CAT,
+        ["'cat': 7 names, the first 5 count"],
+    ),
+    "a list that is too short": (
+        json.dumps(ORDERS | {"cat": ["leopard", "tiger"]}),
+        None,
+        ["'cat': not usable: 2 known names, 5 were asked for"],
+    ),
+    "an empty list": (json.dumps(ORDERS | {"cat": []}), None, ["no answer for 'cat'"]),
+    "a class without an answer": (
+        json.dumps({name: ORDERS[name] for name in TARGETS[1:]}),
+        None,
+        ["no answer for 'cat'"],
+    ),
+    "an answer that was cut off": (
+        json.dumps({name: ORDERS[name] for name in (*TARGETS[1:], "cat")}).partition('x", "sea')[0],
+        None,
+        ["'cat': not among the items, left out: 'fo' (did you mean 'fox'?)",
+         "'cat': not usable: 2 known names, 5 were asked for"],
+    ),
+    "another language": (
+        json.dumps(ORDERS | {"cat": ["Luchs", "Löwe", "Fuchs", "Seelöwe", "Hase"]}),
+        None,
+        [
+            "'cat': not among the items, left out: 'Luchs', 'Löwe', 'Fuchs', 'Seelöwe', 'Hase'",
+            "'cat': not usable: no known name, 5 were asked for",
+        ],
+    ),
+    "a misspelt item": (
+        json.dumps(ORDERS | {"cat": ["leopardd", "tiger", "fox", "sea lion", "rabbit"]}),
+        CAT,
+        ["'cat': 'leopardd' is read as 'leopard'"],
+    ),
+    "a misspelt class": (
+        json.dumps({"catt": CAT, "truck": TRUCK, "persian cat": PERSIAN}),
+        None,
+        ["no answer for 'cat'", "lists for other names, left out: 'catt' (did you mean 'cat'?)"],
+    ),
+    "a second thought": (
+        json.dumps(ORDERS | {"cat": CAT[::-1]}) + "\nOn reflection:\ncat: " + ", ".join(CAT),
+        CAT,
+        ["'cat': 2 different lists, the last counts"],
+    ),
+    "a list for another class": (
+        "## Dog\n- wolf\n- fox\n\n" + json.dumps(ORDERS),
+        CAT,
+        ["lists for other names, left out: 'Dog'"],
+    ),
+    "lists without a class": (
+        json.dumps({name: ORDERS[name] for name in TARGETS[1:]}) + "\n\n" + json.dumps(CAT),
+        None,
+        ["no answer for 'cat'", "1 list without the name of a class, left out"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", BAD)
+def test_what_is_wrong_is_said(form):
+    text, order, notes = BAD[form]
+    found = read_answers(text, TARGETS, ITEMS, k=5)
+    wanted = {"cat": order, "truck": TRUCK, "persian+cat": PERSIAN}
+    assert found.orders == {name: order for name, order in wanted.items() if order}
+    assert found.unanswered == (() if order else ("cat",))
+    assert list(found.notes) == notes
+
+
+def test_a_name_that_fits_two_items_is_not_guessed():
+    items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox", "wolf"]
+    found = read_answers(
+        '{"cat": ["TURKEY", "turkey", "SEA LION", "fox", "wolves"]}', ["cat"], items, k=4
+    )
+    assert found.orders == {"cat": ["turkey", "fox", "wolf"]}
+    assert found.notes == (
+        "'cat': 'TURKEY' may be 'Turkey' or 'turkey', left out",
+        "'cat': 'SEA LION' may be 'sea lion' or 'sea_lion', left out",
+        "'cat': 3 known names, 4 were asked for",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["1. leopard\n2. tiger\n3. fox\n4. sea lion\n5. rabbit", json.dumps(CAT),
+             "Here is my ranking:\n- " + "\n- ".join(CAT)]
+)  # fmt: skip
+def test_one_class_need_not_be_named(text):
+    found = read_answers(text, ["cat"], ITEMS, k=5)
+    assert found.orders == {"cat": CAT}
+    assert found.notes == ("'cat': the list without the name of a class is taken as its own",)
+    other = read_answers(f"## Dog\n{text}".replace("Here is my ranking:\n", ""), ["cat"], ITEMS, 5)
+    assert other.orders == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "\n", "I cannot help with that.", "[" * 5000, "{" * 5000,
+        "[" * 900 + '"fox"' + "]" * 900, '{"cat":' * 400 + "{}" + "}" * 400,
+    ],
+    ids=lambda text: text[:9],
+)  # fmt: skip
+def test_nothing_is_no_answer(text):
+    found = read_answers(text, TARGETS, ITEMS, k=5)
+    assert (found.orders, found.unanswered) == ({}, tuple(TARGETS))
+
+
+def test_names_of_any_form_are_found_as_they_are():
+    items = ["{odd} [name]", "goldfish, Carassius auratus", "C#", "1. FC", "T-9", "-x-"]
+    found = read_answers(json.dumps({"a: b": items[::-1]}), ["a: b"], items, k=6)
+    assert found.orders == {"a: b": items[::-1]}
+    assert found.notes == ()
+
+
+def test_bad_arguments():
+    with pytest.raises(RankshotError, match="k must be a whole number from 1 to 14, not 15"):
+        read_answers("", TARGETS, ITEMS, 15)
+    with pytest.raises(RankshotError, match="an answer of 2,000,000 characters"):
+        read_answers("x" * 2_000_000, TARGETS, ITEMS, 5)
+
+
+def test_a_hostile_answer_takes_no_time():
+    import time
+
+    begin = time.process_time()
+    for text in (
+        "- a" * 100_000,
+        "[1," * 100_000,
+        "cat: " * 50_000,
+        "| a " * 100_000,
+        "a:\n" * 9_000,
+    ):
+        read_answers(text, TARGETS, ITEMS, k=5)
+    assert time.process_time() - begin < 20
+
+
+WORDS = [*ITEMS, *TARGETS, *'{}[]":,>|#*-', "\n", "1. ", "**", "```", ": ", "é"]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=5), max_size=60).map("".join))
+def test_whatever_comes_is_read_or_reported(text):
+    found = read_answers(text, TARGETS, ITEMS, k=5)
+    assert sorted((*found.orders, *found.unanswered)) == sorted(TARGETS)
+    for order in found.orders.values():
+        assert 3 <= len(set(order)) == len(order) <= 5
+        assert set(order) <= set(ITEMS)
+
+
+# ---- Names
+
+
+def test_a_plural_of_either_side():
+    matcher = NameMatcher(["mice", "wolf", "bus", "glasses", "pay_bill"])
+    forms = ["mouse", "wolves", "buses", "glass", "Pay bills", "pay-bill", "wol"]
+    assert [matcher.match(form) for form in forms] == [
+        ["mice"], ["wolf"], ["bus"], ["glasses"], ["pay_bill"], ["pay_bill"], [],
+    ]  # fmt: skip
+
+
+def test_a_word_of_its_own_is_no_misspelling():
+    """A bat is one letter from a cat."""
+    assert NameMatcher(["cat", "hat"]).match_misspelt("bat") == []
+
+
+def test_the_rehearsed_classes_depend_on_names_and_seed_alone():
+    chosen, others = choose_rehearsed(ITEMS, 6, seed=3)
+    assert sorted(chosen + others) == sorted(ITEMS)
+    again, _ = choose_rehearsed(ITEMS[::-1], 6, seed=3)
+    assert set(again) == set(chosen)
+    assert again == tuple(name for name in ITEMS[::-1] if name in chosen)
+    fewer, _ = choose_rehearsed(ITEMS, 3, seed=3)
+    assert set(fewer) < set(chosen)
+    assert choose_rehearsed(ITEMS, 6, seed=4)[0] != chosen
+    # On every machine and in every version: rankings that were paid for depend on it.
+    assert choose_rehearsed(["a", "b", "c", "d", "e", "f"], 3) == FIXED
+
+
+FIXED = (("b", "d", "f"), ("a", "c", "e"))
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        (13, "13 of 14 seen classes cannot be rehearsed: too few are left to be ranked. Take 5: a"),
+        (0, "the number of rehearsed classes must be a whole number from 1 on, not 0"),
+        (["leopart"], "rehearse: no seen class 'leopart' (did you mean 'leopard'?)"),
+        (ITEMS[:13], "13 of 14 seen classes cannot be rehearsed"),
+        ([], "the classes to rehearse is empty"),
+    ],
+)
+def test_a_bad_choice_of_rehearsed_classes(which, message):
+    with pytest.raises(RankshotError) as caught:
+        choose_rehearsed(ITEMS, which)
+    assert message in str(caught.value)
+    with pytest.raises(RankshotError, match="too few to rehearse"):
+        choose_rehearsed(["a", "b"], 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["## cat\ntiger, fox, lion", "cat:\ntiger, fox, lion", "**cat**\n`tiger`, `fox`, `lion`"],
+)
+def test_a_line_of_names_below_a_heading(text):
+    found = read_answers(text, ["cat"], ["tiger", "lion", "fox", "bus"], 3)
+    assert found.orders == {"cat": ["tiger", "fox", "lion"]}
+
+
+def test_a_remark_after_a_comma_is_no_name():
+    text = "cat:\n1. tiger, like a lion\n2. fox, not a bus\n3. lion"
+    found = read_answers(text, ["cat"], ["tiger", "lion", "fox", "bus"], 3)
+    assert found.orders == {"cat": ["tiger", "fox", "lion"]}

@@ -1,0 +1,498 @@
+"""The corpus against counting in plain loops, and against hostile files."""
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+from itertools import pairwise
+from math import log, sqrt
+
+import joblib
+import numpy as np
+import pytest
+
+from rankshot.core.errors import RankshotError
+from rankshot.datasets import class_names, load_similarities
+from rankshot.sources import corpus as corpus_module
+from rankshot.sources.associations import dice, ppmi
+from rankshot.sources.cooccurrence import NameIndex, tokenize
+from rankshot.sources.corpus import Corpus, read_blocks
+from rankshot.sources.word2vec import train_word2vec
+
+TARGETS = ["truck", "Sea_lion", "fox"]
+ITEMS = ["pickup_truck", "lion", "poppy", "bus", "fox", "unicorn"]
+FORMS = {
+    "truck": ["truck", "trucks"],
+    "Sea_lion": ["sea lion", "sea lions"],
+    "fox": ["fox", "foxes"],
+    "pickup_truck": ["pickup truck", "pickup trucks"],
+    "lion": ["lion", "lions"],
+    "poppy": ["poppy", "poppies"],
+    "bus": ["bus", "buses"],
+    "unicorn": ["unicorn", "unicorns"],
+}
+WORDS = ["truck", "trucks", "sea", "lion", "lions", "pickup", "poppies", "Bus", "foxes", "fox"]
+WORDS += ["a", "the", "of", "red"]
+
+
+# ---- The truth, in loops
+
+
+def joined_loops(text):
+    """The words of a text; each name in it as ("name",)."""
+    words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
+    forms = {tuple(form.split()): name for name, all_ in FORMS.items() for form in all_}
+    result = []
+    while words:
+        for size in (2, 1):
+            name = forms.get(tuple(words[:size]))
+            if name is not None:
+                break
+        result.append((name,) if name else words[0])
+        words = words[size if name else 1 :]
+    return result
+
+
+def windows(words, width):
+    padding = [None] * (width - 1)
+    padded = padding + words + padding
+    return [padded[i : i + width] for i in range(len(words) + width - 1)]
+
+
+def units_of(texts, width):
+    joined = [words for words in map(joined_loops, texts) if words]
+    if width is None:
+        return joined
+    return [window for words in joined for window in windows(words, width)]
+
+
+def met_loops(texts, a, b, width):
+    """How often two names meet: pairs of occurrences, each the first of its name in a window."""
+    pairs = set()
+    for number, words in enumerate(map(joined_loops, texts)):
+        if width is None:
+            if (a,) in words and (b,) in words:
+                pairs.add(number)
+            continue
+        places = [*range(len(words))]
+        for window in windows(places, width):
+            first = {}
+            for place in window:
+                if place is not None:
+                    first.setdefault(words[place], place)
+            if (a,) in first and (b,) in first:
+                pairs.add((number, first[a,], first[b,]))
+    return len(pairs)
+
+
+def counts_loops(texts, a, b, width):
+    units = units_of(texts, width)
+    n_a = sum((a,) in unit for unit in units)
+    n_b = sum((b,) in unit for unit in units)
+    n_ab = sum((a,) in unit and (b,) in unit for unit in units)
+    return n_a, n_b, n_ab, len(units)
+
+
+def vectors_loops(texts, width):
+    """The association of each name with each word, by the definition in the docstring."""
+    joined = [words for words in map(joined_loops, texts) if words]
+    near, totals, near_totals = {name: Counter() for name in FORMS}, Counter(), Counter()
+    if width is None:
+        whole = len(joined)
+        for words in map(set, joined):
+            totals.update(words)
+            for name in FORMS:
+                if (name,) in words:
+                    near_totals[name] += 1
+                    near[name].update(words - {(name,)})
+    else:
+        whole = sum(map(len, joined))
+        for words in joined:
+            totals.update(words)
+            for i, word in enumerate(words):
+                for j, other in enumerate(words):
+                    if isinstance(word, tuple) and other != word and abs(i - j) < width:
+                        near[word[0]][other] += width - abs(i - j)
+                        near_totals[word[0]] += width - abs(i - j)
+    return {
+        name: {
+            w: max(0, log(n * whole / (near_totals[name] * totals[w]))) for w, n in counts.items()
+        }
+        for name, counts in near.items()
+    }
+
+
+def cosine_loops(a, b):
+    size = sqrt(sum(x * x for x in a.values()) * sum(x * x for x in b.values()))
+    return sum(x * b.get(word, 0) for word, x in a.items()) / size if size else 0.0
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20150701)
+
+
+def random_texts(rng, n=40, longest=60):
+    marks = [" ", " ", " ", ", ", "-", "_", "  "]
+    return [
+        "".join(
+            WORDS[i] + marks[j]
+            for i, j in zip(rng.integers(0, 14, size), rng.integers(0, 7, size), strict=True)
+        )
+        for size in rng.integers(1, longest, n)
+    ]
+
+
+def write(path, texts, end="\n"):
+    path.write_text(end.join(texts), encoding="utf-8")
+    return path
+
+
+# ---- Counting
+
+
+@pytest.mark.parametrize("measure", ["dice", "ppmi"])
+@pytest.mark.parametrize("unit", ["document", "paragraph", "window"])
+@pytest.mark.parametrize("width", [2, 5, 30])
+def test_associations_against_loops(tmp_path, rng, unit, width, measure):
+    texts = random_texts(rng)
+    path = write(tmp_path / "c.txt", texts)
+    wide = width if unit == "window" else None
+    table = Corpus(path, unit, width, measure, min_count=3).similarity(TARGETS, ITEMS)
+    for a in TARGETS:
+        for b in ITEMS[:-1]:
+            n_a, n_b, n_ab, N = counts_loops(texts, a, b, wide)
+            exact = dice(n_a, n_b, n_ab) if measure == "dice" else ppmi(n_a, n_b, n_ab, N)
+            thin = a != b and met_loops(texts, a, b, wide) < 3
+            assert table[a, b] == pytest.approx(0 if thin else float(exact), abs=1e-12), (a, b)
+    assert table.unknown_items == ("unicorn",)
+    assert table.coverage == 15 / 18
+
+
+@pytest.mark.parametrize(("unit", "width"), [("document", None), ("window", 4), ("window", 50)])
+def test_cosine_against_loops(tmp_path, rng, unit, width):
+    texts = random_texts(rng)
+    path = write(tmp_path / "c.txt", texts)
+    table = Corpus(path, unit, width or 10, "cosine").similarity(TARGETS, ITEMS)
+    vectors = vectors_loops(texts, width)
+    for a in TARGETS:
+        for b in ITEMS[:-1]:
+            assert table[a, b] == pytest.approx(cosine_loops(vectors[a], vectors[b]), abs=1e-12)
+    assert np.isnan(table["fox", "unicorn"])
+
+
+def test_paragraphs_end_at_blank_lines(tmp_path, rng):
+    texts = [text for text in random_texts(rng) if text]
+    wrapped = [text.replace("  ", "\n") for text in texts]
+    lines = write(tmp_path / "lines.txt", texts)
+    blocks = write(tmp_path / "blocks.txt", wrapped, "\n \r\n\n")
+    for unit in ("paragraph", "window"):
+        source = Corpus(lines, unit, min_count=0).similarity(TARGETS, ITEMS)
+        assert Corpus(blocks, unit, min_count=0).similarity(TARGETS, ITEMS) == source
+    assert "documents" in Corpus(blocks, "document").similarity(TARGETS, ITEMS).notes[0]
+
+
+def test_a_rare_blank_line_does_not_make_paragraphs(tmp_path):
+    path = write(tmp_path / "c.txt", ["fox bus"] * 30 + [""] + ["fox", "bus"] * 30)
+    table = Corpus(path, "paragraph").similarity(["fox"], ["bus"])
+    assert table["fox", "bus"] == pytest.approx(2 * 30 / (60 + 60))
+
+
+def test_overlapping_names_leftmost_then_longest():
+    names, entry = NameIndex.build(["pickup_truck", "truck", "truck bus", "bus", "Truck"])
+    assert entry[1] == entry[4]
+    found = tokenize("pickup truck bus truck Bus trucks truck_buses", names, blank_lines=False)
+    words = [names.entries[i] for i in found.entries]
+    assert words == ["pickup truck", "bus", "truck bus", "truck", "truck bus"]
+
+
+def test_phrases_do_not_reach_over_the_end_of_a_text():
+    names, _ = NameIndex.build(["sea lion"])
+    assert (tokenize("the sea\nlion", names, blank_lines=False).entries < 0).all()
+    assert (tokenize("the sea\nlion", names, blank_lines=True).entries >= 0).sum() == 1
+    assert (tokenize("the sea\n\nlion", names, blank_lines=True).entries < 0).all()
+
+
+def test_a_plural_that_is_a_name_is_that_name():
+    names, entry = NameIndex.build(["glass", "glasses"])
+    found = tokenize("glass glasses", names, blank_lines=False)
+    assert found.entries.tolist() == entry.tolist()
+
+
+def test_the_order_of_names_permutes_the_table_and_nothing_else(tmp_path, rng):
+    path = write(tmp_path / "c.txt", random_texts(rng))
+    for measure in ("dice", "cosine"):
+        source = Corpus(path, measure=measure)
+        forward = source.similarity(TARGETS, ITEMS)
+        backward = source.similarity(TARGETS[::-1], ITEMS[::-1])
+        assert backward.select(TARGETS, ITEMS) == forward
+
+
+def test_synonyms_senses_and_ids_are_counted_as_their_first_word(tmp_path):
+    path = write(tmp_path / "c.txt", ["fox bus", "bus crane", "crane fox", "crane goldfish"] * 9)
+    source = Corpus(path, "document")
+    table = source.similarity(["fox, Vulpes"], ["bus.n.01", "n02012849", "goldfish, bus"])
+    wanted = source.similarity(["fox"], ["bus", "crane", "goldfish"])
+    np.testing.assert_array_equal(table.values, wanted.values)
+    assert np.ptp(wanted.values) > 0
+
+
+def test_thin_pairs_tie_last_and_are_reported(tmp_path):
+    lines = ["fox bus"] * 6 + ["fox lion"] * 4 + ["fox poppy"] + ["truck"] * 9
+    path = write(tmp_path / "c.txt", lines)
+    table = Corpus(path, "document").similarity(["fox"], ["bus", "lion", "poppy", "truck", "owl"])
+    assert table.to_rankings().orders() == [["bus", ["lion", "poppy", "truck"]]]
+    assert table.notes == (
+        "20 documents of c.txt",
+        "in the text fewer than 5 times: lion (4), poppy (1)",
+        "fox: 3 items with fewer than 5 co-occurrences are tied last",
+    )
+    again = Corpus(path, "document", min_count=1).similarity(
+        ["fox"], ["bus", "lion", "poppy", "truck"]
+    )
+    assert again.to_rankings().orders() == [["bus", "lion", "poppy", "truck"]]
+    alike = Corpus(path, "document", measure="cosine").similarity(["fox"], ["bus", "lion", "poppy"])
+    assert alike["fox", "lion"] == alike["fox", "poppy"] == 0
+
+
+def test_a_meeting_in_many_windows_is_one_meeting(tmp_path):
+    path = write(tmp_path / "c.txt", ["fox bus"])
+    assert Corpus(path, "window", 10, min_count=2).similarity(["fox"], ["bus"])["fox", "bus"] == 0
+    # Of the 11 windows, 10 hold each and 9 hold both.
+    exact = Corpus(path, "window", 10, min_count=1).similarity(["fox"], ["bus"])["fox", "bus"]
+    assert exact == pytest.approx(0.9)
+
+
+# ---- Blocks, processes, files
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(corpus_module, "BLOCK_BYTES", 256)
+
+
+@pytest.mark.parametrize(("unit", "measure"), [("document", "dice"), ("window", "cosine")])
+def test_parallel_equals_serial(tmp_path, rng, small_blocks, unit, measure):
+    texts = random_texts(rng, n=100, longest=20)
+    path = write(tmp_path / "c.txt", texts)
+    assert len(list(read_blocks(path, paragraphs=False))) > 10
+    alone, many = (Corpus(path, unit, 5, measure, workers=n, min_count=2) for n in (1, 2))
+    table = alone.similarity(TARGETS, ITEMS)
+    parallel = many.similarity(TARGETS, ITEMS)
+    assert parallel == table
+    assert parallel.notes == table.notes
+    one_block = tmp_path / "again.txt"
+    corpus_module.BLOCK_BYTES = 1 << 19  # undone by the fixture
+    write(one_block, texts)
+    whole = Corpus(one_block, unit, 5, measure, min_count=2).similarity(TARGETS, ITEMS)
+    np.testing.assert_allclose(whole.values, table.values, rtol=1e-13)
+
+
+@pytest.mark.parametrize("unit", ["document", "paragraph"])
+def test_blocks_are_the_file_and_end_where_texts_do(tmp_path, rng, small_blocks, unit):
+    texts = [text or "x" for text in random_texts(rng, longest=12)]
+    end = "\n" if unit == "document" else "\n\n"
+    path = write(tmp_path / "c.txt", texts, end)
+    blocks = list(read_blocks(path, paragraphs=unit == "paragraph"))
+    assert b"".join(block.data for block in blocks) == path.read_bytes()
+    assert all(block.data.endswith(end.encode()) for block in blocks[:-1])
+    for block, after in pairwise(blocks):
+        assert after.line == block.line + block.data.count(b"\n")
+
+
+def test_forgetting_rare_words_keeps_the_frequent_ones(tmp_path, rng, small_blocks, monkeypatch):
+    lines = [f"fox red w{i} bus red w{i}x truck" for i in range(300)]
+    path = write(tmp_path / "c.txt", lines)
+    monkeypatch.setattr(corpus_module, "CONTEXT_WORDS", 4)
+    exact = Corpus(path, measure="cosine", workers=1).similarity(["fox"], ["bus", "truck"])
+    monkeypatch.setattr(corpus_module, "MAX_WORDS", 40)
+    assert Corpus(path, measure="cosine", workers=1).similarity(["fox"], ["bus", "truck"]) == exact
+
+
+@pytest.mark.parametrize(("ending", "module"), [(".gz", gzip), (".bz2", bz2), (".xz", lzma)])
+def test_compressed_equals_plain_and_cut_short_is_refused(
+    tmp_path, rng, small_blocks, ending, module
+):
+    plain = write(tmp_path / "c.txt", random_texts(rng, n=100))
+    packed = tmp_path / f"c.txt{ending}"
+    packed.write_bytes(module.compress(plain.read_bytes()))
+    tables = [Corpus(p, min_count=0, workers=1).similarity(TARGETS, ITEMS) for p in (plain, packed)]
+    assert tables[0] == tables[1]
+    whole = packed.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"no" + whole[2:], whole[:-9] + b"123456789"):
+        packed.write_bytes(damaged)
+        with pytest.raises(RankshotError, match=rf"c\.txt\{ending}:\d+: the file is damaged"):
+            Corpus(packed, workers=1).similarity(TARGETS, ITEMS)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_wrong_encoding_names_the_line(tmp_path, small_blocks, workers):
+    path = tmp_path / "c.txt"
+    path.write_bytes(b"fox bus\n" * 200 + b"caf\xe9\n" + b"fox bus\n" * 200)
+    with pytest.raises(RankshotError, match=r"c\.txt:201: not UTF-8 text"):
+        Corpus(path, workers=workers).similarity(["fox"], ["bus"])
+
+
+def test_a_small_file_starts_no_process(tmp_path, monkeypatch):
+    path = write(tmp_path / "c.txt", ["fox bus"] * 9)
+    monkeypatch.setattr(joblib, "Parallel", None)
+    assert Corpus(path, workers=2).similarity(["fox"], ["bus"])["fox", "bus"] > 0
+
+
+def test_byte_order_mark_and_nothing(tmp_path):
+    path = tmp_path / "c.txt"
+    path.write_bytes(b"\xef\xbb\xbffox bus")
+    assert Corpus(path, "document", min_count=1).similarity(["fox"], ["bus"])["fox", "bus"] == 1
+    for measure in ("dice", "ppmi", "cosine"):
+        for unit in ("window", "document"):
+            path.write_bytes(b"")
+            table = Corpus(path, unit, measure=measure).similarity(["fox"], ["bus"])
+            assert table.unknown_targets == ("fox",)
+            path.write_bytes(b"\n \n\nfox")
+            table = Corpus(path, unit, measure=measure).similarity(["fox"], ["bus", "!?", "fox"])
+            assert table.unknown_items == ("bus", "!?")
+
+
+@pytest.mark.parametrize(
+    ("piece", "megabytes"),
+    [
+        ("x", 50),
+        ("fox bus " + "x" * 4000 + " ", 50),
+        ("fox and bus ", 3),
+        ("\n", 3),
+    ],
+    ids=["one word", "one line", "short words", "line ends"],
+)
+def test_hostile_files_do_not_fill_the_memory(tmp_path, piece, megabytes):
+    path = tmp_path / "c.txt.xz"
+    part = piece.encode() * (1_000_000 // len(piece.encode()))
+    with lzma.open(path, "wb", preset=0) as stream:
+        for _ in range(megabytes):
+            stream.write(part)
+    tracemalloc.start()
+    table = Corpus(path, measure="cosine", workers=1).similarity(["fox"], ["bus"])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 60e6
+    assert np.isnan(table["fox", "bus"]) != ("fox" in piece)
+
+
+def test_a_character_is_never_cut(tmp_path, small_blocks):
+    for shift in range(5):
+        path = write(tmp_path / "c.txt", ["x" * shift + "жあ🦊" * 500])
+        blocks = list(read_blocks(path, paragraphs=True))
+        assert len(blocks) > 3
+        assert "".join(block.text(path) for block in blocks) == path.read_text(encoding="utf-8")
+
+
+def test_a_script_without_a_guard_works(tmp_path):
+    text = write(tmp_path / "c.txt", ["fox bus"] * 200_000)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from rankshot.sources.corpus import Corpus\n"
+        f"corpus = Corpus({str(text)!r}, 'document', workers=2)\n"
+        "print(corpus.similarity(['fox'], ['bus'])['fox', 'bus'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stderr == ""
+    assert done.stdout == "1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unit": "windows"}, "unit must be one of .*, not 'windows' .did you mean 'window'"),
+        ({"measure": "pmi"}, "measure must be one of .*, not 'pmi' .did you mean 'ppmi'"),
+        ({"window": 1}, "window must be a whole number from 2 to 1000, not 1"),
+        ({"window": 10**9}, "window must be"),
+        ({"min_count": 2.5}, "min_count must be a whole number from 0 to 1000, not 2.5"),
+        ({"workers": 0}, "workers must be"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(RankshotError, match=message):
+        Corpus("c.txt", **options)
+
+
+def test_a_missing_file_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.txt"):
+        Corpus(tmp_path / "none.txt").similarity(["fox"], ["bus"])
+
+
+def test_progress(tmp_path, capsys):
+    path = write(tmp_path / "c.txt", ["fox bus"] * 3)
+    Corpus(path, "document", verbose=True).similarity(["fox"], ["bus"])
+    assert capsys.readouterr().err == "counting c.txt: 3 documents\n"
+
+
+# ---- word2vec
+
+
+def test_word2vec_is_reproducible_and_knows_phrases(tmp_path, rng):
+    pytest.importorskip("gensim")
+    lines = ["Sea lions and foxes live here", "the truck and buses drive there"] * 500
+    path = write(tmp_path / "c.txt", [lines[i] for i in rng.permutation(1000)])
+    names = ["sea_lion", "Fox", "truck", "bus", "lion"]
+    vectors = train_word2vec(path, names, vector_size=16, window=4, epochs=20)
+    assert list(vectors) == ["sea_lion", "Fox", "truck", "bus"]
+    again = train_word2vec(path, names, vector_size=16, window=4, epochs=20)
+    for name, vector in vectors.items():
+        np.testing.assert_array_equal(vector, again[name])
+    other = train_word2vec(path, names, vector_size=16, window=4, epochs=20, seed=1)
+    assert not np.array_equal(other["Fox"], vectors["Fox"])
+
+    def alike(a, b):
+        a, b = vectors[a], vectors[b]
+        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+    assert alike("sea_lion", "Fox") > alike("sea_lion", "truck")
+    assert alike("bus", "truck") > alike("bus", "Fox")
+
+
+def test_word2vec_needs_words_that_occur(tmp_path):
+    pytest.importorskip("gensim")
+    path = write(tmp_path / "c.txt", ["fox bus"])
+    with pytest.raises(RankshotError, match=r"c\.txt: no word occurs 5 times"):
+        train_word2vec(path, ["fox"])
+
+
+def test_word2vec_needs_gensim(tmp_path, monkeypatch):
+    path = write(tmp_path / "c.txt", ["fox bus"])
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    monkeypatch.delitem(sys.modules, "gensim.models", raising=False)
+    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[corpus\]'"):
+        train_word2vec(path, ["fox"])
+
+
+def test_importing_does_not_import_gensim():
+    code = "import sys, rankshot.sources.word2vec; sys.exit('gensim' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- Wikipedia
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+@pytest.mark.parametrize("unit", ["window", "document"])
+def test_cifar_names_in_wikipedia(shared_data, unit):
+    seen, new = class_names("cifar")
+    if unit == "window":
+        # The embedded table; a test of the data sets compares it with a fresh one by cosine.
+        table = load_similarities("cifar")["Wikipedia"].select(new, seen)
+    else:
+        path = shared_data / "wikipedia" / "articles.txt.xz"
+        table = Corpus(path, unit, measure="dice", workers=2).similarity(new, seen)
+        assert table.notes[0] == "28,451 documents of articles.txt.xz"
+    # Only a part of the encyclopedia: one of the hundred names never occurs.
+    assert table.unknown_items == ("sweet_pepper",)
+    assert table.unknown_targets == ()
+    vehicles = {"bus", "train", "tractor", "tank", "motorcycle", "pickup_truck", "streetcar"}
+    for name in ("truck", "automobile"):
+        nearest = [seen[i] for i in np.argsort(-np.nan_to_num(table.values[new.index(name)]))]
+        assert len(set(nearest[:3]) & vehicles) >= 2, (name, nearest[:3])

@@ -1,0 +1,367 @@
+"""Similarity tables as CSV, Parquet and data frames."""
+
+import os
+import stat
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from rankshot import RankshotError, Similarity
+from rankshot.sources.similarity_files import (
+    read_similarity,
+    similarity_from_frame,
+    write_similarity,
+)
+
+ENDINGS = [".csv", ".parquet"]
+TABLE = Similarity(
+    [[0.1, np.nan, -3], [1e-300, 2 / 3, 0]],
+    ["cat", "sea lion"],
+    ["tiger", "bus, red", 'the "x"'],
+    source="mine",
+)
+
+
+@pytest.fixture(autouse=True)
+def _needs_pyarrow(request):
+    if ".parquet" in request.node.name:
+        pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(content, name="mine.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_similarity(path, **options)
+
+    return read
+
+
+names = st.lists(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
+    min_size=1,
+    max_size=4,
+    unique=True,
+)
+
+
+@st.composite
+def tables(draw):
+    targets, items = draw(names), draw(names)
+    cell = st.floats(allow_infinity=False)
+    row = st.lists(cell, min_size=len(items), max_size=len(items))
+    rows = draw(st.lists(row, min_size=len(targets), max_size=len(targets)))
+    return Similarity(rows, targets, items, source="mine")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@given(table=tables())
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
+def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
+    path = tmp_path / f"mine{ending}"
+    write_similarity(table, path)
+    again = read_similarity(path)
+    assert again == table
+    assert (
+        np.array_equal(np.signbit(again.values), np.signbit(table.values))
+        or np.isnan(table.values).any()
+    )
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_source_is_the_name_of_the_file_or_given(tmp_path, ending):
+    write_similarity(TABLE, tmp_path / f"yahoo{ending}")
+    assert read_similarity(str(tmp_path / f"yahoo{ending}")).source == "yahoo"
+    assert read_similarity(tmp_path / f"yahoo{ending}", source="x").source == "x"
+
+
+def test_the_csv_is_what_a_spreadsheet_would_write(tmp_path):
+    write_similarity(TABLE, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_bytes().decode().splitlines() == [
+        'target,tiger,"bus, red","the ""x"""',
+        "cat,0.1,,-3.0",
+        "sea lion,1e-300,0.6666666666666666,0.0",
+    ]
+
+
+def test_csv_of_spreadsheets(read):
+    table = read(
+        b'\xef\xbb\xbf,tiger,"bus, red"\r\n\r\n"cat ""Tom""",.5, \r\n"two\nlines",nan,1\r\n,,\r\n'
+    )
+    assert table.targets == ('cat "Tom"', "two\nlines")
+    assert table.items == ("tiger", "bus, red")
+    np.testing.assert_array_equal(table.values, [[0.5, np.nan], [np.nan, 1]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"mine.csv: the file is empty; its first line must name the columns"),
+        ("target\ncat\n", r"mine.csv:1: .*separated by commas, not \['target'\]"),
+        ("target;a;b\ncat;1;2\n", r"mine.csv:1: .*separated by commas, not \['target;a;b'\]"),
+        ("target,a,a\ncat,1,2\n", "mine.csv:1: items names 'a' more than once"),
+        ("target,a,\ncat,1,2\n", "mine.csv:1: items must be non-empty text, not ''"),
+        ("target,a\n", "mine.csv: no line after the one that names the items"),
+        ("target,a\n\ncat,1,2\n", "mine.csv:3: 3 cells, but the first line names 2 columns"),
+        ("target,a\ncat,1\ndog\n", "mine.csv:3: 1 cells, but the first line names 2 columns"),
+        ("target,a\ncat,1\ncat,1\n", "mine.csv:3: the target 'cat' occurs twice"),
+        ("target,a\n,1\n", "mine.csv:2: no target"),
+        ("target,a,b\ncat,1,x\n", "mine.csv:2: 'b' is 'x'; similarities must be finite numbers"),
+        (
+            "target,a,b\ncat,1,inf\n",
+            "mine.csv:2: 'b' is 'inf'; similarities must be finite numbers",
+        ),
+        (
+            "target,a\ncat,1e999\n",
+            "mine.csv:2: 'a' is '1e999'; similarities must be finite numbers",
+        ),
+        ('target,a\n"two\nlines",1\ndog,x\n', "mine.csv:4: 'a' is 'x'"),
+        ('target,a\ncat,1\n"dog,1\n', r"mine.csv:3: not CSV \(unexpected end of data\)"),
+        ('target,a\n"cat"x,1\n', r"mine.csv:2: not CSV \("),
+        ("target,a\n" + "x" * 200_000 + ",1\n", r"mine.csv:2: not CSV \(field larger"),
+        (b"target,a\ncaf\xe9,1\n", "mine.csv:2: not UTF-8 text"),
+        ("target,a\ncat,1\n".encode("utf-16"), "mine.csv:1: not UTF-8 text"),
+    ],
+)
+def test_bad_csv_is_named_by_file_and_line(read, content, message):
+    with pytest.raises(RankshotError, match=message):
+        read(content)
+
+
+def test_a_csv_line_without_end(read, monkeypatch):
+    monkeypatch.setattr("rankshot.core.text_files.MAX_LINE", 1000)
+    with pytest.raises(RankshotError, match=r"mine.csv:2: a line longer than 1,000 bytes"):
+        read("target,a\ncat," + "1" * 2000)
+
+
+# ---- Parquet
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """Write columns as Parquet and read the table."""
+    arrow = pytest.importorskip("pyarrow")
+    module = pytest.importorskip("pyarrow.parquet")
+
+    def parquet(*columns):
+        table = arrow.Table.from_arrays(
+            [arrow.array(values) for _, values in columns], names=[name for name, _ in columns]
+        )
+        module.write_table(table, tmp_path / "t.parquet")
+        return read_similarity(tmp_path / "t.parquet")
+
+    return parquet
+
+
+def test_parquet_of_others(parquet):
+    table = parquet(("a", [1, None]), ("animal", ["cat", "dog"]), ("b", [0.5, 2.5]))
+    assert (table.targets, table.items) == (("cat", "dog"), ("a", "b"))
+    np.testing.assert_array_equal(table.values, [[1, 0.5], [np.nan, 2.5]])
+
+
+def test_unknown_cells_are_empty_in_parquet(tmp_path):
+    module = pytest.importorskip("pyarrow.parquet")
+    write_similarity(TABLE, tmp_path / "t.parquet")
+    table = module.read_table(tmp_path / "t.parquet")
+    assert table.column_names[0] == "target"
+    assert [column.null_count for column in table.columns] == [0, 0, 1, 0]
+
+
+def test_an_item_may_be_called_target(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = Similarity([[1, 2]], ["a"], ["x", "target"], source="t")
+    write_similarity(table, tmp_path / "t.parquet")
+    assert read_similarity(tmp_path / "t.parquet") == table
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([("a", [1.0])], r"t.parquet: the targets must be .*the columns are \['a'\]"),
+        ([("a", ["x"]), ("b", ["y"])], "or the only column of text"),
+        ([("target", ["x"])], "t.parquet: items is empty"),
+        ([("target", ["x", "x"]), ("a", [1, 2])], "t.parquet: targets names 'x' more than once"),
+        ([("target", [None]), ("a", [1])], "t.parquet: row 0 has no target"),
+        ([("target", ["x"]), ("a", ["one"])], "t.parquet: column 'a' holds string, not numbers"),
+        ([("target", ["x"]), ("a", [[1.0]])], "t.parquet: column 'a' holds list<.*, not numbers"),
+        ([("target", ["x"]), ("a", [np.datetime64(1, "s")])], "column 'a' holds timestamp.*, not"),
+        (
+            [("target", ["x"]), ("a", [float("inf")])],
+            "t.parquet: the similarity of 'x' and 'a' is infinite",
+        ),
+        ([("target", ["x"]), ("a", [1]), ("a", [1])], "t.parquet: items names 'a' more than"),
+    ],
+)
+def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
+    with pytest.raises(RankshotError, match=message):
+        parquet(*columns)
+
+
+def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):
+    monkeypatch.setattr("rankshot.sources.similarity_files.MAX_CELLS", 3)
+    with pytest.raises(RankshotError, match="claims 2 rows of 2 columns, more than 3 cells"):
+        parquet(("target", ["x", "y"]), ("a", [1, 2]))
+
+
+@given(st.integers(0, 3000), st.binary(max_size=8), st.integers(0, 100))
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
+def test_damaged_parquet(tmp_path, place, junk, cut):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "damaged.parquet"
+    write_similarity(TABLE, path)
+    whole = path.read_bytes()
+    place %= len(whole)
+    path.write_bytes(whole[:place] + junk + whole[place + len(junk) : len(whole) - cut])
+    with suppress(RankshotError):
+        read_similarity(path)
+
+
+@given(st.binary(max_size=200) | st.text('",a\n1', max_size=30).map(str.encode))
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
+def test_any_bytes_as_csv(tmp_path, content):
+    path = tmp_path / "fuzzed.csv"
+    for start in (b"", b"target,a\n"):
+        path.write_bytes(start + content)
+        with suppress(RankshotError):
+            read_similarity(path)
+
+
+def test_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[parquet\]'"):
+        write_similarity(TABLE, tmp_path / "t.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- Writing
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_failed_write_leaves_the_old_file(tmp_path, ending, monkeypatch):
+    path = tmp_path / f"t{ending}"
+    write_similarity(TABLE, path)
+    before = path.read_bytes()
+    odd = Similarity([[1]], ["a"], ["\ud800"])
+    with pytest.raises(RankshotError, match="UTF-8 cannot encode the character"):
+        write_similarity(odd, path)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_similarity(Similarity([[1]], ["a"], ["b"]), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
+
+
+def test_other_endings_and_places(tmp_path):
+    with pytest.raises(RankshotError, match=r"unknown ending '.xls'; known are .csv, .parquet"):
+        write_similarity(TABLE, tmp_path / "t.xls")
+    with pytest.raises(RankshotError, match=r"unknown ending '.xls'"):
+        read_similarity("t.xls")
+    with pytest.raises(RankshotError, match="cannot write there"):
+        write_similarity(TABLE, tmp_path / "none" / "t.csv")
+    for ending in ENDINGS:
+        pytest.importorskip("pyarrow")
+        with pytest.raises(FileNotFoundError):
+            read_similarity(tmp_path / f"none{ending}")
+        (tmp_path / f"folder{ending}").mkdir()
+        with pytest.raises(IsADirectoryError):
+            read_similarity(tmp_path / f"folder{ending}")
+
+
+# ---- Frames
+
+
+def test_pandas_by_index_or_column():
+    pandas = pytest.importorskip("pandas")
+    values = {"a": [1.0, None], "b": [3, 4]}
+    by_index = similarity_from_frame(pandas.DataFrame(values, index=["cat", "dog"]), source="me")
+    expected = Similarity([[1, 3], [np.nan, 4]], ["cat", "dog"], ["a", "b"], source="me")
+    assert by_index == expected
+    column = pandas.DataFrame({"a": values["a"], "target": ["cat", "dog"], "b": values["b"]})
+    assert similarity_from_frame(column, source="me") == expected
+    nullable = column.convert_dtypes()
+    assert nullable["a"].dtype.name in {"Float64", "Int64"}
+    assert similarity_from_frame(nullable, source="me") == expected
+    numbers = pandas.DataFrame({1: [1.0], 2: [2.0]}, index=[7])
+    assert similarity_from_frame(numbers) == Similarity([[1, 2]], ["7"], ["1", "2"])
+
+
+def test_polars():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"target": ["cat", "dog"], "a": [1, None], "b": [0.5, 2.5]})
+    expected = Similarity([[1, 0.5], [np.nan, 2.5]], ["cat", "dog"], ["a", "b"])
+    assert similarity_from_frame(frame) == expected
+    with pytest.raises(
+        RankshotError, match=r"a column named 'target' or the index; .*\['a', 'b'\]"
+    ):
+        similarity_from_frame(frame.drop("target"))
+    with pytest.raises(RankshotError, match="expected a data frame of pandas, polars or PyArrow"):
+        similarity_from_frame(frame.lazy())
+
+
+def test_bad_frames():
+    pandas = pytest.importorskip("pandas")
+
+    def refused(message, *arguments, **options):
+        with pytest.raises(RankshotError, match=message):
+            similarity_from_frame(pandas.DataFrame(*arguments, **options))
+
+    refused("a column named 'target' or the index", {"a": [1.0]})
+    refused("must have different names: .* 'a' 2 times", [[1, 2]], columns=["a", "a"], index=["x"])
+    refused(
+        "must have different names: .* 'target' 2 times", [[1, 2]], columns=["target", "target"]
+    )
+    refused("column 'a': expected numbers", {"a": ["x"]}, index=["cat"])
+    refused("the similarity of 'dog' and 'a' is infinite", {"a": [1, np.inf]}, index=["cat", "dog"])
+    refused("targets names 'cat' more than once", {"a": [1, 2]}, index=["cat", "cat"])
+    refused(
+        r"column 'a': expected numbers \(not datetime64",
+        {"a": pandas.to_datetime(["2020-01-01"])},
+        index=["x"],
+    )
+    refused("columns is empty", index=["x"])
+    refused("items is empty", {"target": ["x"]})
+    with pytest.raises(RankshotError, match=r"data frame of .*, not \[1\]"):
+        similarity_from_frame([1])
+
+
+def test_pyarrow_tables():
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"a": [1, None], "target": ["cat", "dog"], "b": [0.5, 2.5]}
+    expected = Similarity([[1, 0.5], [np.nan, 2.5]], ["cat", "dog"], ["a", "b"])
+    assert similarity_from_frame(arrow.table(columns)) == expected
+    with pytest.raises(RankshotError, match="a column named 'target' or the index"):
+        similarity_from_frame(arrow.table({"a": [1.0]}))
+
+
+def test_objects_as_cells():
+    pandas = pytest.importorskip("pandas")
+    cells = {"a": [Decimal("1.5"), None], "b": [pandas.NA, True]}
+    frame = pandas.DataFrame(cells, index=["cat", "dog"], dtype=object)
+    expected = Similarity([[1.5, np.nan], [np.nan, 1]], ["cat", "dog"], ["a", "b"])
+    assert similarity_from_frame(frame) == expected
+
+
+def test_dates_are_not_numbers():
+    """Polars would count their microseconds."""
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    columns = {"target": ["cat"], "a": [0.5], "b": [datetime(2020, 1, 1, tzinfo=UTC)]}
+    for frame in (polars.DataFrame(columns), arrow.table(columns)):
+        with pytest.raises(RankshotError, match=r"column 'b': expected numbers \(not Datetime"):
+            similarity_from_frame(frame)

@@ -1,0 +1,243 @@
+import csv
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets.embedded import load_panel
+from rankshot.sources.wordnet_lookup import find_candidates
+from rankshot.sources.wordnet_nouns import MEASURES, load_nouns
+
+HERE = Path(__file__).parent
+
+CIFAR_10 = load_panel().target_names
+CIFAR_100 = load_panel().items
+ANIMALS = (HERE / "animal_classes.txt").read_text(encoding="utf-8").split()
+
+
+@pytest.fixture(scope="module")
+def nouns():
+    return load_nouns()
+
+
+@pytest.fixture(scope="module")
+def nltk_pairs():
+    with (HERE / "nltk_similarities.csv").open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize("measure", ["path", "lch"])
+def test_a_thousand_random_pairs_are_as_alike_as_in_nltk(nouns, nltk_pairs, measure):
+    a = [nouns.synset(row["a"]) for row in nltk_pairs]
+    b = [nouns.synset(row["b"]) for row in nltk_pairs]
+    expected = np.array([float(row[measure]) for row in nltk_pairs])
+    assert len(expected) == 1000
+    assert np.diag(MEASURES[measure](nouns, a, b)) == pytest.approx(expected, rel=1e-14)
+
+
+def brute_ancestors(nouns, synset):
+    """Every ancestor with the shortest way to it, by trying all ways."""
+    found = {synset: 0}
+    for parent in nouns.parents(synset):
+        for ancestor, steps in brute_ancestors(nouns, parent).items():
+            found[ancestor] = min(found.get(ancestor, 99), steps + 1)
+    return found
+
+
+def longest_way(nouns, synset):
+    return max((1 + longest_way(nouns, parent) for parent in nouns.parents(synset)), default=0)
+
+
+def test_measures_by_their_definitions(nouns, rng):
+    synsets = [nouns.synset(n) for n in ("dog.n.01", "cat.n.01", "truck.n.01", "person.n.01")]
+    synsets += rng.integers(0, len(nouns.depths), size=12).tolist()
+    found = {name: measure(nouns, synsets, synsets) for name, measure in MEASURES.items()}
+    content = nouns.information
+    for i, j in combinations(range(len(synsets)), 2):
+        up_i, up_j = (brute_ancestors(nouns, synsets[k]) for k in (i, j))
+        shared = up_i.keys() & up_j.keys()
+        steps = min(up_i[s] + up_j[s] for s in shared)
+        depth = {s: 1 + longest_way(nouns, s) for s in shared}
+        best = max(content[s] for s in shared)
+        own = content[synsets[i]] + content[synsets[j]]
+        expected = {
+            "path": 1 / (1 + steps),
+            "lch": -np.log((steps + 1) / 38),
+            "wup": max(2 * depth[s] / (up_i[s] + up_j[s] + 2 * depth[s]) for s in shared),
+            "resnik": best,
+            "lin": 2 * best / own,
+            "jcn": 1 / (1 + own - 2 * best),
+        }
+        assert {name: found[name][i, j] for name in expected} == pytest.approx(expected, rel=1e-12)
+
+
+def test_information_content_counts_a_synset_and_all_its_kinds(nouns):
+    """The counts of 'big cat' are its own and those of the cats below it, one more for each."""
+    big_cat = nouns.synset("big_cat.n.01")
+    below = [s for s in range(len(nouns.depths)) if big_cat in nouns.ancestors(s)]
+    kinds = set(below)
+    tagged = sum(
+        count
+        for lemma in nouns.lemmas
+        for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True)
+        if sense in kinds
+    )
+    everything = sum(sum(nouns.counts(lemma)) for lemma in nouns.lemmas) + len(nouns.depths)
+    expected = -np.log((tagged + len(below)) / everything)
+    assert nouns.information[big_cat] == pytest.approx(expected, rel=1e-12)
+    assert nouns.information[nouns.synset("entity.n.01")] == 0
+
+
+def test_leopards_nearest_animals_are_cats_and_seals_are_not_wax():
+    others = [name for name in ANIMALS if name not in ("leopard", "seal")]
+    order = rs.WordNet().similarity(["leopard", "seal"], others).to_rankings().orders()
+    assert set(order[0][0]) == {"tiger", "lion"}
+    assert order[1][0] == "walrus"
+
+
+@pytest.mark.parametrize(
+    ("name", "sense", "note"),
+    [
+        ("Lawn Mower", "lawn_mower.n.01", None),
+        ("grizzly+bear", "grizzly.n.01", None),
+        ("pick-up truck", "pickup.n.01", None),
+        ("sea_horse", "seahorse.n.02", None),
+        ("crane 2", "crane.n.05", "'crane 2' was looked up as 'crane'"),
+        ("Crane(2)", "crane.n.05", "'Crane(2)' was looked up as 'crane'"),
+        ("crane_12", "crane.n.05", "'crane_12' was looked up as 'crane'"),
+        ("roses", "rose.n.01", "'roses' was looked up as 'rose'"),
+        ("mice", "mouse.n.01", "'mice' was looked up as 'mouse'"),
+        ("maple_tree", "maple.n.02", "'maple_tree' was looked up as 'maple', a kind of 'tree'"),
+        (
+            "aquarium_fish",
+            "fish.n.01",
+            "'aquarium_fish' was looked up as its head noun, 'fish'",
+        ),
+    ],
+)
+def test_names_are_found_in_many_spellings(nouns, name, sense, note):
+    found = find_candidates(nouns, name, None)
+    assert nouns.synset(sense) in found.synsets
+    assert found.note == note
+
+
+def test_every_lemma_is_found_as_itself(nouns):
+    """Also those of several words, joined by underscores and hyphens, as ImageNet has them."""
+    for lemma in nouns.lemmas[::7]:
+        found, own = find_candidates(nouns, lemma, None), nouns.senses(lemma)
+        assert list(found.synsets[: len(own)]) == own
+        assert found.note is None
+        others = {other for other in nouns.spellings(lemma) if other != lemma}
+        assert set(found.synsets) == {s for x in (lemma, *others) for s in nouns.senses(x)}
+
+
+def test_plurals_of_usual_nouns_are_read_as_those_nouns(nouns):
+    """By the rules of spelling; WordNet has some plurals as words of their own."""
+    usual = [x for x in nouns.lemmas if x.isalpha() and x.isascii() and sum(nouns.counts(x)) > 0]
+    wrong = []
+    for noun in usual:
+        hissing = noun.endswith(("s", "x", "z", "ch", "sh"))
+        plural = noun + ("es" if hissing else "s")
+        if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+            plural = noun[:-1] + "ies"
+        if plural in nouns:
+            continue
+        found, own = find_candidates(nouns, plural, None), nouns.senses(noun)
+        if list(found.synsets[: len(own)]) != own:
+            wrong.append((plural, found.note))
+    assert len(usual) > 5000
+    # Two nouns can have one plural: axes, bases.
+    assert len(wrong) < 0.002 * len(usual), wrong
+
+
+def test_a_pin_names_what_wordnet_does_not_have():
+    wordnet = rs.WordNet(senses={"wug": "cat.n.01"})
+    assert wordnet.similarity(["wug"], ["dog", "bus"]).to_rankings().orders() == [["dog", "bus"]]
+
+
+def test_names_of_all_synsets_lead_back_to_them(nouns, rng):
+    for synset in rng.integers(0, len(nouns.depths), size=500).tolist():
+        assert nouns.synset(nouns.name(synset)) == synset
+
+
+def test_a_thousand_targets_and_items(nouns, rng):
+    """All cells known, symmetric where they should be, and no loop over pairs: it is quick."""
+    names = [x for x in nouns.lemmas if x.isalpha()]
+    names = [names[i] for i in rng.choice(len(names), size=1000, replace=False)]
+    table = rs.WordNet().similarity(names, names)
+    assert table.values.shape == (1000, 1000)
+    assert np.array_equal(table.values, table.values.T)
+    assert np.all(np.diag(table.values) == 1)
+
+
+def test_the_hierarchy_shows_what_names_have_in_common():
+    text = str(rs.sources.Hierarchy(CIFAR_10))
+    lines = [line.strip("│├└─ ") for line in text.splitlines()]
+    assert set(CIFAR_10) <= set(lines)
+    assert lines[0] == "whole"
+    below = text.split("carnivore")[1].splitlines()[1:3]
+    assert [line.strip("│├└─ ") for line in below] == ["cat", "dog"]
+    svg = rs.sources.Hierarchy(["cat", "dog"]).to_svg()
+    assert svg.count("<text") == 3
+    assert svg.startswith("<svg")
+
+
+def test_a_name_above_others_is_their_branch():
+    lines = str(rs.sources.Hierarchy(["feline", "cat", "lion"])).splitlines()
+    assert lines == ["feline", "├── cat", "└── lion"]
+    one = rs.WordNet(senses={"car": "car.n.01", "auto": "car.n.01"})
+    assert str(rs.sources.Hierarchy(["car", "auto"], one)) == "car = auto"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'lch', 'wup'"),
+        (lambda: rs.WordNet(["path"]), "measure must be one of 'path', 'lch', 'wup'"),
+        (lambda: rs.WordNet(categories="animal"), "categories must be a list of names"),
+        (lambda: rs.WordNet(categories=[]), "categories is empty"),
+        (lambda: rs.WordNet(senses=["seal.n.09"]), "senses must map names to senses"),
+        (lambda: rs.WordNet(senses={"seal": 9}).senses(["seal"]), "9 is not the name of a sense"),
+        (lambda: rs.WordNet().senses(["cat", "n99999999"]), "no noun with the id 'n99999999'"),
+        (lambda: rs.WordNet().similarity(["cat"], ["n0000174o", "n00001741"]), "id 'n00001741'"),
+        (lambda: rs.WordNet(categories=["beast"]), "no category 'beast'; there are tops, act"),
+        (
+            lambda: rs.WordNet().senses(["xyzzy"]),
+            r"WordNet has no noun 'xyzzy'\. Pin such a name",
+        ),
+        (
+            lambda: rs.WordNet(senses={"cat": "cat.n.99"}).senses(["cat"]),
+            "'cat' has 8 senses, so there is no 'cat.n.99'",
+        ),
+        (
+            lambda: rs.WordNet(senses={"cat": "caat.n.01"}).senses(["cat"]),
+            r"no noun 'caat' \(did you mean",
+        ),
+        (
+            lambda: rs.WordNet(senses={"cat": "cat"}).senses(["cat"]),
+            "'cat' is not the name of a sense, such as 'leopard.n.02', nor an id, such as 'n0",
+        ),
+        (
+            lambda: rs.WordNet(categories=["plant"]).senses(["dog"]),
+            "'dog' has no sense in 'plant', only in 'animal'",
+        ),
+        (
+            lambda: rs.WordNet(senses={"dgo": "dog.n.01"}).similarity(["cat"], ["dog"]),
+            r"'dgo' is pinned, but is neither a target nor an item \(did you mean 'dog'",
+        ),
+    ],
+)
+def test_bad_calls(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call()
+
+
+def test_counts_follow_the_order_of_the_senses(nouns):
+    """WordNet orders senses by usage: counts never rise, but for a few ties in its files."""
+    rising = sum(
+        any(later > earlier for earlier, later in pairwise(nouns.counts(lemma)))
+        for lemma in nouns.lemmas
+    )
+    assert rising == 0

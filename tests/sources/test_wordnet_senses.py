@@ -1,0 +1,457 @@
+"""The choice of senses: right on lists with a known truth, sure where it can be, and corrigible."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets import imagenet_classes
+from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
+from rankshot.sources.wordnet_lookup import find_candidates
+from rankshot.sources.wordnet_nouns import MEASURES, load_nouns
+from rankshot.sources.wordnet_senses import SYNONYMS, UNTAGGED, WEAK, _SenseList, choose_senses
+
+CIFAR_10 = load_panel().target_names
+CIFAR_100 = load_panel().items
+ANIMALS = (Path(__file__).parent / "animal_classes.txt").read_text(encoding="utf-8").split()
+IMAGENET = imagenet_classes()
+
+RIGHT = {
+    "apple": "apple.n.01", "aquarium_fish": "fish.n.01", "baby": "baby.n.01", "bear": "bear.n.01",
+    "beaver": "beaver.n.07", "bed": "bed.n.01", "bee": "bee.n.01", "boy": "male_child.n.01",
+    "bridge": "bridge.n.01", "bus": "bus.n.01", "camel": "camel.n.01", "can": "can.n.01",
+    "castle": "castle.n.02", "caterpillar": "caterpillar.n.01", "chair": "chair.n.01",
+    "cloud": "cloud.n.02", "crab": "crab.n.01", "cup": "cup.n.01", "dolphin": "dolphin.n.02",
+    "flatfish": "flatfish.n.02", "fox": "fox.n.01", "girl": "girl.n.01", "house": "house.n.01",
+    "keyboard": "keyboard.n.01", "leopard": "leopard.n.02", "lion": "lion.n.01",
+    "lobster": "lobster.n.02", "man": "man.n.01", "maple_tree": "maple.n.02",
+    "mountain": "mountain.n.01", "mouse": "mouse.n.01", "oak_tree": "oak.n.02",
+    "orange": "orange.n.01", "otter": "otter.n.02", "palm_tree": "palm.n.03", "pear": "pear.n.01",
+    "plain": "plain.n.01", "plate": "plate.n.04", "rabbit": "rabbit.n.01",
+    "raccoon": "raccoon.n.02", "ray": "ray.n.07", "rocket": "rocket.n.01", "rose": "rose.n.01",
+    "sea": "sea.n.01", "seal": "seal.n.09", "shark": "shark.n.01", "shrew": "shrew.n.02",
+    "skunk": "skunk.n.04", "snail": "snail.n.01", "table": "table.n.02", "tank": "tank.n.01",
+    "television": "television_receiver.n.01", "tiger": "tiger.n.02", "tractor": "tractor.n.01",
+    "train": "train.n.01", "trout": "trout.n.02", "turtle": "turtle.n.02", "whale": "whale.n.02",
+    "worm": "worm.n.01", "bird": "bird.n.01", "cat": "cat.n.01", "dog": "dog.n.01",
+    "truck": "truck.n.01", "ship": "ship.n.01",
+}  # fmt: skip
+"""Senses looked up by hand, of all of CIFAR's names whose first sense is wrong, and more."""
+
+
+@pytest.fixture(scope="module")
+def nouns():
+    return load_nouns()
+
+
+@pytest.fixture(scope="module")
+def imagenet_senses():
+    return rs.WordNet().senses(IMAGENET.names)
+
+
+def find_wrong(nouns, senses, names, ids):
+    """The names whose sense is not that of the id."""
+    pairs = zip(names, ids, strict=True)
+    return [name for name, id_ in pairs if nouns.synset(senses[name].name) != nouns.synset(id_)]
+
+
+# ---- Lists with a known truth
+
+
+def test_imagenets_bare_names_get_their_synsets(nouns, imagenet_senses):
+    """958 of 1,000; those that are wrong are mostly as alike as robin.n.01 and robin.n.02."""
+    wrong = find_wrong(nouns, imagenet_senses, IMAGENET.names, IMAGENET.ids)
+    assert len(wrong) <= 42
+    right = "ram", "slug", "plane", "teddy", "Cardigan", "cardigan", "beaver", "missile"
+    assert not {*right, "zucchini", "peacock", "kite", "stage", "polecat", "chain"} & set(wrong)
+
+
+def test_most_wrong_senses_of_imagenet_are_doubtful(nouns, imagenet_senses):
+    wrong = set(find_wrong(nouns, imagenet_senses, IMAGENET.names, IMAGENET.ids))
+    doubtful = {name for name, sense in imagenet_senses.items() if sense.is_doubtful}
+    assert len(wrong & doubtful) >= 0.9 * len(wrong)
+    assert len(doubtful) < 150
+
+
+def test_probabilities_are_as_often_right_as_they_say(nouns, imagenet_senses):
+    """In a reliability diagram of the names with several senses, no bin is off by 0.2."""
+    wrong = set(find_wrong(nouns, imagenet_senses, IMAGENET.names, IMAGENET.ids))
+    several = {name: sense for name, sense in imagenet_senses.items() if sense.runner_up}
+    stated = np.array([sense.probability for sense in several.values()])
+    right = np.array([name not in wrong for name in several])
+    bins = np.digitize(stated, [0.6, 0.75, 0.9, 0.99])
+    for bin_ in range(5):
+        assert (bins == bin_).sum() > 30
+        assert right[bins == bin_].mean() == pytest.approx(stated[bins == bin_].mean(), abs=0.2)
+
+
+def test_halves_of_imagenet_are_nearly_as_good(nouns, rng):
+    shuffled = rng.permutation(1000)
+    for half in (shuffled[:500], shuffled[500:]):
+        names, ids = ([column[i] for i in half] for column in (IMAGENET.names, IMAGENET.ids))
+        assert len(find_wrong(nouns, rs.WordNet().senses(names), names, ids)) <= 31
+
+
+def test_synonyms_lead_to_their_synset(nouns):
+    """Of lines with several words, only the two echidnas are left, which have the same words."""
+    count = Counter(IMAGENET.synonyms)
+    pairs = zip(IMAGENET.names, IMAGENET.synonyms, strict=True)
+    lines = [name if count[line] > 1 else line for name, line in pairs]
+    wrong = find_wrong(nouns, rs.WordNet().senses(lines), lines, IMAGENET.ids)
+    assert [line for line in wrong if "," in line] in ([], ["echidna, spiny anteater, anteater"])
+    assert len(wrong) <= 15
+
+
+def test_ids_are_taken_as_such(nouns):
+    senses = rs.WordNet().senses(IMAGENET.ids)
+    assert find_wrong(nouns, senses, IMAGENET.ids, IMAGENET.ids) == []
+    # From ImageNet's own list: the offsets are those of WordNet 3.0.
+    assert senses["n02012849"].name == "crane.n.05"
+    assert senses["n03126707"].name == "crane.n.04"
+    assert {sense.probability for sense in senses.values()} == {1.0}
+
+
+def test_new_classes_get_the_senses_that_fit_the_seen_classes(imagenet_senses):
+    senses = rs.WordNet().senses([*IMAGENET.names, "bass", "sea_horse"])
+    assert senses["bass"].category == "animal"
+    assert senses["sea_horse"].name == "seahorse.n.02"
+    assert {name: senses[name].name for name in IMAGENET.names} == {
+        name: sense.name for name, sense in imagenet_senses.items()
+    }
+
+
+def test_every_cifar_name_gets_the_right_sense():
+    senses = rs.WordNet(senses=CIFAR_SENSES).senses(CIFAR_10 + CIFAR_100)
+    assert {name: senses[name].name for name in RIGHT} == RIGHT
+    alone = {name for name in RIGHT if name not in CIFAR_SENSES}
+    unpinned = rs.WordNet().senses(CIFAR_10 + CIFAR_100)
+    assert {name: unpinned[name].name for name in alone} == {name: RIGHT[name] for name in alone}
+    # The pins are needed: where the automatic choice is right, there should be none.
+    assert all(unpinned[name].name != sense for name, sense in CIFAR_SENSES.items())
+    assert all(unpinned[name].is_doubtful for name in CIFAR_SENSES)
+
+
+def test_every_animal_is_an_animal_without_pinning():
+    senses = rs.WordNet(senses=ANIMAL_SENSES).senses(ANIMALS)
+    assert {sense.category for sense in senses.values()} == {"animal"}
+    hard = {name: RIGHT[name] for name in ("leopard", "seal", "tiger", "beaver", "dolphin", "fox")}
+    hard |= {"mole": "mole.n.06", "chihuahua": "chihuahua.n.03", "dalmatian": "dalmatian.n.02"}
+    hard |= {"cow": "cow.n.01", "ox": "ox.n.01", "bat": "bat.n.01", "pig": "hog.n.03"}
+    assert {name: senses[name].name for name in hard} == hard
+
+
+@pytest.mark.parametrize(
+    ("names", "sense"),
+    [
+        (["mouse", "keyboard", "printer", "screen"], "mouse.n.04"),
+        (["mouse", "rat", "hamster"], "mouse.n.01"),
+        (["crane", "heron", "stork"], "crane.n.05"),
+        (["crane", "bulldozer", "excavator"], "crane.n.04"),
+        (["orange", "red", "blue", "green"], "orange.n.02"),
+        (["orange", "apple", "pear", "banana"], "orange.n.01"),
+        (["bass", "drum", "guitar"], "bass.n.07"),
+        (["seal", "walrus", "dolphin", "whale"], "seal.n.09"),
+    ],
+)
+def test_the_other_names_decide(names, sense):
+    assert rs.WordNet().senses(names)[names[0]].name == sense
+
+
+def test_pins_and_categories_override_the_choice():
+    assert rs.WordNet(senses={"seal": "seal.n.09"}).senses(["seal"])["seal"].category == "animal"
+    assert rs.WordNet(categories=["animal"]).senses(["seal"])["seal"].name == "seal.n.09"
+    by_default = rs.WordNet().senses(["seal"])["seal"]
+    assert by_default.category != "animal"
+    assert "seal.n.09" in by_default.others
+
+
+def test_the_order_of_the_names_decides_nothing(rng):
+    names = CIFAR_10 + CIFAR_100
+    shuffled = [names[i] for i in rng.permutation(len(names))]
+    one, two = rs.WordNet().senses(names), rs.WordNet().senses(shuffled)
+    assert {name: one[name].name for name in names} == {name: two[name].name for name in names}
+
+
+# ---- The model
+
+
+def brute_ancestors(nouns, synset):
+    return {synset}.union(*(brute_ancestors(nouns, parent) for parent in nouns.parents(synset)))
+
+
+def brute_log_odds(nouns, options, posterior):
+    """The model by its definition, with loops."""
+    rows = [(i, c) for i, option in enumerate(options) for c in option.candidates]
+    total = len(nouns.sizes)
+
+    def rate(flag, among):
+        weights = [p for row, p in zip(rows, posterior, strict=True) if among(row)]
+        flagged = [p for row, p in zip(rows, posterior, strict=True) if among(row) and flag(row)]
+        return (sum(flagged) + 0.5) / (sum(weights) + 1)
+
+    def log_rate(row, flag, among):
+        if not among(row):
+            return 0.0
+        return np.log(rate(flag, among) if flag(row) else 1 - rate(flag, among))
+
+    def is_leaf(row):
+        return nouns.sizes[row[1].synset] == 1
+
+    def has_capital(row):
+        first = options[row[0]].name.split(",")[0]
+        return first != first.lower()
+
+    leaves = sum(size == 1 for size in nouns.sizes.tolist()) / total
+    found = []
+    for i, c in rows:
+        others = [(d, p) for (j, d), p in zip(rows, posterior, strict=True) if j != i]
+        density = sum(
+            sum(p for d, p in others if v in brute_ancestors(nouns, d.synset)) / nouns.sizes[v]
+            for v in brute_ancestors(nouns, c.synset)
+        )
+        category = nouns.category(c.synset)
+        alike = sum(p for d, p in others if nouns.category(d.synset) == category)
+        usual = leaves if is_leaf((i, c)) else 1 - leaves
+        weak = np.log(c.count + UNTAGGED) + np.log(alike + 0.5) - np.log(usual)
+        weak += log_rate((i, c), is_leaf, lambda row: True)
+        found.append(
+            np.log(density + 1 / total)
+            + WEAK * weak
+            + log_rate((i, c), lambda row: row[1].is_first, lambda row: True)
+            + log_rate(
+                (i, c),
+                lambda row: row[1].is_complete,
+                lambda row: nouns.word_counts[row[1].synset] > 1,
+            )
+            + log_rate((i, c), has_capital, lambda row, k=c.is_capital: row[1].is_capital == k)
+        )
+    return found
+
+
+def test_the_model_by_its_definition(nouns, rng):
+    names = [
+        "Turkey",
+        "crane",
+        "seal",
+        "Cardigan",
+        "cardigan",
+        "mole",
+        "goldfish, Carassius auratus",
+    ]
+    options = [find_candidates(nouns, name, None) for name in names]
+    listed = _SenseList(nouns, options)
+    posterior = listed.normalize(rng.normal(size=listed.owner.size))
+    assert np.bincount(listed.owner, posterior) == pytest.approx(1)
+    expected = brute_log_odds(nouns, options, posterior)
+    assert listed.weigh(posterior) == pytest.approx(expected, rel=1e-10)
+    synsets = [c.synset for option in options for c in option.candidates]
+    for row, synset in enumerate(synsets):
+        other = sum(posterior[k] for k in range(len(synsets)) if k != row and synsets[k] == synset)
+        expected = np.log(max(1 - other, SYNONYMS))
+        assert listed.log_free(posterior)[row] == pytest.approx(expected, abs=1e-12)
+
+
+def test_sizes_count_a_synset_and_all_below_it(nouns, rng):
+    below = Counter(v for synset in range(len(nouns.sizes)) for v in nouns.ancestors(synset))
+    assert nouns.sizes.tolist() == [below[v] for v in range(len(nouns.sizes))]
+
+
+def test_probabilities_sum_to_one_and_a_lone_name_has_its_usual_sense(nouns):
+    options = [find_candidates(nouns, name, None) for name in ("dog", "seal", "crane")]
+    for posterior in choose_senses(nouns, options):
+        assert posterior.sum() == pytest.approx(1)
+    assert rs.WordNet().senses(["dog"])["dog"].name == "dog.n.01"
+
+
+def test_two_names_with_the_same_noun_get_two_senses():
+    names = [
+        name.replace("crane (bird)", "crane").replace("crane (machine)", "crane 2")
+        for name in IMAGENET.names
+    ]
+    senses = rs.WordNet().senses(names)
+    assert {senses["crane"].name, senses["crane 2"].name} == {"crane.n.05", "crane.n.04"}
+
+
+def test_capital_letters_count_only_where_the_list_uses_them():
+    dogs = ["Pembroke", "Chihuahua", "Saluki", "beagle", "whippet"]
+    clothes = ["sweater", "jersey", "sweatshirt", "jacket"]
+    mixed = rs.WordNet().senses([*dogs, *clothes, "Cardigan", "cardigan"])
+    assert [mixed[name].category for name in ("Cardigan", "cardigan")] == ["animal", "artifact"]
+    for change in (str.upper, str.lower, str.title):
+        names = [change(name) for name in (*dogs, "mole", "seal", "otter")]
+        assert {sense.category for sense in rs.WordNet().senses(names).values()} == {"animal"}
+
+
+def test_pinned_names_teach_nothing_about_spelling(nouns):
+    """Ids have all words of their synsets; the other names are no lists of synonyms for that."""
+    half = [*IMAGENET.ids[:500], *IMAGENET.names[500:]]
+    wrong = find_wrong(nouns, rs.WordNet().senses(half), half, IMAGENET.ids)
+    bare = find_wrong(nouns, rs.WordNet().senses(IMAGENET.names), IMAGENET.names, IMAGENET.ids)
+    assert len(wrong) <= len(set(bare) & set(IMAGENET.names[500:]))
+    options = [find_candidates(nouns, name, None) for name in ("n02012849", "Crane", "heron")]
+    listed = _SenseList(nouns, options)
+    assert not listed.is_spelt[0]
+    assert listed.is_spelt[1:].all()
+
+
+# ---- What is reported
+
+
+def test_a_sense_says_how_sure_it_is_and_has_its_runner_up():
+    sense = rs.WordNet().senses(["crane", "heron", "stork", "bulldozer", "excavator"])["crane"]
+    assert sense.is_doubtful == (sense.probability < 0.9)
+    assert {sense.name, sense.runner_up.name} == {"crane.n.05", "crane.n.04"}
+    assert sense.runner_up.probability <= sense.probability
+    assert sense.others[0] == sense.runner_up.name
+    only = rs.WordNet(senses={"seal": "seal.n.09"}).senses(["seal", "otter"])["seal"]
+    assert (only.probability, only.runner_up, only.others) == (1, None, ())
+
+
+def test_notes_are_short_and_the_most_doubtful_first(imagenet_senses):
+    table = rs.WordNet().similarity(["bass"], IMAGENET.names)
+    assert len(table.notes) < 150
+    assert not any(note.startswith(("'goldfish'", "'tiger'")) for note in table.notes)
+    crane = rs.WordNet().similarity(["crane"], IMAGENET.names)
+    assert any(
+        note.startswith("'crane' is read as crane.n.0") and "; or is it crane.n.0" in note
+        for note in crane.notes
+    )
+    names = [note.partition(" is read as ")[0].strip("'") for note in table.notes]
+    sure = [imagenet_senses[name].probability for name in names if name in imagenet_senses]
+    assert sure[0] < 0.5 < sure[-1]
+    assert np.mean(np.diff(sure) > -0.05) > 0.95
+
+
+def test_doubtful_senses_with_the_same_words_are_told_apart():
+    """Both are acts, and a kind of finance."""
+    notes = rs.WordNet().similarity(["economics"], ["politics", "banking", "football"]).notes
+    assert (
+        "'banking' is read as banking.n.02 (act, a kind of finance and of commercial_enterprise); "
+        "or is it banking.n.01 (act, a kind of finance and of management)?" in notes
+    )
+
+
+def test_names_with_one_sense_give_a_warning():
+    pins = {"auto": "car.n.01", "motorcar": "car.n.01"}
+    table = rs.WordNet(senses=pins).similarity(["auto", "aquarium_fish"], ["motorcar", "bus"])
+    assert table.notes[0] == "WARNING: 'auto', 'motorcar' have the same sense, car.n.01"
+    assert table.notes[-1] == "'aquarium_fish' was looked up as its head noun, 'fish'"
+
+
+def test_synonyms_in_a_list_are_not_silently_two_things():
+    """A car is no railway car because the list has an automobile, or it is doubtful."""
+    table = rs.WordNet().similarity(["car"], ["automobile", "truck", "bus"])
+    assert "WARNING: 'car', 'automobile' have the same sense, car.n.01" in table.notes
+    assert any(
+        note.startswith("'car' is read as car.n.01") and "or is it car.n.02" in note
+        for note in table.notes
+    )
+
+
+@pytest.mark.parametrize("names", [["crane 1", "crane 2"], ["crane 2", "crane 1"]])
+def test_of_equal_names_the_first_by_name_chooses_first(names):
+    senses = rs.WordNet().senses([*names, "heron", "truck", "bulldozer"])
+    assert (senses["crane 1"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
+
+
+@pytest.mark.parametrize("names", [["crane", "crane 2"], ["crane 2", "crane"]])
+def test_a_name_without_a_number_chooses_before_one_with_a_number(names):
+    senses = rs.WordNet().senses([*names, "heron", "stork", "bus", "excavator", "swan"])
+    assert (senses["crane"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
+
+
+def test_unknown_names_have_no_similarity():
+    table = rs.WordNet().similarity(["water_lilly", "cat"], ["dog", "flamigno", "rose"])
+    assert table.unknown_targets == ("water_lilly",)
+    assert table.unknown_items == ("flamigno",)
+    assert table.coverage == 2 / 6
+    assert "water_lilly" not in str(table.notes)
+    known = rs.WordNet().similarity(["cat"], ["dog", "rose"])
+    assert table.select(["cat"], ["dog", "rose"]) == known
+
+
+def test_names_without_a_sense_of_the_categories_are_unknown():
+    table = rs.WordNet(categories=["animal"]).similarity(["cat"], ["dog", "truck"])
+    assert table.unknown_items == ("truck",)
+    assert table.notes == ("'truck' has no sense in 'animal', only in 'artifact'",)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize(
+    ("targets", "items"), [(["cat"], ["xyzzy"]), (["plugh"], ["cat"]), (["plugh"], ["xyzzy"])]
+)
+def test_if_no_target_or_no_item_is_known_all_is_unknown(targets, items, measure):
+    assert rs.WordNet(measure).similarity(targets, items).coverage == 0
+
+
+def test_all_unknown_names_are_listed_at_once():
+    with pytest.raises(rs.RankshotError) as error:
+        rs.WordNet().senses(["xyzzy", "cat", "---", "plugh", "water_lilly"])
+    for name in ("xyzzy", "---", "plugh", "water_lilly"):
+        assert f"WordNet has no noun {name!r}" in str(error.value)
+    assert "(did you mean 'water_lily'?)" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "sense", "note"),
+    [
+        ("goldfish, Carassius auratus", "goldfish.n.01", None),
+        ("crane, bird of the marsh", "crane.n.05", "no noun 'bird of the marsh'"),
+        ("bow, bowknot", "bow.n.01", None),
+        ("mice, nothing of the kind", "mouse.n.01", "was looked up as 'mouse'"),
+    ],
+)
+def test_synonyms_are_used_together(nouns, name, sense, note):
+    found = find_candidates(nouns, name, None)
+    assert nouns.synset(sense) in found.synsets
+    assert (note or "") in (found.note or "")
+    assert (found.note is None) == (note is None)
+
+
+# ---- Files of senses
+
+
+def test_senses_that_were_written_are_read_as_pins(tmp_path, imagenet_senses):
+    path = tmp_path / "senses.txt"
+    rs.sources.write_senses(imagenet_senses, path)
+    pins = rs.sources.read_senses(path)
+    assert pins == {name: sense.name for name, sense in imagenet_senses.items()}
+    again = rs.WordNet(senses=pins).senses(IMAGENET.names)
+    assert {name: sense.name for name, sense in again.items()} == pins
+    lines = path.read_text(encoding="utf-8").splitlines()
+    first = imagenet_senses[next(iter(pins))]
+    assert first.probability == min(sense.probability for sense in imagenet_senses.values())
+    assert f"or {first.runner_up}?" in lines[2]
+
+
+def test_names_of_all_kinds_survive_a_file(tmp_path):
+    names = ["a=b", "goldfish, Carassius auratus", "c#", "n02012849", "Übung", "crane.n.04"]
+    pins = dict.fromkeys(names, "cat.n.01")
+    senses = rs.WordNet(senses=pins).senses(names)
+    rs.sources.write_senses(senses, tmp_path / "senses.txt")
+    assert rs.sources.read_senses(tmp_path / "senses.txt") == pins
+    for name in ("a #b", "#a", " a", "a\nb", "a\x0bb"):
+        with pytest.raises(rs.RankshotError, match="a file of senses cannot have the name"):
+            rs.sources.write_senses({name: senses["c#"]}, tmp_path / "senses.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# mine\n\nseal = seal.n.99\n", "3: 'seal' has 9 senses, so there is no 'seal.n.99'"),
+        ("seal = sael.n.01\n", "1: WordNet has no noun 'sael' (did you mean"),
+        ("cat = cat.n.01\nseal, seal.n.01\n", "2: expected name = sense, not 'seal, seal.n.01'"),
+        ("seal = n00000001\n", "1: WordNet 3.0 has no noun with the id 'n00000001'"),
+        ("seal =\n", "1: '' is not the name of a sense"),
+        ("= seal.n.09\n", "1: expected name = sense"),
+        ("seal = seal.n.09\nseal = n02076196\n", "2: 'seal' has a sense already"),
+    ],
+)
+def test_bad_files_of_senses(tmp_path, text, message):
+    path = tmp_path / "senses.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(rs.RankshotError) as error:
+        rs.sources.read_senses(path)
+    assert f"senses.txt:{message}" in str(error.value)
