@@ -9,8 +9,9 @@ import lazy_loader
 
 __version__ = "0.2.0"
 
-_MODULES = set(
-    "datasets inference jobs metrics plots ranking report sources survey zeroshot".split()
-)
+_MODULES = {
+    *("datasets", "inference", "jobs", "metrics", "plots", "ranking", "report"),
+    *("sources", "survey", "zeroshot"),
+}
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in __all__ if name not in _MODULES]
