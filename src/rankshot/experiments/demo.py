@@ -18,7 +18,7 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
-from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
+from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 
 SOURCES = ("WordNet", "GloVe", "Wikipedia")

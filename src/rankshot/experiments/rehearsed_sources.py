@@ -17,7 +17,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
+from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
