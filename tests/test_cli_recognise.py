@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rankshot.sources.chat_endpoint import ChatEndpoint, Reply
 
 import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.cli.run_folder import RunFolder
 from rankshot.inference.scoring import ScoringPlan
-from rankshot.sources.chat_endpoint import ChatEndpoint, Reply
 from tiny_models import write_onnx, write_pictures, write_text_transformer
 
 CLASSES = ["leopard", "bus", "daisy"]

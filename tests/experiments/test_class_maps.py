@@ -12,8 +12,8 @@ from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import ImageData
 from rankshot.experiments.benchmark import Benchmark, load_benchmark
 from rankshot.experiments.class_maps import build_class_tree, build_source_maps, build_word_maps
-from rankshot.sources.class_vectors import ClassVectors
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
 from rankshot.sources.wordnet_nouns import load_nouns
 
 NAN = np.nan

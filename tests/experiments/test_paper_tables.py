@@ -19,7 +19,7 @@ from rankshot.experiments.paper_tables import (
     table_two,
 )
 from rankshot.experiments.result_tables import OursAndPaper
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 

@@ -23,7 +23,7 @@ from rankshot.experiments.peer_comparison import (
     try_settings,
 )
 from rankshot.experiments.peers.attributes import IAP
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 SEEN = tuple("abcdefghijkl")
 UNSEEN = ("cow", "elk", "yak")

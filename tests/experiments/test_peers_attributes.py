@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from rankshot.core.errors import RankshotError
 from rankshot.experiments.peers import attributes as logistic_regressions
 from rankshot.experiments.peers.attributes import DAP, IAP, fit_logistic_regressions
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores
 
 SEEN = ["ant", "bee", "cat", "dog"]

@@ -10,7 +10,7 @@ from rankshot.datasets.cifar import load_cifar
 from rankshot.experiments.peers.attributes import DAP, IAP
 from rankshot.experiments.peers.base import MeanImputation, choose_targets
 from rankshot.experiments.peers.linear import ESZSL, SAE, VectorRegression
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 SEEN = ["ant", "bee", "cat", "dog", "elk", "fly"]
 TARGETS = ["gnu", "hen", "ibis"]

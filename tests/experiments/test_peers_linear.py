@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 
 from rankshot.core.errors import RankshotError
 from rankshot.experiments.peers.linear import ESZSL, SAE, VectorRegression
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 SEEN = ["ant", "bee", "cat", "dog"]
 TARGETS = ["eel", "fox", "gnu"]

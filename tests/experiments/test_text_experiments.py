@@ -17,7 +17,7 @@ from rankshot.experiments.classifiers import LEAST_SQUARES, ClassifierCache
 from rankshot.experiments.peer_comparison import PeerTask
 from rankshot.experiments.text_peers import learn_names, match, require_texts
 from rankshot.ranking.files.ranking_files import write_rankings
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources.vectors import WordVectors
 from shared_run import small_grids
 
 pytestmark = pytest.mark.slow

@@ -34,6 +34,7 @@ from misbehaving_server import (
     send,
     understand,
 )
+from rankshot.sources.pace import Pace
 from scipy.stats import chisquare
 
 from rankshot import Rankings, RankshotError, read_rankings
@@ -41,8 +42,7 @@ from rankshot.core.names import shuffle_names
 from rankshot.sources import pace
 from rankshot.sources.answers import parse_answer
 from rankshot.sources.language_model import LanguageModel
-from rankshot.sources.pace import Pace
-from rankshot.sources.questions import make_question
+from rankshot.sources.prompts import make_question
 
 ITEMS = ["tiger", "sea_lion", "fox", "bus", "pickup truck", "whale", "Löwe", "{odd} [name]"]
 TARGETS = ["cat", "truck", 'the "seal"']

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from rankshot.sources.source_comparison import nearest_is_correct
 
 import rankshot as rs
-from rankshot.sources.source_comparison import nearest_is_correct
 
 ITEMS = ["a", "b", "c", "d"]
 

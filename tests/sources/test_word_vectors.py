@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from rankshot import RankshotError
 from rankshot.sources import word_vectors
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources.vectors import WordVectors
 
 rng = np.random.default_rng(0)
 TABLE = {

@@ -19,7 +19,7 @@ from rankshot.core.progress import Announce
 from rankshot.core.text_files import replace_file
 from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import FeatureFile, ImageData, fit_pca, read_only
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 ARRAYS = ("features", "label", "classes", "unseen", "attributes")
 VALIDATION_IMAGES, SEEN_IMAGES = 2_448, 24_295

@@ -16,7 +16,7 @@ from scipy.linalg.blas import dsyrk
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.names import as_names
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 Features = NDArray[np.float32]
 Labels = NDArray[np.str_]

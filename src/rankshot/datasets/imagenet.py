@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rankshot.datasets.embedded import embedded_file
 from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.class_labels import load_imagenet_labels
+from rankshot.sources.names.labels import load_imagenet_labels
 from rankshot.zeroshot.scores import Scores
 
 RATER_FILE = "imagenet_rater.jsonl"

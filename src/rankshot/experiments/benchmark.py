@@ -23,8 +23,8 @@ from rankshot.datasets.embedded import (
 from rankshot.datasets.features import ImageData
 from rankshot.datasets.intents import TextData
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.class_vectors import ClassVectors
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
 
 Labels = NDArray[np.str_]
 Texts = NDArray[np.str_]

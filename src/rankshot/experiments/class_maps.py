@@ -14,8 +14,7 @@ from rankshot.experiments.benchmark import Benchmark, collect_points
 from rankshot.ranking.distances.kendall import mean_kendall_distance
 from rankshot.ranking.maps import place_points
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.wordnet import WordNet
-from rankshot.sources.wordnet_tree import Branch, Hierarchy
+from rankshot.sources.wordnet import Branch, Hierarchy, WordNet
 
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
 """By data set, the fixed WordNet senses with which the package's similarities were computed."""

@@ -18,7 +18,7 @@ from rankshot.experiments.peers.attributes import DAP, IAP
 from rankshot.experiments.peers.base import Peer
 from rankshot.experiments.peers.linear import DIRECTIONS, ESZSL, SAE, VectorRegression
 from rankshot.experiments.result_tables import ResultTable, Value
-from rankshot.sources.class_vectors import ClassVectors, unit_vectors
+from rankshot.sources.vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.metrics import mean_class_accuracy

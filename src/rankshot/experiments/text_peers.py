@@ -19,8 +19,7 @@ from rankshot.experiments.peer_comparison import (
     conse_method,
     expand_grid,
 )
-from rankshot.sources.class_vectors import cosine
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources.vectors import WordVectors, cosine
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]

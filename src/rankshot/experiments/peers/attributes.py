@@ -21,7 +21,7 @@ from rankshot.experiments.peers.base import (
     Training,
     choose_targets,
 )
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
 
 Floats = NDArray[np.float64]

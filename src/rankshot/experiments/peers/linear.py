@@ -16,7 +16,7 @@ from rankshot.experiments.peers.base import (
     Training,
     cosines,
 )
-from rankshot.sources.class_vectors import unit_vectors
+from rankshot.sources.vectors import unit_vectors
 
 Floats = NDArray[np.float64]
 Direction = Literal["to vectors", "to features"]
