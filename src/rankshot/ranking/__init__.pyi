@@ -27,8 +27,10 @@ from .models.leaderboard import (
     Leaderboard as Leaderboard,
     leaderboard as leaderboard,
 )
-from .models.mallows import Mallows as Mallows
-from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
+from .models.mallows import (
+    Mallows as Mallows,
+    mallows_log_normalizer as mallows_log_normalizer,
+)
 from .models.mixture import (
     GroupChoice as GroupChoice,
     RankingMixture as RankingMixture,
