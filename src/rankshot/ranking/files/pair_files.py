@@ -16,7 +16,7 @@ from rankshot.core.tables import (
     read_csv_rows,
 )
 from rankshot.core.text_files import as_path, require_ending
-from rankshot.ranking.encoding import Where
+from rankshot.ranking.construction import Where
 from rankshot.ranking.rankings import Rankings
 
 TIE_WORDS = ("tie", "draw", "tie (bothbad)", "both_bad")

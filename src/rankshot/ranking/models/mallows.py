@@ -25,25 +25,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
 from rankshot.core.validation import (
     Seed,
+    as_names,
     require_choice,
     require_generator,
     require_number,
     require_whole_number,
     require_whole_numbers,
 )
-from rankshot.ranking.checks import (
+from rankshot.ranking.consensus.kemeny import METHODS, kemeny
+from rankshot.ranking.consensus.precedence import average_order
+from rankshot.ranking.matrices import group_by_place
+from rankshot.ranking.parts import (
+    AnyRankings,
+    map_rows,
+    reduce_parts,
     refuse_partial,
     require_any_rankings,
     require_one_subject,
     require_sample_length,
+    with_items,
 )
-from rankshot.ranking.consensus.average_places import average_order
-from rankshot.ranking.consensus.kemeny import METHODS, kemeny
-from rankshot.ranking.layouts import group_by_place
-from rankshot.ranking.parts import AnyRankings, map_rows, reduce_parts, with_items
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
