@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.files import MARK, read_lines
 from rankshot.core.names import as_names
-from rankshot.core.text_files import MARK, read_lines
 from rankshot.ranking.encoding import (
     Entries,
     Kind,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.files import NamedFile, as_path, read_lines, replace_file, require_ending
 from rankshot.core.names import as_names
-from rankshot.core.text_files import NamedFile, as_path, read_lines, replace_file, require_ending
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Kind, Where
