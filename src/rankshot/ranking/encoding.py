@@ -22,8 +22,12 @@ from rankshot.core.errors import (
     short_repr,
     suggest_item,
 )
-from rankshot.core.names import as_name
-from rankshot.core.validation import refuse_masked, require_whole_number, require_whole_numbers
+from rankshot.core.validation import (
+    as_name,
+    refuse_masked,
+    require_whole_number,
+    require_whole_numbers,
+)
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""

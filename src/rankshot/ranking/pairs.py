@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_item
-from rankshot.core.names import as_name, as_names
-from rankshot.core.validation import refuse_masked
+from rankshot.core.validation import as_name, as_names, refuse_masked
 from rankshot.ranking.encoding import Entries, Where
 
 

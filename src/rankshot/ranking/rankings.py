@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.ranking.encoding import (
     Entries,
     Kind,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Entries, row_starts
 from rankshot.ranking.layouts import group_by_place, last_levels

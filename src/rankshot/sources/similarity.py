@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.ranking.encoding import Kind, validate_columns
 from rankshot.ranking.number_tables import encode_positions
 from rankshot.ranking.rankings import Rankings

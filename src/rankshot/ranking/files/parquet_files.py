@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_item
 from rankshot.core.files import NamedFile
-from rankshot.core.names import as_name, as_names
 from rankshot.core.tables import find_column, import_pyarrow, open_parquet, refuse_text_columns
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_name, as_names, require_whole_number
 from rankshot.ranking.encoding import (
     Entries,
     Kind,

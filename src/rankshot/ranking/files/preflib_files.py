@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import MARK, read_lines
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.ranking.encoding import (
     Entries,
     Kind,

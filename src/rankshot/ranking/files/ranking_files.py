@@ -11,8 +11,7 @@ from typing import Any, TextIO
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import NamedFile, as_path, read_lines, replace_file, require_ending
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.encoding import Kind, Where
 from rankshot.ranking.files.parquet_files import (

@@ -20,9 +20,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
+from rankshot.core.validation import (
+    Seed,
+    as_names,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
 from rankshot.ranking.checks import (
     refuse_partial,
     require_one_subject,

@@ -16,9 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
+from rankshot.core.validation import (
+    Seed,
+    as_names,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
 from rankshot.ranking.checks import (
     require_one_subject,
     require_rankings,

@@ -11,8 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.names import as_names
-from rankshot.core.validation import Seed, require_choice, require_generator, require_number
+from rankshot.core.validation import (
+    Seed,
+    as_names,
+    require_choice,
+    require_generator,
+    require_number,
+)
 from rankshot.ranking.checks import (
     require_any_rankings,
     require_one_subject,

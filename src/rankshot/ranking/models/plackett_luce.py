@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
+    as_names,
     require_choice,
     require_generator,
     require_number,
