@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankshot as rs
-from rankshot.ranking.distances import pair_means
-from rankshot.ranking.distances.kendall import kendall_distance
-from rankshot.ranking.distances.shared_places import compare_common_items
-from rankshot.ranking.layouts import alike_items
+from rankshot.ranking import mean_distances
+from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.matrices import alike_items
+from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.parts import RankingParts, add_results
 
 
@@ -228,14 +228,14 @@ def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
     both = np.outer(w, w) - np.diag(w * np.minimum(w, 1))
     distance = kendall_distance(rankings)
     pairs = w.sum() ** 2 - np.minimum(w, 1) @ w
-    mean, to_others = pair_means.mean_kendall_distances(parts, w.sum())
+    mean, to_others = mean_distances.mean_kendall_distances(parts, w.sum())
     assert mean == pytest.approx(w @ distance @ w / pairs, rel=1e-9, abs=1e-9)
     expected = distance @ w / (w.sum() - np.minimum(w, 1))
     np.testing.assert_allclose(to_others, expected[order], rtol=1e-9, atol=1e-9)
     for k in (1, 2, C):
         distance = compare_common_items(rankings, k=k)
         expected = np.average(distance, weights=both)
-        assert pair_means.mean_common_distance(parts, k) == pytest.approx(expected, abs=1e-9)
+        assert mean_distances.mean_common_distance(parts, k) == pytest.approx(expected, abs=1e-9)
 
 
 def test_few_rankings_and_many_have_the_same_mean_distance(monkeypatch, draw):
@@ -243,6 +243,6 @@ def test_few_rankings_and_many_have_the_same_mean_distance(monkeypatch, draw):
     rankings = draw("cut ties", n=30)
     found = []
     for few in (True, False):
-        monkeypatch.setattr(pair_means, "_few_pairs", lambda *_, few=few: few)
-        found.append(pair_means.mean_common_distance(rankings, 3))
+        monkeypatch.setattr(mean_distances, "_few_pairs", lambda *_, few=few: few)
+        found.append(mean_distances.mean_common_distance(rankings, 3))
     assert found[0] == pytest.approx(found[1], rel=1e-12)

@@ -147,7 +147,7 @@ def test_median_rank_does_not_depend_on_blocks(random_rankings, monkeypatch):
     rankings = random_rankings(n=30)
     whole = rs.ranking.median_rank(rankings)
     monkeypatch.setattr(
-        "rankshot.ranking.layouts.row_blocks",
+        "rankshot.ranking.matrices.row_blocks",
         lambda n, cells: (slice(i, min(i + 4, n)) for i in range(0, n, 4)),
     )
     assert rs.ranking.median_rank(rankings) == whole

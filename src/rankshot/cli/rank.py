@@ -341,7 +341,7 @@ def print_rankings(rankings: Rankings, classes: ClassLists, console: Console) ->
 
 def _format_first(rankings: Rankings, target: str, source: str) -> str:
     """Return the first classes of a ranking, with its ties, as they are in the file."""
-    from rankshot.ranking.layouts import iterate_choices
+    from rankshot.ranking.matrices import iterate_choices
 
     these = rankings[(rankings.targets == target) & (rankings.sources == source)]
     if len(these) == 0:

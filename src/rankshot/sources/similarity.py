@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.validation import as_names
-from rankshot.ranking.encoding import Kind, validate_columns
-from rankshot.ranking.number_tables import encode_positions
+from rankshot.ranking.construction import Kind, encode_positions, validate_columns
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.associations import HitMeasure, hit_similarities
 

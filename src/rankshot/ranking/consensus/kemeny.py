@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_choice, require_number
-from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.consensus.average_places import average_places, sort_by_average
 from rankshot.ranking.consensus.kemeny_solvers import (
     adjacent_search,
     insertion_search,
@@ -22,10 +20,15 @@ from rankshot.ranking.consensus.kemeny_solvers import (
     settle_ties,
     solve_exactly,
 )
-from rankshot.ranking.consensus.precedence import compared_weight, precedence
+from rankshot.ranking.consensus.precedence import (
+    average_places,
+    compared_weight,
+    precedence,
+    sort_by_average,
+)
 from rankshot.ranking.consensus.tied_kemeny import find_levels, pair_costs
-from rankshot.ranking.distances.inversions import count_inversions, merge_ties
-from rankshot.ranking.layouts import (
+from rankshot.ranking.distances import count_inversions, merge_ties
+from rankshot.ranking.matrices import (
     ABSENT,
     NamedOrder,
     alike_items,
@@ -35,7 +38,7 @@ from rankshot.ranking.layouts import (
     levels,
     name_groups,
 )
-from rankshot.ranking.parts import AnyRankings, keep_counted
+from rankshot.ranking.parts import AnyRankings, keep_counted, require_one_subject
 from rankshot.ranking.rankings import Rankings
 
 MANY = 1000

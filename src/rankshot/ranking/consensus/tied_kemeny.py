@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankshot.core.progress import ProgressLine
 from rankshot.ranking.consensus.kemeny_programs import TOLERANCE, Program, Rows, common_step, prove
 from rankshot.ranking.consensus.kemeny_solvers import LEAST_GAIN, STRETCH, majority_groups
-from rankshot.ranking.layouts import group_ties
+from rankshot.ranking.matrices import group_ties
 
 Floats = NDArray[np.float64]
 Levels = NDArray[np.intp]

@@ -16,7 +16,7 @@ from rankshot.core.tables import (
     open_parquet,
     read_csv_rows,
 )
-from rankshot.ranking.encoding import Where
+from rankshot.ranking.construction import Where
 from rankshot.ranking.rankings import Rankings
 
 TIE_WORDS = ("tie", "draw", "tie (bothbad)", "both_bad")

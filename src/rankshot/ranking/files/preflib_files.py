@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import MARK, read_lines
 from rankshot.core.validation import as_names
-from rankshot.ranking.encoding import (
-    Entries,
+from rankshot.ranking.construction import (
     Kind,
     Where,
     describe_row,
-    row_starts,
     validate_columns,
     validate_entries,
 )
+from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.rankings import Rankings
 
 Bytes = NDArray[np.uint8]

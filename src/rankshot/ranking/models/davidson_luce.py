@@ -24,14 +24,9 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.checks import (
-    require_one_subject,
-    require_rankings,
-    require_sample_length,
-    warn_of_weight_range,
-)
-from rankshot.ranking.encoding import Entries, row_starts, validate_columns
-from rankshot.ranking.layouts import group_ties, name_groups
+from rankshot.ranking.construction import validate_columns
+from rankshot.ranking.entries import Entries, row_starts
+from rankshot.ranking.matrices import group_ties, name_groups
 from rankshot.ranking.models.covariances import invert_information
 from rankshot.ranking.models.davidson_luce_estimability import (
     require_finite_worths,
@@ -45,7 +40,14 @@ from rankshot.ranking.models.davidson_luce_likelihood import (
     log_prob,
     refuse_cut_ties,
 )
-from rankshot.ranking.parts import keep_counted_part, merge_copies
+from rankshot.ranking.parts import (
+    keep_counted_part,
+    merge_copies,
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+    warn_of_weight_range,
+)
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -18,13 +18,8 @@ from rankshot.core.validation import (
     require_generator,
     require_number,
 )
-from rankshot.ranking.checks import (
-    require_any_rankings,
-    require_one_subject,
-    require_sample_length,
-)
-from rankshot.ranking.consensus.average_places import average_order
 from rankshot.ranking.consensus.kemeny import METHODS, kemeny
+from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.models.mallows_distances import (
     DISTANCES,
     add_up_distances,
@@ -38,7 +33,15 @@ from rankshot.ranking.models.mallows_subsets import (
     fit_spread_with_subsets,
     log_prob_with_subsets,
 )
-from rankshot.ranking.parts import AnyRankings, map_rows, reduce_parts, with_items
+from rankshot.ranking.parts import (
+    AnyRankings,
+    map_rows,
+    reduce_parts,
+    require_any_rankings,
+    require_one_subject,
+    require_sample_length,
+    with_items,
+)
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -20,8 +20,8 @@ from scipy.special import gammaln, logsumexp
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.consensus.average_places import average_order
-from rankshot.ranking.distances.rank_distances import cayley_distance, label_cycles, require_places
+from rankshot.ranking.consensus.precedence import average_order
+from rankshot.ranking.distances import cayley_distance, label_cycles, require_places
 from rankshot.ranking.parts import (
     AnyRankings,
     RankingParts,

@@ -28,9 +28,9 @@ from rankshot.core.validation import (
     require_whole_number,
     require_whole_numbers,
 )
-from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.models.mallows_distances import DISTANCES, normalize
+from rankshot.ranking.parts import refuse_partial
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -22,14 +22,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import binom
 
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.checks import describe_ranking
-from rankshot.ranking.layouts import iterate_choices, rows_with_tied_choices
+from rankshot.ranking.matrices import iterate_choices, rows_with_tied_choices
 from rankshot.ranking.models.mallows_likelihood import (
     MallowsStatistics,
     log_phi,
     pole_remainder,
     rank_items,
 )
+from rankshot.ranking.parts import describe_ranking
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

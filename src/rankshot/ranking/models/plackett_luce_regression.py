@@ -26,14 +26,19 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.checks import require_one_subject, require_rankings, warn_of_weight_range
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.covariances import invert_curvature
 from rankshot.ranking.models.estimability import without_cut_ties
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.models.plackett_luce_solvers import EPSILON, SHORT_STEP
-from rankshot.ranking.parts import keep_counted_part, merge_copies
+from rankshot.ranking.parts import (
+    keep_counted_part,
+    merge_copies,
+    require_one_subject,
+    require_rankings,
+    warn_of_weight_range,
+)
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
