@@ -78,7 +78,7 @@ def consensus(
     """
     from rich.console import Console
 
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.ranking import summarize, write_rankings
     from rankshot.ranking.files.ranking_files import ENDINGS

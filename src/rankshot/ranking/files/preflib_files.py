@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import MARK, read_lines
+from rankshot.core.files import MARK, read_lines
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
     Kind,

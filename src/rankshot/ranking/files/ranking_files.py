@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import NamedFile, as_path, read_lines, replace_file, require_ending
+from rankshot.core.files import NamedFile, as_path, read_lines, replace_file, require_ending
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.construction import Kind, Where
 from rankshot.ranking.files.parquet_files import (
