@@ -22,7 +22,6 @@ from rankshot.experiments.result_one import (
     TargetBootstrap,
     bayes_is_correct,
     collect_points,
-    nearest_is_correct,
     rater_table,
     source_table,
 )

@@ -7,7 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from rankshot import RankshotError
 from rankshot.sources import read_answers
-from rankshot.sources.names.matching import NameMatcher, choose_rehearsed
+from rankshot.sources.names.look_up import choose_rehearsed
+from rankshot.sources.names.matching import NameMatcher
 from rankshot.sources.prompts import make_question
 
 ITEMS = [

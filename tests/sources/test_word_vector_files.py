@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError
-from rankshot.sources import word_vector_files, word_vector_files as word2vec_binary
+from rankshot.sources import vector_files as word2vec_binary, vector_files as word_vector_files
 from rankshot.sources.vector_files import detect_format
 from rankshot.sources.vectors import WordVectors
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.matching import NameMatcher
 from rankshot.sources.prompts import PROMPT_END, choose_length

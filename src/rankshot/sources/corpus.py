@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.names import as_names
+from rankshot.core.files import MARK
 from rankshot.core.progress import ProgressLine
-from rankshot.core.text_files import MARK
-from rankshot.core.validation import require_choice, require_module, require_whole_number
+from rankshot.core.validation import as_names, require_choice, require_module, require_whole_number
 from rankshot.sources.associations import dice, ppmi
 from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.similarity import Similarity
@@ -629,7 +628,7 @@ def train_word2vec(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from rankshot import train_word2vec
+    >>> from rankshot.sources import train_word2vec
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "zoo.txt"

@@ -17,10 +17,15 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.core.names import as_names, shuffle_names
+from rankshot.core.files import require_ending
 from rankshot.core.progress import ProgressLine
-from rankshot.core.text_files import require_ending
-from rankshot.core.validation import require_module, require_number, require_whole_number
+from rankshot.core.validation import (
+    as_names,
+    require_module,
+    require_number,
+    require_whole_number,
+    shuffle_names,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.answers import parse_answer
 from rankshot.sources.prompts import (

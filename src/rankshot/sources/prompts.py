@@ -14,8 +14,7 @@ from string import Formatter
 from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names, shuffle_names
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 
 DEFAULT_K = 15
 """Lists of 15 gave a higher accuracy than lists of 10, on seen classes that played new ones."""

@@ -20,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import MARK
+from rankshot.core.files import MARK, iterate_lines
 from rankshot.core.validation import require_choice
 
 Vectors = dict[str, NDArray[np.float64]]
 """From words to their vectors."""
 FORMATS = ("glove", "word2vec", "fasttext", "word2vec-binary", "npy")
 """The formats that can be read; fastText's .vec has the text format of word2vec."""
+MAX_LINE_BYTES = 2**20
+"""A vector of 50,000 numbers; a longer line is an error, before it fills the memory."""
 MAX_DIMENSION = 2**16
 MAX_WORD_BYTES = 10_000
 """The longest published words are web addresses."""
@@ -133,26 +135,28 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
     starts = {key.split(b" ")[0] for key in wanted}
     found: Vectors = {}
     with open_unpacked(path) as stream:
+        lines = iterate_lines(stream, path, MAX_LINE_BYTES)
         promised = dimension = seen = 0
+        is_cut = False
         if header:
-            promised, dimension = _read_header(stream.readline().removeprefix(MARK), path)
-        for number, line in enumerate(stream, 2 if header else 1):
-            text = line.removeprefix(MARK) if number == 1 else line
-            first = text.split(None, 1)[:1]
+            promised, dimension = _read_header(next(lines, (1, b""))[1], path)
+        for number, line in lines:
+            first = line.split(None, 1)[:1]
             if not first:
                 continue
             seen += 1
             if not dimension:
-                fields = text.split()
+                fields = line.split()
                 dimension = len(fields) - 1
                 if not 1 <= dimension <= MAX_DIMENSION or not _is_number(fields[-1]):
                     raise RankshotError(
                         f"{path}:{number}: expected a word and its numbers, not {short_repr(line)}"
                     )
             if first[0] in starts:
-                _keep_line(text, dimension, wanted, found, f"{path}:{number}")
-    if seen < promised:
-        raise RankshotError(f"{path}: truncated: {seen} of the {promised} words in its header")
+                _keep_line(line, dimension, wanted, found, f"{path}:{number}")
+            is_cut = line[-1:] != b"\n" and len(line.split()) <= dimension
+    if is_cut or seen < promised:
+        raise RankshotError(f"{path}: truncated after {seen} words")
     return found
 
 
@@ -191,8 +195,8 @@ def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
     rows: dict[str, int] = {}
     count = 0
     with open_unpacked(vocabulary) as stream:
-        for count, line in enumerate(stream, 1):
-            key = (line.removeprefix(MARK) if count == 1 else line).rstrip(b"\r\n")
+        for count, line in iterate_lines(stream, vocabulary, MAX_LINE_BYTES):
+            key = line.rstrip(b"\r\n")
             if key in wanted:
                 rows.setdefault(wanted[key], count - 1)
     return take_rows(path, rows, count)

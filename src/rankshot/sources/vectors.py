@@ -23,9 +23,8 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.names import as_names
 from rankshot.core.tables import open_parquet
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vector_files import (

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import CATEGORIES, MEASURES, Nouns, load_nouns
 from rankshot.sources.wordnet_senses import (
@@ -228,7 +227,7 @@ class Hierarchy:
 
     Examples
     --------
-    >>> from rankshot import Hierarchy
+    >>> from rankshot.sources import Hierarchy
     >>> print(Hierarchy(["cat", "dog", "truck", "ship"]))
     whole
     ├── carnivore

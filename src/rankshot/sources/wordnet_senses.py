@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.text_files import read_lines, replace_file
+from rankshot.core.files import read_lines, replace_file
 from rankshot.sources.wordnet_nouns import CATEGORIES, Nouns, is_sense, load_nouns
 
 Floats = NDArray[np.float64]

@@ -24,7 +24,7 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.text_files import decode_lines, iterate_names
+from rankshot.core.files import decode_lines, iterate_names
 from rankshot.sources.names.matching import (
     WITH_ID,
     Label,
@@ -204,7 +204,7 @@ def read_class_labels(
     ('tench', 'crane (bird)', 'bus')
     >>> for change in labels.changes:
     ...     print(change)
-    1 label with synonyms is named by the first: 'tench, Tinca tinca' is 'tench'
+    1 label with synonyms is named by the first: 'tench, Tinca' is 'tench'
     1 label with an id got a readable name: 'n02012849' is 'crane (bird)'
     """
     if isinstance(source, ClassLabels):
