@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from report_samples import EVALUATION, EXAMPLE, summary
+from reproduction.result_tables import Comparison, ComparisonRow
 
 import rankshot as rs
-from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.ranking.distances.shared_places import compare_common_items
 from rankshot.ranking.restriction import restrict_items
 from rankshot.report.contents import (

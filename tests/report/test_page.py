@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
 from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, summary
+from reproduction.result_tables import Comparison, ComparisonRow
 
 from rankshot import RankshotError
-from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.contents import (
     Calibration,
     ClassMap,
