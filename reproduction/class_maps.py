@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.ranking.distances.kendall import mean_kendall_distance
 from rankshot.ranking.maps import place_points
+from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet
 from rankshot.sources.wordnet_tree import Branch, Hierarchy

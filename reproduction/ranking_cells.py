@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
-from rankshot.ranking.layouts import NamedOrder, group_ties, name_groups
+from rankshot.ranking.matrices import NamedOrder, group_ties, name_groups
 from reproduction.benchmark import Benchmark
 
 Floats = NDArray[np.float64]

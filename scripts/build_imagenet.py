@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from reproduction.efficientnet import EfficientNetFeatures
 
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.datasets.images import RATER_FILE, SCORES_FILE
 from rankshot.ranking.files.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
 from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, summary
-from reproduction.result_tables import Comparison, ComparisonRow
 
 from rankshot import RankshotError
 from rankshot.report.contents import (
@@ -18,6 +17,8 @@ from rankshot.report.contents import (
     ClassMap,
     Evaluation,
     ExplainedInput,
+    MethodComparison as Comparison,
+    MethodRow as ComparisonRow,
     Overview,
     Report,
     SourceLine,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.ranking.summaries import TargetSummary
+from rankshot.ranking.agreement import TargetSummary
 from rankshot.report.gallery import Gallery
 from rankshot.report.pictures import Picture
 from rankshot.zeroshot.explanation import Explanation

@@ -105,7 +105,7 @@ def demo_report(demo: Demo) -> Report:
         ),
         notes=(
             describe_rehearsal(demo),
-            f"Accuracy of the classifier on seen classes, held-out images: {demo.seen_accuracy:.1%}.",
+            f"Accuracy on held-out images of the seen classes: {demo.seen_accuracy:.1%}.",
             CONSENSUS_NOTE,
             PANEL_NOTE,
             DATA_NOTE,

@@ -1,23 +1,18 @@
-"""Kendall's distance between rankings, for all pairs at once, and its mean over ties."""
+"""Kendall's distance between rankings, for all pairs at once; and rank-biased overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import refuse_partial, require_rankings
-from rankshot.ranking.distances.inversions import compare_orders, is_strict
-from rankshot.ranking.distances.shared_places import (
-    mean_distance_by_places,
-    mean_distance_by_sorting,
-)
-from rankshot.ranking.layouts import levels, rows_with_tied_choices
+from rankshot.core.validation import require_number, require_whole_number
+from rankshot.ranking.matrices import completed_orders, levels
+from rankshot.ranking.parts import refuse_partial, require_rankings
 from rankshot.ranking.rankings import Rankings
 
 Float32s = NDArray[np.float32]
@@ -72,9 +67,9 @@ def kendall_distance(
            [6., 0., 6.],
            [3., 6., 0.]])
     """
-    first = _prepare_rankings(require_rankings(a), k)
-    second = first if b is None else _prepare_rankings(require_rankings(b).with_items(a.items), k)
-    if _sorting_is_cheaper(first, second, symmetric=b is None):
+    first = prepare_rankings(require_rankings(a), k)
+    second = first if b is None else prepare_rankings(require_rankings(b).with_items(a.items), k)
+    if sorting_is_cheaper(first, second, symmetric=b is None):
         return _compare_by_sorting(first, second, symmetric=b is None)
     distance = np.empty((len(first), len(second)))
     longest = max(int(r.n_listed.max(initial=1)) for r in (first, second))
@@ -90,7 +85,8 @@ def kendall_distance(
     return distance
 
 
-def _prepare_rankings(rankings: Rankings, k: int | None) -> Rankings:
+def prepare_rankings(rankings: Rankings, k: int | None) -> Rankings:
+    """Refuse rankings of a subset, and cut the others after k places."""
     refuse_partial(rankings, "no distance is defined between rankings of different items")
     if k is None:
         return rankings
@@ -100,7 +96,7 @@ def _prepare_rankings(rankings: Rankings, k: int | None) -> Rankings:
 # ---- Few long rankings: each pair by sorting
 
 
-def _sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
+def sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
     """Estimate whether comparing pairs of rankings takes less time than tables of pairs of items.
 
     The tables have a sign for each pair of items and ranking, and a product for each two rankings.
@@ -300,104 +296,208 @@ def chance_distance(n_items: int, k: int) -> float:
     return max(pairs * (1 - left_out**2) / 2, 0.5)
 
 
-def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
-    r"""Return the matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
+# ---- Counting inversions
 
-    A tie stands for every strict order of its items, and each is equally likely; the items that
-    a list leaves out are tied after its last item. The distance is the mean of `kendall_distance`
-    over the strict top-k lists that the two rankings allow, drawn independently. Without ties it
-    equals that distance. With ties the two differ: the Hausdorff distance takes the worst case,
-    so that a ranking with large ties is far from every strict one.
 
-    Between strict top-k lists the distance counts pairs of items in opposite orders, and pairs
-    that the first list leaves out and the second does not. Its mean needs only the probabilities
-    that a pair is in either order, or left out, in each of the two rankings.
+Ints = NDArray[np.int64]
+LEAF = 8
+"""Groups of fewer than twice as many values are compared pair by pair."""
+
+
+class PairCounts(NamedTuple):
+    """Numbers of pairs of items, one value per pair of rankings."""
+
+    discordant: NDArray[np.float64]
+    tied_in_both: NDArray[np.float64]
+
+
+def compare_orders(
+    a: Rankings, b: Rankings, rows_a: NDArray[np.intp], rows_b: NDArray[np.intp]
+) -> PairCounts:
+    """Compare ranking ``rows_a[t]`` of a with ranking ``rows_b[t]`` of b, for every t.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c"]], items=["a", "b", "c"])
+    >>> compare_orders(r, r, np.array([0, 1]), np.array([1, 1]))
+    PairCounts(discordant=array([2., 0.]), tied_in_both=array([0., 1.]))
+    """
+    counts = PairCounts(np.zeros(rows_a.size), np.zeros(rows_a.size))
+    levels_b = levels(b)
+    strict = is_strict(a) and (a is b or is_strict(b))
+    orders = completed_orders(a) if strict else None
+    levels_a = levels_b if a is b or strict else levels(a)
+    for some in row_blocks(rows_a.size, 8 * a.n_items):
+        i, j = rows_a[some], rows_b[some]
+        if orders is not None:
+            permuted: NDArray[Any] = np.take_along_axis(levels_b[j], orders[i], axis=1)
+        else:
+            permuted, counts.tied_in_both[some] = merge_ties(levels_a[i], levels_b[j])
+        counts.discordant[some] = count_inversions(permuted)
+    return counts
+
+
+def is_strict(rankings: Rankings) -> bool:
+    """Tell whether every ranking puts all items in order; the last item need not be listed."""
+    return not rankings.has_ties and bool(np.all(rankings.n_listed >= rankings.n_items - 1))
+
+
+def merge_ties(a: NDArray[Any], b: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Return permutations that break the ties of each by the other, and the pairs tied in both."""
+    n, C = a.shape
+    key_a, key_b = a * np.int64(C + 1) + b, b * np.int64(C + 1) + a
+    order_a, order_b = (np.argsort(key, axis=1, kind="stable") for key in (key_a, key_b))
+    place_b = np.empty((n, C), np.int64)
+    np.put_along_axis(place_b, order_b, np.arange(C)[None], axis=1)
+    begins = np.ones((n, C), bool)
+    by_key = np.take_along_axis(key_a, order_a, axis=1)
+    begins[:, 1:] = by_key[:, 1:] != by_key[:, :-1]
+    first = np.flatnonzero(begins)
+    size = np.diff(np.append(first, n * C))
+    tied = np.bincount(first // C, size * (size - 1) // 2, minlength=n).astype(np.int64)
+    return np.take_along_axis(place_b, order_a, axis=1), tied
+
+
+def count_inversions(permutations: NDArray[Any]) -> Ints:
+    """Return the number of inversions of each row, a permutation of 0, 1, …, C - 1.
+
+    A group of values in sequence is split into its smaller and its larger half. The smaller
+    values pass over the larger ones before them: the sum of their places, minus 0 + 1 + … for
+    the smaller ones before them. The halves are groups of their own, and so on.
+
+    Examples
+    --------
+    >>> count_inversions(np.array([[0, 1, 2], [2, 1, 0]]))
+    array([0, 3])
+    """
+    n, C = permutations.shape
+    depth = max(0, int(np.log2(max(C, 1) / LEAF)))
+    width = -(-C // 2**depth)
+    size, groups = width * 2**depth, 1
+    # The smallest integers are the fastest; values added after the last one invert nothing.
+    values = np.empty((n, size), np.int16 if size < 2**15 else np.int32)
+    values[:, :C], values[:, C:] = permutations, np.arange(C, size)
+    total, rows = np.zeros(n, np.int64), np.arange(n)
+    flat = values.reshape(-1)
+    while size > width:
+        half = size // 2
+        small = flat < half
+        places = np.flatnonzero(small)
+        # Each group begins at a multiple of its size.
+        begins = size * groups * (rows * groups + (groups - 1) / 2)
+        total += places.reshape(n, -1).sum(axis=1) - (half * begins).astype(np.int64)
+        total -= groups * (half * (half - 1) // 2)
+        halves = np.empty((n * groups, 2, half), flat.dtype)
+        halves[:, 0] = flat[places].reshape(-1, half)
+        halves[:, 1] = flat[np.flatnonzero(~small)].reshape(-1, half)
+        halves[:, 1] -= half
+        flat, size, groups = halves.reshape(-1), half, 2 * groups
+    leaves = np.ascontiguousarray(flat.reshape(-1, width).T).reshape(width, n, groups)
+    for step in range(1, width):
+        total += np.count_nonzero(leaves[:-step] > leaves[step:], axis=(0, 2))
+    return total
+
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+# ---- Rank-biased overlap
+
+
+def rank_biased_overlap(a: Rankings, b: Rankings | None = None, p: float = 0.9) -> Floats:
+    r"""Return the matrix of rank-biased overlaps between the rankings of ``a`` and of ``b``.
+
+    It is a similarity from 0 (no item in common) to 1 (the same list), and the first places count
+    most: with :math:`A_d` the agreement of the first d items of both lists, the share that they
+    have in common, it is
+
+    .. math:: (1 - p) \sum_{d=1}^\infty p^{d-1} A_d.
+
+    Lists end. Their agreement after that is extrapolated: the unseen items of the shorter list
+    agree as often as its last depth does, and after the end of the longer list the agreement stays
+    the same (RBO_ext, equation 32 of Webber et al.). Tied items all occur at the first of their
+    places, and the agreement is twice the number of common items, divided by the number of items
+    of both lists to that depth. Only the listed items count: a top-K list says nothing of places
+    after K here.
 
     Parameters
     ----------
     a, b : Rankings
-        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
-    k : int, optional
-        Compare the first k; all by default.
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused: an item that
+        was not compared is not an item that comes later.
+    p : float
+        Between 0 and 1: how much depth matters. The first 10 places have 86 % of the weight for
+        p = 0.9.
 
     Returns
     -------
     ndarray of shape (len(a), len(b))
 
+    References
+    ----------
+    Webber, Moffat and Zobel (2010), A similarity measure for indefinite rankings. ACM
+    Transactions on Information Systems 28.
+
     Examples
     --------
     >>> import rankshot as rs
-    >>> r = rs.Rankings.from_orders([["a", "b", "c"], [["a", "b", "c"]]], items=["a", "b", "c"])
-    >>> rs.ranking.mean_kendall_distance(r)
-    array([[0. , 1.5],
-           [1.5, 1.5]])
-    >>> rs.kendall_distance(r)
-    array([[0., 3.],
-           [3., 0.]])
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a"]], items=["a", "b", "c", "d"])
+    >>> rs.rank_biased_overlap(r).round(3)
+    array([[1. , 0.9],
+           [0.9, 1. ]])
     """
-    first = _prepare_rankings(require_rankings(a), k)
-    second = first if b is None else _prepare_rankings(require_rankings(b).with_items(a.items), k)
-    C = first.n_items
-    k = C if k is None else int(k)
-    if all(_is_strict_to(r, k) for r in (first, second)):
-        return kendall_distance(first, None if b is None else second)
-    n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
-    if (n_places + 2) ** 3 <= C**2:
-        return mean_distance_by_places(first, second, k)
-    if _sorting_is_cheaper(first, second, symmetric=False):
-        return mean_distance_by_sorting(first, second, k)
-    return _mean_by_pairs(first, second, k)
+    p = require_number("p", p, above=0, below=1)
+    first, second = _require_both(a, b)
+    depth = max(int(r.n_listed.max(initial=1)) for r in (first, second))
+    begins_a, begins_b = (_first_places(r, depth) for r in (first, second))
+    seen_a, seen_b = (_count_by_depth(table, depth) for table in (begins_a, begins_b))
+    overlap = np.empty((len(first), len(second)))
+    for i in range(len(first)):
+        for some in row_blocks(len(second), 4 * first.n_items):
+            common = _count_by_depth(np.maximum(begins_a[i], begins_b[some]), depth)
+            sizes = np.broadcast_to(first.n_listed[i], common.shape[:1]), second.n_listed[some]
+            overlap[i, some] = _extrapolate(common, seen_a[i] + seen_b[some], *sizes, p)
+    return overlap
 
 
-def _is_strict_to(rankings: Rankings, k: int) -> bool:
-    """Tell whether every ranking has one strict list of its first k items."""
-    reaches = rankings.lengths >= min(k, rankings.n_items - 1)
-    return bool(reaches.all()) and not rows_with_tied_choices(rankings).size
+def _first_places(rankings: Rankings, depth: int) -> Ints:
+    """Return the place of each item, that of the first of its tie, from 0; ``depth`` if absent."""
+    table = levels(rankings)
+    listed = np.zeros(table.shape, bool)
+    listed[rankings.entry_rows, rankings.codes] = True
+    sizes = np.zeros((len(table), rankings.n_items + 1), np.int64)
+    np.add.at(sizes, (np.arange(len(table))[:, None], table), 1)
+    begins = np.take_along_axis(np.cumsum(sizes, axis=1) - sizes, table, axis=1)
+    return np.where(listed, begins, depth)
 
 
-def _mean_by_pairs(first: Rankings, second: Rankings, k: int) -> Floats:
-    """Compute mean distances from tables of all pairs of items, a block of them at a time."""
-    C = first.n_items
-    distance = np.zeros((len(first), len(second)))
-    for items in row_blocks(C, 4 * C):
-        cells = 4 * (items.stop - items.start) * C
-        for rows in row_blocks(len(first), cells):
-            before, _, out_a = _pair_probabilities(first[rows], k, items)
-            for columns in row_blocks(len(second), cells):
-                _, after, out_b = _pair_probabilities(second[columns], k, items)
-                in_b = 1 - out_b
-                in_b[:, np.arange(in_b.shape[1]), np.arange(C)[items]] = 0
-                distance[rows, columns] += _products(before, after) + _products(out_a, in_b) / 2
-    return distance
+def _count_by_depth(begins: Ints, depth: int) -> Ints:
+    """Return how many items have begun at depth 1, at depth 2, and so on."""
+    n = len(begins)
+    cells = np.arange(n)[:, None] * (depth + 1) + begins
+    counts = np.bincount(cells.ravel(), minlength=n * (depth + 1)).reshape(n, depth + 1)
+    return np.cumsum(counts[:, :-1], axis=1)
 
 
-def _pair_probabilities(rankings: Rankings, k: int, items: slice) -> tuple[Floats, Floats, Floats]:
-    """Return probabilities for each of ``items`` and every item, over the orders of ties.
-
-    That it precedes the other one, which it does from the first k; that the other one precedes it
-    likewise; and that both come after the first k.
-    """
-    level = levels(rankings)
-    n, C = level.shape
-    sizes = np.zeros((n, C + 1))
-    np.add.at(sizes, (np.arange(n)[:, None], level), 1)
-    placed = np.cumsum(sizes, axis=1) - sizes
-    size, taken = (
-        np.take_along_axis(table, level, axis=1) for table in (sizes, np.clip(k - placed, 0, sizes))
-    )
-    own, other = level[:, items, None], level[:, None, :]
-    same = own == other
-    same[:, np.arange(same.shape[1]), np.arange(C)[items]] = False
-    # Of s tied items m belong to the first k: both, one or none of a pair.
-    pairs = np.maximum(size * (size - 1), 1)
-    within = ((taken * (taken - 1) / 2 + taken * (size - taken)) / pairs)[:, items, None]
-    beyond = ((size - taken) * (size - taken - 1) / pairs)[:, items, None]
-    share = taken / size
-    before = (own < other) * share[:, items, None] + same * within
-    after = (own > other) * share[:, None, :] + same * within
-    out = (own < other) * (1 - share)[:, items, None] + (own > other) * (1 - share)[:, None, :]
-    return before, after, out + same * beyond
+def _extrapolate(common: Ints, seen: Ints, size_a: Ints, size_b: Ints, p: float) -> Floats:
+    """Return RBO_ext from the common items and the items of both lists to each depth."""
+    short, long = np.minimum(size_a, size_b)[:, None], np.maximum(size_a, size_b)[:, None]
+    depth = np.arange(1, common.shape[1] + 1)
+    agreement = 2 * common / seen
+    at_short = np.take_along_axis(agreement, short - 1, axis=1)
+    # After its end, the shorter list goes on with items of which this share is common.
+    missing = np.maximum(depth - short, 0)
+    agreement = 2 * (common + at_short * missing) / (seen + missing)
+    last = np.take_along_axis(agreement, long - 1, axis=1)[:, 0]
+    weights = np.where(depth <= long, p ** (depth - 1.0), 0.0)
+    return np.asarray((1 - p) * (weights * agreement).sum(axis=1) + last * p ** long[:, 0])
 
 
-def _products(x: Floats, y: Floats) -> Floats:
-    return np.asarray(x.reshape(len(x), -1) @ y.reshape(len(y), -1).T)
+def _require_both(a: Rankings, b: Rankings | None) -> tuple[Rankings, Rankings]:
+    first = require_rankings(a)
+    second = first if b is None else require_rankings(b).with_items(a.items)
+    for rankings in (first, second):
+        refuse_partial(rankings, "no distance is defined between rankings of different items")
+    return first, second
