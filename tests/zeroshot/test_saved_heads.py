@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sklearn.base import BaseEstimator, clone
 
 import rankshot as rs
-from rankshot.zeroshot.files.head_files import MANIFEST, VERSION
+from rankshot.zeroshot.files.head_files import MANIFEST
 from rankshot.zeroshot.files.saved_heads import CLASSES
 from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
 

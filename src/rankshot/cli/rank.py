@@ -107,8 +107,12 @@ def rank(
     question: QuestionOption = "images",
     inputs: InputsOption = None,
     base_url: Annotated[
-        str, typer.Option(help="The endpoint of model:NAME, without /chat/completions.")
-    ] = "http://localhost:8080/v1",
+        str | None,
+        typer.Option(
+            help="The endpoint of model:NAME, without /chat/completions. The default is the "
+            "environment variable OPENAI_BASE_URL, or OpenAI's own; the key is in OPENAI_API_KEY."
+        ),
+    ] = None,
     raters: Annotated[
         int, typer.Option(help="How often model:NAME is asked about each new class.")
     ] = 5,
@@ -119,7 +123,7 @@ def rank(
         Path | None,
         typer.Option(
             help="A file that keeps the answers of model:NAME. A run that was stopped continues "
-            "from it; two runs at the same time share the work."
+            "from it."
         ),
     ] = None,
     yes: Annotated[
@@ -197,8 +201,8 @@ def _check_outputs(
     outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[str]
 ) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
+    from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.core.text_files import require_ending
     from rankshot.ranking.files.ranking_files import ENDINGS
 
     given = {option: path for option, path in outputs.items() if path is not None}
@@ -341,7 +345,7 @@ def print_rankings(rankings: Rankings, classes: ClassLists, console: Console) ->
 
 def _format_first(rankings: Rankings, target: str, source: str) -> str:
     """Return the first classes of a ranking, with its ties, as they are in the file."""
-    from rankshot.ranking.layouts import iterate_choices
+    from rankshot.ranking.matrices import iterate_choices
 
     these = rankings[(rankings.targets == target) & (rankings.sources == source)]
     if len(these) == 0:

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
 from rankshot.inference.models import open_model
@@ -54,7 +54,7 @@ from rankshot.jobs.storage import (
     new_part,
     remove_files,
 )
-from rankshot.sources.class_labels import ClassLabels
+from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_part
 
 PART_INPUTS = 1000

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
