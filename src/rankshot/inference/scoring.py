@@ -28,7 +28,7 @@ from rankshot.inference.preprocessing import (
     as_preprocessing,
     fit_to_shape,
 )
-from rankshot.sources.class_labels import ClassLabels, read_class_labels
+from rankshot.sources.names.labels import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Scores,

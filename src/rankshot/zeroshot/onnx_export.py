@@ -15,7 +15,7 @@ from rankshot.core.arrays import largest, log_softmax
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
-from rankshot.sources.class_labels import read_class_labels
+from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.decisions import TIED
 from rankshot.zeroshot.scores import (
@@ -307,7 +307,7 @@ def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path)
             "classes"
         )
     for i, item in enumerate(items):
-        if labels.names[i] != item and i not in labels.find_rows(item):
+        if labels.names[i] != item and labels.names[i] not in labels.match(item):
             same = "in another order" if set(labels.names) == set(items) else "others"
             raise RankshotError(
                 f"{path}: the classes in its metadata are {same}: number {i} is "

@@ -130,20 +130,6 @@ def _count_excess(
     return result
 
 
-def compared_weight(rankings: AnyRankings, among: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the weight of the rankings that compare each pair of items, in order or tied."""
-    return reduce_parts(rankings, _count_compared, among)
-
-
-def _count_compared(rankings: Rankings, among: NDArray[np.integer]) -> NDArray[np.float64]:
-    subsets = rankings[rankings.is_subset]
-    together = np.full((among.size, among.size), float(rankings.weights[~rankings.is_subset].sum()))
-    for block in iterate_blocks(subsets, rankings.n_items):
-        present = (levels(block)[:, among] != ABSENT).astype(float)
-        together += present.T @ (present * block.weights[:, None])
-    return together
-
-
 # ---- Average places
 
 

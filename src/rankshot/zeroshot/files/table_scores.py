@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, RowError, quote_names
-from rankshot.sources.class_labels import read_class_labels
+from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.files.score_tables import ScoreTable
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.scores import Kind, Scores, are_probabilities, n_columns
