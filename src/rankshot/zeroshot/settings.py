@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending
 
 FORMAT = "rankshot settings 2"
 HEADS = {
