@@ -28,13 +28,13 @@ from rankshot.report.evaluation_sections import format_classes, format_confusion
 from rankshot.report.gallery import Gallery, ShownInput
 from rankshot.report.page import render_report, write_page
 from rankshot.report.sections import format_comparison, format_explanations
-from rankshot.zeroshot.confusions import (
+from rankshot.zeroshot.explanation import Explanation
+from rankshot.zeroshot.metrics import (
+    Interval,
     choose_confused_classes,
     find_hardest_pairs,
     find_largest_confusions,
 )
-from rankshot.zeroshot.explanation import Explanation
-from rankshot.zeroshot.metrics import Interval
 
 COMPARISON = Comparison(
     ("one-vs-rest", "multiclass"),

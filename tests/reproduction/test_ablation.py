@@ -18,8 +18,7 @@ from reproduction.selection import LEAST_GAIN
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Bootstrap, Interval
 from shared_run import DECAYS, GRID, PLACES, small_grids
 
 C = 0.03

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reproduction.classifiers import LinearClassifier
+from reproduction.platt import PlattScaling
 
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.platt import PlattScaling
 from rankshot.zeroshot.scores import KINDS, n_columns
 from reproduction import classifiers as linear_classifier
 

@@ -19,7 +19,7 @@ from reproduction.result_tables import OursAndPaper
 
 import rankshot as rs
 from rankshot.sources.vectors import ClassVectors
-from rankshot.zeroshot.bootstrap import Bootstrap
+from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 from reproduction import paper_tables as module
 

@@ -13,8 +13,7 @@ from reproduction.reproduction import GRID, reproduce
 from reproduction.result_tables import OursAndPaper
 from reproduction.two_classes import two_class_table
 
-from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Bootstrap, Interval
 from reproduction import paper_tables as table_two, reproduction as module
 from shared_run import GRID as SHARED_GRID, PLACES, small_grids
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
-from rankshot.zeroshot.scorers import PlackettLuceScorer
+from rankshot.zeroshot.likelihoods.scorers import BabingtonSmithScorer, PlackettLuceScorer
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)

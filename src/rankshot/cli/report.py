@@ -210,7 +210,7 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
 def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Report:
     from rankshot.report.contents import Report
     from rankshot.report.prediction_summaries import count_predictions, evaluate_predictions
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
     given = predicted.labels.astype(str)
@@ -365,7 +365,7 @@ def _read_pictures(images: Path | None, answers: Answers, ids: NDArray[np.object
 
     from rankshot.report.gallery import choose_pictures, describe_choice
     from rankshot.report.pictures import PictureFolder
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     if images is None:
         return _Shots({})
@@ -415,7 +415,7 @@ def _explain_inputs(
 
     from rankshot.report.contents import ExplainedInput
     from rankshot.report.prediction_summaries import choose_examples, choose_rival
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     kept = np.flatnonzero(answers.predicted != REJECTED)
     # Inputs with a picture are the best examples.

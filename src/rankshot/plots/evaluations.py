@@ -21,14 +21,17 @@ from rankshot.plots.axes import (
     name_cells,
     shorten,
 )
-from rankshot.zeroshot.confusions import (
+from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
+    Reliability,
     choose_confused_classes,
+    compare_labels,
     count_confusions,
     describe_left_out,
+    format_share,
+    reliability,
+    require_labels,
 )
-from rankshot.zeroshot.metrics import Reliability, format_share, reliability
-from rankshot.zeroshot.scored_tables import compare_labels, require_labels
 
 LARGEST, SMALLEST = 20.0, 4.0
 """The diameters of discs, in points."""

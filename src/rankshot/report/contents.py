@@ -18,8 +18,7 @@ from rankshot.ranking.agreement import TargetSummary
 from rankshot.report.gallery import Gallery
 from rankshot.report.pictures import Picture
 from rankshot.zeroshot.explanation import Explanation
-from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.scored_tables import ROUNDING
+from rankshot.zeroshot.metrics import ROUNDING, Interval
 
 LEAD = (
     "This page shows how well a zero-shot classifier recognises new classes: classes without a "

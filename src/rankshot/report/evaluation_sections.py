@@ -21,15 +21,16 @@ from rankshot.report.texts import (
     format_percent,
     make_bars,
 )
-from rankshot.zeroshot.confusions import (
+from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
     MAX_CLASSES,
+    Interval,
     choose_confused_classes,
     describe_left_out,
     find_hardest_pairs,
     find_largest_confusions,
+    format_share,
 )
-from rankshot.zeroshot.metrics import Interval, format_share
 
 Matrix = list[tuple[str, list[tuple[str, str]]]]
 """Rows of a heat table: a name, and the CSS class and the text of each cell."""

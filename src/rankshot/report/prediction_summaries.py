@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.report.contents import Calibration, Evaluation, Overview
-from rankshot.zeroshot.confusions import count_confusions
-from rankshot.zeroshot.metrics import mean_class_interval, per_class_accuracy, wilson_interval
-from rankshot.zeroshot.scored_tables import ScoredTable, require_probabilities
+from rankshot.zeroshot.metrics import (
+    ScoredTable,
+    count_confusions,
+    mean_class_interval,
+    per_class_accuracy,
+    require_probabilities,
+    wilson_interval,
+)
 
 N_CONFIDENCES = 10
 """Bins of confidence if the true classes are not known."""

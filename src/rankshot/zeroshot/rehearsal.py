@@ -28,18 +28,18 @@ from rankshot.zeroshot.alignment import (
     require_semantics,
     select_targets,
 )
-from rankshot.zeroshot.bootstrap import class_interval, class_weights
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import BaseHead, takes_reference
-from rankshot.zeroshot.heads.gate import Gate, fit_gate
 from rankshot.zeroshot.heads.reference import LEAST_INPUTS
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (
     GeneralizedAccuracy,
     Interval,
+    class_interval,
+    class_weights,
     expected_calibration_error,
     generalized_accuracy,
 )

@@ -15,13 +15,11 @@ from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.heads.fitted_state import FittedState
-from rankshot.zeroshot.heads.gate import Gate
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.settings import HEADS, PRIORS, HeadSettings
 

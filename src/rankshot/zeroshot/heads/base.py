@@ -30,7 +30,8 @@ from rankshot.core.dask_arrays import map_row_blocks
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.decisions import (
+from rankshot.zeroshot.heads.fitted_state import FittedState, State
+from rankshot.zeroshot.runner import (
     Candidates,
     Top,
     candidate_mask,
@@ -38,7 +39,6 @@ from rankshot.zeroshot.heads.decisions import (
     normalize_log_proba,
     take_top,
 )
-from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import (
     KINDS,
     Kind,

@@ -28,9 +28,9 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.newton import Point, maximize
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
-from rankshot.zeroshot.heads.decisions import most_probable
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.heads.reference import SAME
+from rankshot.zeroshot.runner import most_probable
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores, class_scores, pair_constants
 
 Floats = NDArray[np.float64]

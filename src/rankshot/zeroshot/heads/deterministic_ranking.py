@@ -21,7 +21,11 @@ from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
-from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
+from rankshot.zeroshot.heads.probabilistic_ranking import (
+    RankingModel,
+    consensus_rankings,
+    fit_priors,
+)
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]

@@ -16,8 +16,8 @@ from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.heads.probabilistic_ranking import RankingModel, require_prior
 from rankshot.zeroshot.heads.reference import Reference
-from rankshot.zeroshot.prior import RankingModel, require_prior
 from rankshot.zeroshot.scores import KINDS, n_columns
 
 State = dict[str, Any]

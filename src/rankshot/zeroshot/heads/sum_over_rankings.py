@@ -19,8 +19,7 @@ from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.fitted_state import FittedState, State
-from rankshot.zeroshot.prior import RankingModel
-from rankshot.zeroshot.scorers import Scorers
+from rankshot.zeroshot.likelihoods.scorers import Scorers
 from rankshot.zeroshot.scores import Kind, Scores
 
 Floats = NDArray[np.float64]
@@ -79,7 +78,7 @@ class SumOverRankings:
 
     def __init__(
         self,
-        models: Sequence[RankingModel],
+        models: Sequence[Any],
         items: tuple[str, ...],
         k: int,
         n_samples: int,
@@ -108,7 +107,7 @@ class SumOverRankings:
         return state
 
     @classmethod
-    def restore(cls, models: Sequence[RankingModel], state: FittedState) -> SumOverRankings:
+    def restore(cls, models: Sequence[Any], state: FittedState) -> SumOverRankings:
         """Return the sum of a saved head, with the random numbers that it had."""
         k = require_whole_number("sum_k", state.take_value("sum_k", int), most=len(state.items))
         # The constructor draws random numbers, which are replaced: let it draw few.
@@ -216,7 +215,7 @@ class _Priors:
         classes; otherwise each item is its own.
     """
 
-    def __init__(self, models: Sequence[RankingModel], items: tuple[str, ...]) -> None:
+    def __init__(self, models: Sequence[Any], items: tuple[str, ...]) -> None:
         self._models, self._items = models, items
         self.class_of: NDArray[np.intp] = np.arange(len(items))
         self._log_worths: Floats | None = None

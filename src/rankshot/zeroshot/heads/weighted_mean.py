@@ -35,8 +35,8 @@ from rankshot.zeroshot.heads.reference import (
     require_enough,
     standardize,
 )
+from rankshot.zeroshot.likelihoods.scorers import require_decay
 from rankshot.zeroshot.scores import Kind, Scores, class_scores, pair_constants
-from rankshot.zeroshot.stages import require_decay
 
 Floats = NDArray[np.floating]
 MOST_PLACES = 15

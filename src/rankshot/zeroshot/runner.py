@@ -1,4 +1,4 @@
-"""From log-probabilities of classes to decisions: the best class, the best few, or none."""
+"""Run a head on scores of any kind: blocks of inputs, arrays of any library, Dask; and decide."""
 
 from __future__ import annotations
 
