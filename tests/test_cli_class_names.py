@@ -225,7 +225,7 @@ def test_exact_names_are_not_parsed(small, monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    monkeypatch.setattr("rankshot.sources.class_labels._build", refuse)
+    monkeypatch.setattr("rankshot.sources.names.labels._build", refuse)
     out = run_well("classify scores.csv --rankings rankings.jsonl --reference usual.csv -o o.csv")
     assert "matched" not in out
 

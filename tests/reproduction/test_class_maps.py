@@ -11,8 +11,8 @@ from sklearn.decomposition import PCA
 import rankshot as rs
 from rankshot.datasets import ImageData, load_cifar
 from rankshot.datasets.embedded import class_names
-from rankshot.sources.class_vectors import ClassVectors
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
 from rankshot.sources.wordnet_nouns import load_nouns
 
 pytestmark = pytest.mark.slow

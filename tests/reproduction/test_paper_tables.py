@@ -15,7 +15,7 @@ from reproduction.paper_tables import (
 
 import rankshot as rs
 from rankshot.datasets import ImageData
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 

@@ -14,7 +14,7 @@ from reproduction.peer_comparison import (
 
 import rankshot as rs
 from rankshot.datasets import ImageData
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from reproduction.peers.attributes import DAP, IAP, fit_logistic_regressions
 from sklearn.linear_model import LogisticRegression
 
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores
 
 SEEN = ["ant", "bee", "cat", "dog"]

@@ -8,7 +8,7 @@ from reproduction.peers.linear import ESZSL, SAE, VectorRegression
 from sklearn.base import clone
 
 from rankshot.datasets import load_cifar
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 pytestmark = pytest.mark.slow
 

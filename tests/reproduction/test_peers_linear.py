@@ -5,7 +5,7 @@ import pytest
 from reproduction.peers.linear import ESZSL, SAE, VectorRegression
 from sklearn.linear_model import Ridge
 
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 SEEN = ["ant", "bee", "cat", "dog"]
 TARGETS = ["eel", "fox", "gnu"]

@@ -8,8 +8,6 @@ import pytest
 from reproduction.benchmark import Benchmark
 from reproduction.result_one import (
     bayes_is_correct,
-    collect_points,
-    nearest_is_correct,
     source_table,
 )
 
@@ -22,7 +20,7 @@ from rankshot.datasets.embedded import (
     load_panel,
     load_similarities,
 )
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 
 pytestmark = pytest.mark.slow
 
@@ -170,15 +168,6 @@ def test_the_mean_over_ties_by_hand(tied_sources, k):
         expected = one_nearest_neighbour(points, distance)
         got = table.row(f"Kendall, {name}, K = {k}")[0].ours.estimate
         assert got == pytest.approx(expected, abs=1e-12)
-
-
-def test_agrees_with_source_agreement(tied_sources):
-    points = collect_points(tied_sources)
-    for k in (2, 5, 10):
-        right = nearest_is_correct(rs.kendall_distance(points.rankings, k=k), points.targets)
-        assert right.mean() == pytest.approx(
-            rs.sources.source_agreement(points.rankings, k).accuracy
-        )
 
 
 # ---- Intervals
