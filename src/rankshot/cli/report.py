@@ -286,7 +286,7 @@ def _add_rankings(
 def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, Rankings]:
     """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
     from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.alignment import require_targets
+    from rankshot.zeroshot.heads.base import require_targets
 
     if options.fitted is not None and options.saved is not None:
         inner = innermost_head(options.fitted)

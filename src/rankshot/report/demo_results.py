@@ -22,8 +22,7 @@ from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import MethodComparison, MethodRow
 from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
-from rankshot.zeroshot.alignment import Semantics
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity

@@ -13,10 +13,17 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names, require_choice, require_number
-from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
-from rankshot.zeroshot.heads.base import BaseHead, describe_indistinguishable, takes_reference
+from rankshot.zeroshot.heads.base import (
+    BaseHead,
+    Semantics,
+    align_to,
+    describe_indistinguishable,
+    only_new,
+    require_semantics,
+    takes_reference,
+)
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.runner import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from math import log
+from math import log, perm
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -18,30 +18,34 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import Array, Constants, Library, Lost, logsumexp
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import Seed, require_choice
+from rankshot.core.validation import Seed, require_choice, require_whole_number
 from rankshot.ranking.agreement import DEFAULT_K, merge_rankings
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature, sources_or_raters
-from rankshot.zeroshot.heads.fitted_state import (
-    FittedState,
-    State,
-    describe_models,
-    describe_reference,
-    restore_models,
-    restore_reference,
+from rankshot.zeroshot.heads.base import (
+    BaseHead,
+    Reference,
+    as_reference,
+    fit_reference,
+    require_k,
+    require_targets,
+    require_temperature,
+    sources_or_raters,
+    standardize,
 )
-from rankshot.zeroshot.heads.reference import Reference, as_reference, fit_reference, standardize
-from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
+from rankshot.zeroshot.heads.sum_over_rankings import (
+    MAX_RANKINGS,
+    PosteriorSum,
+    SumOverRankings,
+)
 from rankshot.zeroshot.likelihoods.formulas import (
     ArrayFormula,
     BabingtonSmithFormula,
     PlackettLuceFormula,
 )
 from rankshot.zeroshot.likelihoods.scorers import Scorers, require_decay
-from rankshot.zeroshot.scores import Kind, Scores, as_scores
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, n_columns
 
 
 class RankingModel(Protocol):
@@ -343,6 +347,11 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     array(['cat', 'cat'], dtype='<U5')
     """
 
+    _learned = (
+        *("rankings_", "consensus_", "reference_", "_usual_contributions"),
+        *("_sum_places", "_log_uniform", "_sum_seed"),
+    )
+
     def __init__(
         self,
         *,
@@ -393,33 +402,16 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         self.rankings_ = rankings.top(k)
         self.priors_: dict[str, RankingModel] = {}
         self.consensus_: Rankings | None = None
-        if self.posterior == "mean":
-            self._prepare(self.rankings_, reference)
-            return self
-        is_sum = self.posterior == "sum"
-        # The sum has short rankings because it costs much; its priors need not know so little.
-        places = min(max(k, DEFAULT_K), rankings.n_items) if is_sum else k
-        self.priors_ = fit_priors(rankings, self.prior, places, singles=is_sum)
-        self.consensus_ = consensus_rankings(rankings, self.priors_, places).top(k)
-        self._prepare(self.consensus_, reference)
-        if is_sum:
-            models = [self.priors_[target] for target in self.classes_]
-            self._sum = SumOverRankings(models, self.items_, k, self.n_samples, self.random_state)
-        return self
-
-    def _prepare(self, compared: Rankings, reference: Scores | ArrayLike | None) -> None:
-        """Build the scorers of the rankings that are compared, and standardise by the reference."""
-        self._compared = compared
-        self._mean: MeanOverSources | None = None
-        if self.posterior == "mean":
-            self._mean = MeanOverSources(compared, self.classes_)
-        self.missing_ = {} if self._mean is None else self._mean.missing
-        self.unused_ = () if self._mean is None else self._mean.unused
-        self._array_formulas: dict[Kind, ArrayFormula] = {}
-        self._scorers = Scorers(
-            compared, self.decay, None if self._mean is None else self._mean.groups
-        )
         self.reference_: Reference | None = None
+        if self.posterior != "mean":
+            # The sum has short rankings because it costs much; its priors need not know so little.
+            is_sum = self.posterior == "sum"
+            places = min(max(k, DEFAULT_K), rankings.n_items) if is_sum else k
+            self.priors_ = fit_priors(rankings, self.prior, places, singles=is_sum)
+            self.consensus_ = consensus_rankings(rankings, self.priors_, places).top(k)
+        if self.posterior == "sum":
+            self._draw_numbers(k)
+        self._prepare()
         if reference is not None:
             if self.posterior == "sum":
                 raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
@@ -428,39 +420,46 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             # The mean contributions are needed for explanations only, and take long.
             self._reference_values = table.values
             self._usual_contributions: NDArray[np.float64] | None = None
+        return self
 
-    def _describe_state(self) -> State:
-        state = {
-            "rankings": self.rankings_,
-            **describe_models(self.priors_),
-            **describe_reference(self.reference_),
-        }
-        if self.consensus_ is not None:
-            state["consensus"] = self.consensus_
-        if self.posterior == "sum":
-            state.update(self._sum.describe_state())
-        if self.reference_ is not None:
-            if self._usual_contributions is None:
-                self._usual_contributions = self._mean_contributions(self.reference_)
-            state["usual_contributions"] = self._usual_contributions
-        return state
+    def _draw_numbers(self, k: int) -> None:
+        """Draw the random numbers of a sum over too many rankings; they are part of the head."""
+        n_samples = require_whole_number("n_samples", self.n_samples, least=2)
+        self._sum_places = k
+        self._log_uniform: NDArray[np.float64] | None = None
+        self._sum_seed: int | None = None
+        if perm(len(self.items_), k) > MAX_RANKINGS:
+            rng = np.random.default_rng(self.random_state)
+            self._log_uniform = -rng.standard_exponential((k, n_samples))
+            self._sum_seed = int(rng.integers(2**32))
 
-    def _restore_state(self, state: FittedState) -> None:
-        require_choice("posterior", self.posterior, POSTERIORS)
-        require_decay(self.decay)
-        L, C = len(self.classes_), len(self.items_)
-        self.rankings_ = state.take_rankings("rankings")
-        self.priors_ = restore_models(state, self.prior)
-        self.consensus_ = None
-        if self.posterior != "mean":
-            self.consensus_ = state.take_rankings("consensus")
-        self._prepare(self.rankings_ if self.consensus_ is None else self.consensus_, None)
-        self.reference_ = restore_reference(state, L)
-        if self.reference_ is not None:
-            self._usual_contributions = state.take_array("usual_contributions", L, C)
+    def _prepare(self) -> None:
+        """Build the scorers of the rankings that are compared."""
+        self._compared = self.rankings_ if self.consensus_ is None else self.consensus_
+        self._mean: MeanOverSources | None = None
+        if self.posterior == "mean":
+            self._mean = MeanOverSources(self._compared, self.classes_)
+        self.missing_ = {} if self._mean is None else self._mean.missing
+        self.unused_ = () if self._mean is None else self._mean.unused
+        self._array_formulas: dict[Kind, ArrayFormula] = {}
+        self._scorers = Scorers(
+            self._compared, self.decay, None if self._mean is None else self._mean.groups
+        )
         if self.posterior == "sum":
             models = [self.priors_[target] for target in self.classes_]
-            self._sum = SumOverRankings.restore(models, state)
+            self._sum = SumOverRankings(
+                models, self.items_, self._sum_places, self._log_uniform, self._sum_seed
+            )
+
+    def _describe_state(self) -> dict[str, Any]:
+        if self.reference_ is not None and self._usual_contributions is None:
+            self._usual_contributions = self._mean_contributions(self.reference_)
+        return super()._describe_state() | _describe_priors(self.priors_)
+
+    def _restore_state(self, state: Mapping[str, Any]) -> None:
+        self.consensus_ = self._log_uniform = self._sum_seed = None
+        self.priors_ = _restore_priors(state, require_prior(self.prior), self.items_)
+        super()._restore_state(state)
 
     def _default_temperature(self) -> float:
         if self.reference_ is not None:
@@ -506,7 +505,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             result = standardize(result, c["target_mean"], c["target_std"])
         return result
 
-    def _cells_per_input_of_array(self, kind: Kind) -> int:
+    def _formula_cells(self, kind: Kind) -> int:
         return self._array_formula(kind).cells_per_input
 
     def _raw_log_posterior(self, values: Floats, kind: Kind) -> Floats:
@@ -521,15 +520,11 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         log_prob -= scorer.log_chance[:, None].astype(log_prob.dtype)
         return np.asarray(log_prob)
 
-    def _cells_per_block(self, kind: Kind) -> int:
-        return (
-            CACHED_CELLS if self.posterior == "sum" else self._scorers.get_scorer(kind).block_cells
-        )
-
-    def _cells_per_input(self, values: Floats) -> int:
+    def _block_rows(self, kind: Kind) -> int:
         if self.posterior == "sum":
-            return self._sum.cells_per_input
-        return int(values.shape[1]) + len(self._compared)
+            return CACHED_CELLS // self._sum.cells_per_input
+        cells = n_columns(len(self.items_), kind) + len(self._compared)
+        return self._scorers.get_scorer(kind).block_cells // cells
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the contribution of each seen class, of shape (n, new classes, seen classes).
@@ -630,3 +625,46 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             log_proba, errors = self._sum.log_proba_by_target(table.values[rows], table.kind)
             proba[rows], error[rows] = np.exp(log_proba).T, errors.T
         return PosteriorSum(proba, error)
+
+
+# ---- The priors in a file
+
+
+def _describe_priors(models: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the models of some classes learned: numbers as arrays with one row per class."""
+    if not models:
+        return {}
+    state: dict[str, Any] = {"prior_targets": list(models)}
+    for name in vars(next(iter(models.values()))):
+        if name.endswith("_") and name != "items_":
+            values = [getattr(model, name) for model in models.values()]
+            is_number = isinstance(values[0], np.ndarray | float | int)
+            state[f"prior_{name.strip('_')}"] = np.array(values) if is_number else values
+    return state
+
+
+def _restore_priors(
+    state: Mapping[str, Any], prior: Any, items: tuple[str, ...]
+) -> dict[str, RankingModel]:
+    """Return the fitted models of a state."""
+    models: dict[str, Any] = {}
+    learned = {
+        key.removeprefix("prior_"): value
+        for key, value in state.items()
+        if key.startswith("prior_") and key != "prior_targets"
+    }
+    for row, target in enumerate(state.get("prior_targets", ())):
+        models[target] = model = clone(prior)
+        model.items_ = items
+        for name, values in learned.items():
+            value = values[row]
+            if not isinstance(values, np.ndarray):
+                value = _as_tuples(value)
+            elif values.ndim == 1:
+                value = value.item()
+            setattr(model, f"{name}_", value)
+    return models
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost, largest
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.validation import require_number, require_whole_number
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
-from rankshot.zeroshot.heads.fitted_state import FittedState, State
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
 Floats = NDArray[np.floating]
@@ -27,9 +24,9 @@ class DirectSimilarity(BaseHead, BaseEstimator):
               \quad y_k^z = \frac{w_k^z}{\sum_i w_i^z}
 
     over the seen classes y_k most similar to the new class z, where w are the similarities.
-    P(y_k|x) is the sigmoid of one-vs-rest scores and the softmax of multiclass scores. The method
-    uses the values of the similarities, not only their ranking; the paper compares its methods
-    with it.
+    P(y_k|x) is the sigmoid of one-vs-rest scores and the softmax of multiclass scores; all P(y_k)
+    are equal. The method uses the values of the similarities, not only their ranking; the paper
+    compares its methods with it.
 
     Seen classes that tie for the last places share them. A negative similarity, such as a negative
     cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
@@ -40,8 +37,6 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     ----------
     n_similar : int
         The number of most similar seen classes that count; the paper uses 5.
-    class_prior : dict of str to float, optional
-        P(y_k) by name of the seen class. By default all are equally probable.
     temperature : float or None
         Log-probabilities are divided by it before they are normalised; by default 1.
 
@@ -64,16 +59,16 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     array([[0.794, 0.206]])
     """
 
+    _learned = ("exponents_",)
+
     def __init__(
         self,
         *,
         n_similar: int = 5,
-        class_prior: Mapping[str, float] | None = None,
         temperature: float | None = None,
     ) -> None:
         self.temperature = temperature
         self.n_similar = n_similar
-        self.class_prior = class_prior
 
     def fit(self, similarity: Similarity) -> DirectSimilarity:
         """Compute the exponents from the similarities of new and seen classes.
@@ -97,46 +92,21 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
         self.exponents_: NDArray[np.float64] = _exponents(similarity.values, n)
-        self._log_prior = self._prior_of_classes()
         return self
-
-    def _describe_state(self) -> State:
-        return {"exponents": self.exponents_, "log_prior": self._log_prior}
-
-    def _restore_state(self, state: FittedState) -> None:
-        self.exponents_ = state.take_array("exponents", len(self.classes_), len(self.items_))
-        self._log_prior = state.take_array("log_prior", len(self.items_))
-
-    def _prior_of_classes(self) -> NDArray[np.float64]:
-        if self.class_prior is None:
-            return np.zeros(len(self.items_))
-        if not isinstance(self.class_prior, Mapping):
-            raise RankshotError(
-                "class_prior must be a dict from names to probabilities, not "
-                f"{short_repr(self.class_prior)}"
-            )
-        if missing := [item for item in self.items_ if item not in self.class_prior]:
-            near = suggest_name(missing[0], self.class_prior)
-            raise RankshotError(f"class_prior has no value for {quote_names(missing)}{near}")
-        prior = [
-            require_number(f"class_prior[{item!r}]", self.class_prior[item], above=0, below=np.inf)
-            for item in self.items_
-        ]
-        return np.asarray(np.log(prior))
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         del kind, dtype
-        return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
+        return {"exponents": self.exponents_.T}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         del lost
         log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
-        return (log_proba - c["log_prior"]) @ c["exponents"]
+        return log_proba @ c["exponents"]
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
         f = np.asarray(values, np.float64)
-        log_proba = log_class_probabilities(f, kind, "DirectSimilarity") - self._log_prior
+        log_proba = log_class_probabilities(f, kind, "DirectSimilarity")
         return np.asarray(self.exponents_ * log_proba[:, None])
 
 
@@ -220,6 +190,8 @@ class ConSE(BaseHead, BaseEstimator):
     array(['cat', 'truck'], dtype='<U5')
     """
 
+    _learned = ("_cosines", "_has_vector")
+
     def __init__(self, *, n_classes: int = 10, temperature: float | None = None) -> None:
         self.n_classes = n_classes
         self.temperature = temperature
@@ -239,16 +211,6 @@ class ConSE(BaseHead, BaseEstimator):
             )
         self._cosines = similarity.values[:, self._has_vector]
         return self
-
-    def _describe_state(self) -> State:
-        return {"cosines": self._cosines, "has_vector": self._has_vector}
-
-    def _restore_state(self, state: FittedState) -> None:
-        require_whole_number("n_classes", self.n_classes)
-        self._has_vector = state.take_array("has_vector", len(self.items_), kind="b")
-        n = int(self._has_vector.sum())
-        require_whole_number("the number of seen classes with a vector", n)
-        self._cosines = state.take_array("cosines", len(self.classes_), n)
 
     def _default_temperature(self) -> float:
         return 0.1
