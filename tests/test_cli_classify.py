@@ -29,7 +29,7 @@ from command_line import (
     write_scores,
     write_small_run,
 )
-from rankshot.cli import head_options, main
+from rankshot.cli import heads, main
 from rankshot.zeroshot.files import classified
 from rankshot.zeroshot.files.predictions import read_predictions
 
@@ -98,7 +98,7 @@ def run_classify(words, output="out.csv"):
 )
 def test_every_head_answers_as_in_python(folder, options, head):
     semantics = rankings()
-    if "--similarity" in options:
+    if "--rankings" in options:
         table = rs.read_similarity("similarity.csv")
         semantics = table.select(table.targets, SEEN)
     head.fit(semantics)
