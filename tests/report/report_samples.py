@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from rankshot.ranking.summaries import TargetSummary
+from rankshot.ranking.agreement import TargetSummary
 from rankshot.report.contents import Calibration, Evaluation, ExplainedInput
 from rankshot.report.gallery import Gallery, ShownInput
-from rankshot.report.pictures import Picture
+from rankshot.report.pictures import Thumbnail
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 

@@ -8,26 +8,27 @@ import pytest
 from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
-from rankshot.experiments.result_tables import Comparison, ComparisonRow
-from rankshot.ranking.distances.shared_places import compare_common_items
+from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.restriction import restrict_items
 from rankshot.report.contents import (
     Calibration,
     ClassMap,
     ExplainedInput,
+    MethodComparison as Comparison,
+    MethodRow as ComparisonRow,
     Overview,
     Report,
 )
 from rankshot.report.demo import weigh_sources_equally
 from rankshot.report.evaluation_sections import format_overview
-from rankshot.report.prediction_summaries import (
+from rankshot.report.predictions import (
     choose_examples,
     choose_rival,
     count_predictions,
     evaluate_predictions,
     undo_temperature,
 )
-from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
 from rankshot.report.sections import format_consensus, format_explanations, format_sources
 from rankshot.zeroshot.metrics import Interval, pairwise_accuracy, wilson_interval
 

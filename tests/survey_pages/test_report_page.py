@@ -8,9 +8,9 @@ import rankshot as rs
 from rankshot.report.contents import ExplainedInput, Report
 from rankshot.report.gallery import Answers, build_gallery, choose_pictures
 from rankshot.report.page import render_report
-from rankshot.report.pictures import Picture
-from rankshot.report.prediction_summaries import count_predictions, evaluate_predictions
-from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+from rankshot.report.pictures import Thumbnail
+from rankshot.report.predictions import count_predictions, evaluate_predictions
+from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
 
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
 CLIPPED = """() => [...document.querySelectorAll('.scroll')]

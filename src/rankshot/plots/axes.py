@@ -79,9 +79,7 @@ class Display:
         """Return the size of a new figure in inches; a width that is given is kept."""
         return width or WIDTH, 5.2
 
-    def to_svg(
-        self, title: str, width: float | None = None, others: Sequence[Display] = ()
-    ) -> str:
+    def to_svg(self, title: str, width: float | None = None, others: Sequence[Display] = ()) -> str:
         """Return the picture as an ``<svg>`` element for an HTML page.
 
         Text stays text, ids are unique on the page, and colours are those of the page's variables
@@ -167,7 +165,8 @@ def _embed_svg(drawn: str, title: str) -> str:
     heading = ET.Element("title")
     heading.text = title
     tree.insert(0, heading)
-    tree.attrib = {"class": "chart", "role": "img", "viewBox": tree.attrib["viewBox"]}
+    size = {key: tree.attrib[key] for key in ("width", "height", "viewBox")}
+    tree.attrib = {"class": "chart", "role": "img", **size}
     return re.sub(r">\s+<", "><", ET.tostring(tree, encoding="unicode"))
 
 

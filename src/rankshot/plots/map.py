@@ -26,8 +26,8 @@ from rankshot.plots.axes import (
     choose_style,
     shorten,
 )
-from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.maps import MAX_RANKINGS, find_largest_groups, place_points, place_rankings
+from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_number
+from rankshot.core.validation import as_names, require_number
 from rankshot.plots.axes import (
     COLOURS,
     GRID,

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.plots.results import ComparisonDisplay
 from rankshot.report.contents import ExplainedInput, MethodComparison, MethodRow, Report

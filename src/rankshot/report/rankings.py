@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from rankshot.plots.map import GROUPS_WITHOUT_LEGEND, MapDisplay
-from rankshot.ranking.distances.shared_places import compare_common_items
-from rankshot.ranking.maps import MAX_GROUPS, MAX_RANKINGS, place_rankings
-from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.summaries import (
+from rankshot.ranking.agreement import (
     TargetSummary,
     find_origins,
     keep_first_places,
     summarize_target,
 )
+from rankshot.ranking.maps import MAX_GROUPS, MAX_RANKINGS, place_rankings
+from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import SourceLine, SourceTable
 from rankshot.report.formatting import choose_heat_class, draw_chart, make_bars
 from rankshot.zeroshot.metrics import format_share
@@ -227,10 +227,8 @@ def map_rankings(rankings: Rankings, k: int) -> MapDisplay | None:
         return None
     places, k, apart = place_rankings(drawn, k)
     first = f"the first {k} places" if k > 1 else "the first place"
-    caption = [
-        f"Each mark is one ranking. The map shows Kendall’s distances between {first} of the "
-        "rankings, by classical multidimensional scaling."
-    ]
+    how = f"Each mark is one ranking. The map shows Kendall’s distances between {first} of the"
+    caption = [f"{how} rankings, by classical multidimensional scaling."]
     if np.any(drawn.is_subset & (drawn.n_listed < drawn.n_items)):
         caption.append(
             "Rankings that know only some of the seen classes are compared with the others on "
