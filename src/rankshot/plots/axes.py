@@ -105,13 +105,14 @@ class Display:
         figure = import_module("matplotlib.figure").Figure(layout="constrained")
         self._fit(figure, width)
         stream = io.StringIO()
-        with matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        settings = {"svg.fonttype": "none", "svg.hashsalt": "rankshot"}
+        with matplotlib.rc_context(settings), warnings.catch_warnings():
             # The browser has fonts for the letters that Matplotlib's font does not have.
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
             ax = figure.add_subplot()
             for display in (self, *others):
                 display.plot(ax)
-            figure.savefig(stream, format="svg", transparent=True)
+            figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
         return _embed_svg(stream.getvalue(), title)
 
     def _open_axes(self, ax: Any) -> Any:
@@ -161,6 +162,8 @@ def _embed_svg(drawn: str, title: str) -> str:
             given["href"] = f"#{salt}-{given['href'][1:]}"
         if "style" in given:
             given["style"] = _adapt_style(given["style"], salt)
+        for key in given.keys() & {"d", "x", "y"}:
+            given[key] = re.sub(r"(\.\d\d)\d+", r"\1", given[key]).replace(" \n", " ")
         element.attrib = given
     heading = ET.Element("title")
     heading.text = title
@@ -172,7 +175,8 @@ def _embed_svg(drawn: str, title: str) -> str:
 
 def _adapt_style(style: str, salt: str) -> str:
     """Return a style with the page's colours, its font, and ids that are unique on the page."""
-    style = re.sub(r"(font: [^';]*?px) '[^;]*", r"\1 var(--font,sans-serif)", style)
+    # Matplotlib writes the font in one property or in several.
+    style = re.sub(r"(font: [^';]*?px |font-family: )'[^;]*", r"\1var(--font,sans-serif)", style)
     style = re.sub("#[0-9a-f]{6}", lambda found: PAGE_COLOURS.get(found[0], found[0]), style)
     return style.replace("url(#", f"url(#{salt}-").replace("; ", ";").replace(": ", ":")
 
