@@ -28,8 +28,8 @@ from rankshot.report.demo import (
     find_unranked_targets,
     rank_items,
 )
-from rankshot.sources.class_vectors import ClassVectors
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
 
 Labels = NDArray[np.str_]
 Texts = NDArray[np.str_]

@@ -13,8 +13,7 @@ from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.ranking.maps import place_points
 from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.wordnet import WordNet
-from rankshot.sources.wordnet_tree import Branch, Hierarchy
+from rankshot.sources.wordnet import Branch, Hierarchy, WordNet
 from reproduction.benchmark import Benchmark, collect_points
 
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}

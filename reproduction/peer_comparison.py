@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
-from rankshot.sources.class_vectors import ClassVectors, unit_vectors
+from rankshot.sources.vectors import ClassVectors, unit_vectors
 from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.metrics import mean_class_accuracy

@@ -63,7 +63,7 @@ EXAMPLES = {
         >>> bool(table.values[0, 0] > table.values[0, 1])
         True
         """,
-    "corpus": "rankshot.sources.word2vec",
+    "corpus": "rankshot.sources.corpus",
     "arrays": """
         >>> import numpy as np
         >>> from rankshot.core.arrays import device_of

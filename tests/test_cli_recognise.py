@@ -15,7 +15,6 @@ import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.cli.run_folder import RunFolder
 from rankshot.inference.scoring import ScoringPlan
-from rankshot.sources.chat_endpoint import ChatEndpoint, Reply
 from tiny_models import write_onnx, write_pictures, write_text_transformer
 
 CLASSES = ["leopard", "bus", "daisy"]
@@ -239,13 +238,13 @@ def test_two_runs_at_once_are_refused(place):
 def test_answers_of_a_language_model_are_asked_for_once(place, monkeypatch):
     asked, number = [], count()
 
-    def complete(self, model, messages, temperature):
-        asked.append(messages[0]["content"])
+    def ask(prompt):
+        asked.append(prompt)
         if next(number) == 4:
             raise rs.RankshotError("no connection")
-        return Reply(json.dumps(CLASSES), None, None)
+        return json.dumps(CLASSES)
 
-    monkeypatch.setattr(ChatEndpoint, "complete", complete)
+    monkeypatch.setattr(rs.LanguageModel, "_connect", lambda _: ask)
     words = [*RUN, "--source", "model:m", "--yes"]
     assert "no connection; earlier answers are in photos.rankshot-run" in rankshot(words).err
     out = run_well(words)

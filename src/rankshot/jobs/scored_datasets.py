@@ -54,7 +54,7 @@ from rankshot.jobs.storage import (
     new_part,
     remove_files,
 )
-from rankshot.sources.class_labels import ClassLabels
+from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_part
 
 PART_INPUTS = 1000

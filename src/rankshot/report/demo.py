@@ -43,7 +43,7 @@ from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
 from rankshot.zeroshot.prior import RankingModel
-from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
+from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 
 SOURCES = ("WordNet", "GloVe", "Wikipedia")

@@ -1,21 +1,19 @@
-"""Names of classes: words to look them up by, other spellings, and the choice of some.
+"""Words to look up in place of class names, and the choice of classes to rehearse.
 
-A class name is often no word: it has a number at its end, it is an abbreviation, or it is
+A class name is often not a word: it has a number at its end, it is an abbreviation, or it is
 misspelt. The user can say which words a source should look up instead.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.core.tables import find_column, read_csv_rows
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.similarity import Similarity
@@ -29,8 +27,6 @@ FEWEST_RANKED = 2
 """Seen classes that must be left when others are rehearsed: fewer cannot be ranked."""
 _QUALIFIER = re.compile(r"(?<=\S)\s*\([^()]*\)$")
 """What tells two classes of the same word apart, as in crane (bird)."""
-_SEPARATOR = re.compile(r"[_\s]|(?<=\w)[-+](?=\w)")
-"""What may stand between the words of a name. The signs of "C++" and "-1" are not separators."""
 
 
 def compare_as(
@@ -58,28 +54,17 @@ def compare_as(
       water_lilly: daisy > T9
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
-    if not isinstance(look_up, Mapping):
-        raise RankshotError(f"look_up must map names to words, not be {short_repr(look_up)}")
-    for name, words in look_up.items():
-        if name not in target_names and name not in item_names:
-            hint = suggest_name(name, target_names + item_names)
-            raise RankshotError(f"words to look up: no class {name!r}{hint}")
-        if not isinstance(words, str) or not words.strip():
-            raise RankshotError(f"the words to look up for {name!r} are {short_repr(words)}")
-    rows, target_words = _number_words(target_names, look_up)
-    columns, item_words = _number_words(item_names, look_up)
-    table = compare(target_words, item_words)
-    values = table.values[np.ix_(rows, columns)]
+    if odd := set(look_up) - {*target_names, *item_names}:
+        name = min(odd)
+        hint = suggest_name(name, target_names + item_names)
+        raise RankshotError(f"words to look up: no class {name!r}{hint}")
+    words = [[look_up.get(name, name) for name in names] for names in (target_names, item_names)]
+    # Each text is looked up once, also where two classes share it.
+    rows, columns = ({text: i for i, text in enumerate(dict.fromkeys(some))} for some in words)
+    table = compare(tuple(rows), tuple(columns))
+    cells = np.ix_([rows[text] for text in words[0]], [columns[text] for text in words[1]])
+    values = table.values[cells]
     return Similarity(values, target_names, item_names, table.source, table.notes)
-
-
-def _number_words(
-    names: tuple[str, ...], look_up: Mapping[str, str]
-) -> tuple[list[int], tuple[str, ...]]:
-    """Return the number of the words of each name, and the words, each once."""
-    words = [look_up.get(name, name) for name in names]
-    number = {word: i for i, word in enumerate(dict.fromkeys(words))}
-    return [number[word] for word in words], tuple(number)
 
 
 def split_synonyms(name: str) -> list[str]:
@@ -135,12 +120,7 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
     path = Path(path)
     known = as_names(classes, "classes")
     rows = read_csv_rows(path)
-    line, header = next(rows)
-    if not {CLASS, LOOK_UP} <= set(header):
-        raise RankshotError(
-            f"{path}:{line}: the first line must name the columns, {CLASS},{LOOK_UP}; it is "
-            f"{short_repr(','.join(header))}"
-        )
+    _, header = next(rows)
     name_column, words_column = (find_column(header, name, path) for name in (CLASS, LOOK_UP))
     look_up: dict[str, str] = {}
     for line, row in rows:
@@ -148,12 +128,15 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
         if not any(cell.strip() for cell in row):
             # Spreadsheets write such lines for empty rows.
             continue
+        problem = ""
         if name not in known:
-            raise RankshotError(f"{path}:{line}: no class {name!r}{suggest_name(name, known)}")
-        if name in look_up:
-            raise RankshotError(f"{path}:{line}: the class {name!r} occurs twice")
-        if not words:
-            raise RankshotError(f"{path}:{line}: the class {name!r} has no words to look up")
+            problem = f"no class {name!r}{suggest_name(name, known)}"
+        elif name in look_up:
+            problem = f"the class {name!r} occurs twice"
+        elif not words:
+            problem = f"the class {name!r} has no words to look up"
+        if problem:
+            raise RankshotError(f"{path}:{line}: {problem}")
         look_up[name] = words
     return look_up
 
@@ -179,65 +162,6 @@ def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
     nouns = load_nouns()
     suggestions = {name: suggest_noun(nouns, name) for name in as_names(names, "names")}
     return {name: noun for name, noun in suggestions.items() if noun is not None}
-
-
-class NameMatcher:
-    """Finds the class that is meant by a name in another spelling.
-
-    Case, and what separates the words of a name, do not matter, nor does the plural. A name that
-    fits several classes equally well is not decided.
-
-    Examples
-    --------
-    >>> matcher = NameMatcher(["tiger", "sea_lion", "Turkey", "turkey"])
-    >>> [matcher.match(name) for name in ("Tigers", "sea lion", "turkey", "lynx")]
-    [['tiger'], ['sea_lion'], ['turkey'], []]
-    >>> matcher.match("TURKEY"), matcher.match("sea_loin"), matcher.match_misspelt("sea_loin")
-    (['Turkey', 'turkey'], [], ['sea_lion'])
-    """
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = dict.fromkeys(names)
-        self._by_letters: dict[str, list[str]] = defaultdict(list)
-        for name in self.names:
-            self._by_letters[reduce_name(name)].append(name)
-
-    def match(self, name: str) -> list[str]:
-        """Return the class that a name means; none, or several, if that cannot be said."""
-        if name in self.names:
-            return [name]
-        letters = reduce_name(name)
-        return (
-            self._by_letters.get(letters)
-            or self._find_all(self._by_letters, _singulars(name))
-            or self._by_singular.get(letters)
-            or []
-        )
-
-    def match_misspelt(self, name: str) -> list[str]:
-        """Return the class that a misspelt name may mean; see `find_misspellings`."""
-        noun = suggest_noun(load_nouns(), name)
-        return [] if noun is None else self.match(noun)
-
-    @cached_property
-    def _by_singular(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for name in self.names:
-            for letters in _singulars(name):
-                found[letters].append(name)
-        return found
-
-    def _find_all(self, known: Mapping[str, list[str]], forms: Iterable[str]) -> list[str]:
-        return [name for letters in forms for name in known.get(letters, [])]
-
-
-def reduce_name(name: str) -> str:
-    """Return the letters of a name: without case and separators."""
-    return _SEPARATOR.sub("", name.casefold())
-
-
-def _singulars(name: str) -> list[str]:
-    return list(dict.fromkeys(map(reduce_name, load_nouns().singulars(name.casefold()))))
 
 
 # ---- Rehearsal
@@ -279,25 +203,20 @@ def choose_rehearsed(
         raise RankshotError(f"{len(names)} seen classes are too few to rehearse: 3 are needed")
     if isinstance(which, Iterable):
         chosen = set(as_names(which, "the classes to rehearse"))
-        for name in chosen:
-            if name not in names:
-                raise RankshotError(f"rehearse: no seen class {name!r}{suggest_name(name, names)}")
-        _require_others(len(chosen), len(names))
+        if odd := sorted(chosen - set(names)):
+            raise RankshotError(f"rehearse: no seen class {odd[0]!r}{suggest_name(odd[0], names)}")
+        number = len(chosen)
     else:
         number = require_whole_number("the number of rehearsed classes", which)
-        _require_others(number, len(names))
         seed = require_whole_number("seed", seed, least=0)
         chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
+    if number > len(names) - FEWEST_RANKED:
+        raise RankshotError(
+            f"{number} of {len(names)} seen classes cannot be rehearsed: too few are left to be "
+            f"ranked. Take {min(max(len(names) // 3, 5), len(names) - FEWEST_RANKED)}: a third of "
+            "them, and at least 5 where possible"
+        )
     return (
         tuple(name for name in names if name in chosen),
         tuple(name for name in names if name not in chosen),
     )
-
-
-def _require_others(rehearsed: int, seen: int) -> None:
-    if rehearsed > seen - FEWEST_RANKED:
-        raise RankshotError(
-            f"{rehearsed} of {seen} seen classes cannot be rehearsed: too few are left to be "
-            f"ranked. Take {min(max(seen // 3, 5), seen - FEWEST_RANKED)}: a third of them, and at "
-            "least 5 where possible"
-        )

@@ -7,6 +7,8 @@ synonyms. Plain names stay as they are.
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,23 +17,27 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import RankshotError, format_count, quote_names
-from rankshot.sources.class_names import reduce_name
-from rankshot.sources.label_files import read_label_list
-from rankshot.sources.label_text import (
+from rankshot.core.errors import (
+    RankshotError,
+    format_count,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
+from rankshot.core.files import decode_lines, iterate_names
+from rankshot.sources.names.matching import (
     WITH_ID,
     Label,
-    as_label,
-    describe_synset,
-    is_id,
+    NameMatcher,
     load_imagenet,
-    name_label,
     parse_label,
+    reduce_name,
     split_label,
 )
 from rankshot.sources.wordnet_nouns import is_sense, load_nouns
 
 IMAGENET = "imagenet-1k"
+_ID = re.compile(r"n\d{8}")
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
 _BACKGROUND = frozenset({"background", "dummy", "none", "unused"})
 """The first of 1,001 labels of some networks for ImageNet, as `reduce_name` returns it."""
@@ -120,7 +126,7 @@ class ClassLabels:
         spaces count only if classes differ by nothing else. A class's own name, and its first
         synonym, come before the other synonyms of other classes.
         """
-        return [self.names[row] for row in self.find_rows(name)]
+        return self.matcher.match(name)
 
     def match_all(self, names: Iterable[str]) -> dict[str, str]:
         """Return the given label of the class that each name means.
@@ -143,9 +149,9 @@ class ClassLabels:
         name_of: dict[int, str] = {}
         names = tuple(names)
         for name, readable in zip(names, read_class_labels(names).names, strict=True):
-            rows = self.find_rows(name)
+            rows = self.matcher.find_rows(name)
             if len(rows) != 1:
-                rows = self.find_rows(readable)
+                rows = self.matcher.find_rows(readable)
             if len(rows) == 1:
                 other = name_of.setdefault(rows[0], name)
                 if other != name:
@@ -154,62 +160,10 @@ class ClassLabels:
                     )
         return {name: self.given[row] for row, name in name_of.items()}
 
-    def find_rows(self, name: str) -> list[int]:
-        """Return the numbers of the classes that a name may mean; see `match`."""
-        for index in (self._by_given, self._by_name, self._by_spelling):
-            if rows := index.get(name):
-                return rows
-        label = parse_label(name)
-        if label.synset is not None and (rows := self._by_synset.get(label.synset)):
-            return rows
-        words = [name, *label.words]
-        if label.synset is not None:
-            words += describe_synset(label.synset)[1]
-        letters = dict.fromkeys(map(reduce_name, words))
-        for index in (self._by_letters, self._by_other_synonym):
-            for text in letters:
-                rows = [row for row in index.get(text, ()) if self._may_be(row, label.synset)]
-                if rows:
-                    return rows
-        return []
-
-    def _may_be(self, row: int, synset: str | None) -> bool:
-        return synset is None or self.synsets[row] is None
-
     @cached_property
-    def _by_given(self) -> dict[str, list[int]]:
-        return _index([given] for given in self.given)
-
-    @cached_property
-    def _by_name(self) -> dict[str, list[int]]:
-        return _index([name] for name in self.names)
-
-    @cached_property
-    def _by_spelling(self) -> dict[str, list[int]]:
-        return _index({words[0], ", ".join(words)} for words in self.synonyms)
-
-    @cached_property
-    def _by_letters(self) -> dict[str, list[int]]:
-        return _index(
-            set(map(reduce_name, (name, given, words[0], ",".join(words))))
-            for name, given, words in zip(self.names, self.given, self.synonyms, strict=True)
-        )
-
-    @cached_property
-    def _by_other_synonym(self) -> dict[str, list[int]]:
-        return _index(set(map(reduce_name, words[1:])) for words in self.synonyms)
-
-    @cached_property
-    def _by_synset(self) -> dict[str, list[int]]:
-        return _index([] if synset is None else [synset] for synset in self.synsets)
-
-
-def _index(texts_of_rows: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
-    for row, texts in enumerate(texts_of_rows):
-        for text in texts:
-            found[text].append(row)
-    return dict(found)
+    def matcher(self) -> NameMatcher:
+        """Finds the class that a name means."""
+        return NameMatcher(self.names, self.given, self.synonyms, self.synsets)
 
 
 def read_class_labels(
@@ -250,16 +204,16 @@ def read_class_labels(
     ('tench', 'crane (bird)', 'bus')
     >>> for change in labels.changes:
     ...     print(change)
-    1 label with synonyms is named by the first: 'tench, Tinca tinca' is 'tench'
+    1 label with synonyms is named by the first: 'tench, Tinca' is 'tench'
     1 label with an id got a readable name: 'n02012849' is 'crane (bird)'
     """
     if isinstance(source, ClassLabels):
         return source
     if isinstance(source, str) and source == IMAGENET:
         return load_imagenet_labels()
-    raw, where = read_label_list(source, (IMAGENET,))
+    raw, where = _list_labels(source)
     try:
-        return _build([as_label(label, i) for i, label in enumerate(raw)])
+        return _build([_as_label(label, i) for i, label in enumerate(raw)])
     except RankshotError as error:
         raise RankshotError(f"{where}: {error}") from None
 
@@ -274,12 +228,97 @@ def load_imagenet_labels() -> ClassLabels:
     return ClassLabels(names, tuple(load_imagenet()), synonyms, names)
 
 
+# ---- Files and objects that list labels
+
+
+def _list_labels(source: Any) -> tuple[list[Any], str]:
+    """Return the labels of a file or an object, in order, and what to call it in messages."""
+    content, where = source, "class labels"
+    if isinstance(source, (str, Path)):
+        path = Path(source) / "config.json" if Path(source).is_dir() else Path(source)
+        if path.name == source and not path.exists() and not path.suffix:
+            raise RankshotError(
+                f"{source!r} is neither a file nor a list that is built in"
+                f"{suggest_name(source, [IMAGENET])}; built in: {IMAGENET!r}"
+            )
+        content, where = _read_structure(path), str(path)
+    if isinstance(content, (bytes, set, frozenset)) or not isinstance(content, Iterable):
+        raise RankshotError(
+            f"{where}: expected a file, a sequence or a mapping of labels, not "
+            f"{short_repr(content)}"
+        )
+    labels = _list_mapping(content, where) if isinstance(content, Mapping) else list(content)
+    if not labels:
+        raise RankshotError(f"{where}: no names in it")
+    return labels, where
+
+
+def _read_structure(path: Path) -> Any:
+    """Return the list or the object in a file; a text file is a list of its lines."""
+    with path.open("rb") as stream:
+        text = "".join(line for _, line in decode_lines(stream, path))
+    is_json = path.suffix.lower() == ".json"
+    if is_json or text.lstrip()[:1] in {"[", "{"}:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            problem = error
+        try:
+            # The list of ImageNet's classes that is copied most is a dictionary of Python.
+            return ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            if is_json:
+                raise RankshotError(f"{path}: not JSON: {problem}") from None
+    return [name for _, name in iterate_names(path)]
+
+
+def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
+    """Return the labels of a mapping from index to label or from label to index, by index."""
+    for field in ("id2label", "label2id"):
+        if isinstance(mapping.get(field), Mapping):
+            return _list_mapping(mapping[field], f"{where}: {field}")
+    if "model_type" in mapping or "architectures" in mapping:
+        raise RankshotError(
+            f"{where}: has no id2label, so the model has no class names: give a list of them"
+        )
+    keys, values = list(mapping), list(mapping.values())
+    if all(map(_is_index, values)) and not all(type(key) is int for key in keys):
+        keys, values = values, keys
+    label_of = {int(key): label for key, label in zip(keys, values, strict=True) if _is_index(key)}
+    wanted = range(len(mapping))
+    if missing := [index for index in wanted if index not in label_of]:
+        odd = [key for key in keys if not _is_index(key) or int(key) not in wanted]
+        raise RankshotError(
+            f"{where}: {len(mapping)} labels must have the indices 0 to {len(mapping) - 1}, each "
+            f"once; missing: {quote_names(missing, 4)}; found instead: {quote_names(odd, 4)}"
+        )
+    return [label_of[index] for index in wanted]
+
+
+def _is_index(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.isascii() and value.isdecimal()
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _as_label(raw: Any, number: int) -> Label:
+    """Return a label; ``number`` is that of the output, for messages."""
+    if isinstance(raw, (list, tuple)) and len(raw) == 2 and _ID.fullmatch(str(raw[0])):
+        # Keras lists pairs of a synset and a name.
+        raw = f"{raw[0]} {raw[1]}"
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        raw = str(raw)
+    if not isinstance(raw, str) or not raw.strip():
+        raise RankshotError(f"label {number} must be text, not {short_repr(raw)}")
+    return parse_label(str(raw).strip())
+
+
 # ---- From labels to classes
 
 
 def _build(labels: Sequence[Label]) -> ClassLabels:
     labels, remarks = _recognise_imagenet(labels)
-    named = [name_label(label) for label in labels]
+    named = [label.describe() for label in labels]
     synonyms = tuple(words for _, words in named)
     names = _tell_apart([name for name, _ in named], synonyms, labels)
     return ClassLabels(
@@ -397,7 +436,9 @@ def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator
             f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, stand for names that the "
             "model does not have: no source knows them. Give the real names"
         )
-    if odd := [label.given for label in labels if label.synset is None and is_id(label.given)]:
+    if odd := [
+        label.given for label in labels if label.synset is None and _ID.fullmatch(label.given)
+    ]:
         yield f"WordNet 3.0 has no noun {quote_names(odd, 4)}: kept as names"
 
 
