@@ -1,12 +1,5 @@
-"""One run of all experiments on a part of the embedded data, for all tests that need one.
+"""One run of all experiments on a part of the embedded data: the same code, in seconds."""
 
-The fixture `reproduction` of ``conftest.py`` provides it. Workers of pytest-xdist share the run
-through a file: the first worker that needs it computes it, and the others wait and read it.
-"""
-
-import fcntl
-import pickle
-import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,12 +11,13 @@ import pytest
 from joblib import parallel_config
 from reproduction.benchmark import load_benchmark
 from reproduction.classifiers import LEAST_SQUARES
+from reproduction.data import load_data
 from reproduction.full_sum import full_sum_table
 from reproduction.reproduction import Reproduction, reproduce
 from reproduction.result_one import rater_table
 from sklearn import config_context
 
-from rankshot.datasets import load_cifar
+from rankshot.datasets import ImageData, load_cifar
 from reproduction import (
     ablation,
     peer_comparison,
@@ -55,30 +49,18 @@ class SharedRun(NamedTuple):
 
     Attributes
     ----------
-    data : Path
-        The directory with ``cifar/features.npz``.
+    images : ImageData
     directory : Path
-        The trained classifiers. Tests must not change it.
+        The trained classifiers.
     said : list of str
         All messages of the run.
     result : Reproduction
     """
 
-    data: Path
+    images: ImageData
     directory: Path
     said: list[str]
     result: Reproduction
-
-    @property
-    def images(self):
-        return load_cifar(self.data / "cifar" / "features.npz")
-
-    def replay(self, benchmark, directory, announce):
-        """Stand in for `reproduce`: the same files, messages and results, without computation."""
-        shutil.copytree(self.directory, directory)
-        for text in self.said:
-            announce(text)
-        return self.result
 
 
 def write_features(path):
@@ -108,21 +90,10 @@ def small_grids():
         yield
 
 
-def run_once(folder):
-    """Return the run of a folder, computed by the first caller of all processes."""
-    folder.mkdir(exist_ok=True)
-    path = folder / "run.pickle"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            path.write_bytes(pickle.dumps(_run(folder)))
-    return pickle.loads(path.read_bytes())
-
-
-def _run(folder):
+def run_all(folder):
     data, directory, said = folder / "data", folder / "classifiers", []
     write_features(data / "cifar" / "features.npz")
-    images = load_cifar(data / "cifar" / "features.npz")
+    images = load_data("cifar", data)
     # Of 4,950 support vector machines most of the time is spent around them.
     quickly = config_context(assume_finite=True, skip_parameter_validation=True)
     with (
@@ -135,7 +106,7 @@ def _run(folder):
         patch.setattr(module, "full_sum_table", partial(full_sum_table, n_inputs=30))
         patch.setattr(module, "rater_table", _few_raters)
         result = reproduce(load_benchmark(images), directory, said.append, GRID)
-    return SharedRun(data, directory, said, result)
+    return SharedRun(images, directory, said, result)
 
 
 def _few_raters(benchmark):
