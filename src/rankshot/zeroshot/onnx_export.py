@@ -20,7 +20,6 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.decisions import TIED
 from rankshot.zeroshot.scores import (
     KINDS,
-    SOFTMAX_TOLERANCE,
     Kind,
     Scores,
     are_probabilities,
@@ -198,7 +197,7 @@ class _Graph:
             return True
         if self._kind != "multiclass" or self._probe is None:
             return False
-        return are_probabilities(self._probe.scores, SOFTMAX_TOLERANCE)
+        return are_probabilities(self._probe.scores)
 
     def measure_difference(self, model: Any) -> float:
         """Return how far the graph is from network and head, one after the other."""
