@@ -274,7 +274,8 @@ def _replace_zeros(scaled: Floats) -> Floats:
 def _merge_tables(
     tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
 ) -> Similarity:
-    if not tables or not all(isinstance(table, Similarity) for table in tables):
+    is_list = isinstance(tables, Sequence) and len(tables) > 0
+    if not is_list or not all(isinstance(table, Similarity) for table in tables):
         raise RankshotError(f"the {name} needs a list of Similarity tables, at least one")
     first = tables[0]
     values = np.stack(
