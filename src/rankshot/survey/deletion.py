@@ -17,15 +17,14 @@ from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.text_files import TEMPORARY, read_lines, replace_file, require_ending
-from rankshot.survey.platforms import INVITATION, participant_name
-from rankshot.survey.raw_data import MARK
+from rankshot.survey.export import MARK
 from rankshot.survey.store.database import PARTICIPANT, Database
 from rankshot.survey.store.people import IDS, delete_participants, select_known
 
 DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 ENDINGS = (*DATABASE_ENDINGS, ".jsonl", ".csv", ".txt")
 NAMING = (
-    *("code", "id", "session", INVITATION, "link"),
+    *("code", "id", "session"),
     *("platform_id", "platform_session", "turk_assignment"),
 )
 """The columns of exported files that name a participant, where no column has the rater."""
@@ -74,9 +73,6 @@ def delete_everywhere(
         If a file cannot be changed, or nobody is found anywhere.
     """
     others = _read_names(database, raters) | set(names)
-    for name in tuple(others):
-        if name.isdigit() and database.identity.rater(participant_name(INVITATION, name)) in raters:
-            others.add(database.identity.invitation(int(name)))
     with database.begin_read() as connection:
         known = select_known(connection, raters)
     found = {}
@@ -127,9 +123,6 @@ def _is_about(row: Mapping[str, Any], names: _Names) -> bool:
     if "rater" in row:
         return row["rater"] in names.raters
     cells = {name: cell for name in NAMING if isinstance(cell := row.get(name), str)}
-    if "link" in cells:
-        # It ends with the token of the invitation.
-        cells["link"] = cells["link"].rpartition("=")[2]
     # An apostrophe may stand before a cell, so that no program takes it for a formula.
     return any(cell.removeprefix("'") in names.others for cell in cells.values())
 

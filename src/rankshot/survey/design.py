@@ -13,8 +13,13 @@ from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.consensus.average_places import average_order
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.wordnet import WordNet
-from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study
-from rankshot.survey.validation import MOST_ITEMS
+from rankshot.survey.study import (
+    CONSENT_PLACEHOLDER,
+    DEFAULT_PROMPT,
+    MOST_ITEMS,
+    Question,
+    Study,
+)
 
 MOST_SHOWN = 10
 """The default number of items that a question shows, as in the paper; fewer if there are fewer."""
@@ -29,8 +34,8 @@ can withdraw: a link on every page deletes all your answers.
 
 We store your answers, when you gave them, how long each answer took, the language of the pages,
 and a code that is computed from your participant id (a hash). If a platform sent you, we also
-store the ids that came with you, since it pays by them, until everybody is paid. If you have an
-invitation, we store its number. The answers are used for research.
+store the ids that came with you, since it pays by them, until everybody is paid. The answers are
+used for research.
 
 If you have a question about this study, please ask
 {CONSENT_PLACEHOLDER}."""
@@ -147,9 +152,7 @@ def _require_known(wordnet: WordNet, names: tuple[str, ...]) -> None:
     try:
         wordnet.senses(dict.fromkeys(names))
     except RankshotError as error:
-        raise RankshotError(
-            f"{error}, or give rankings from another source (--preselect)"
-        ) from None
+        raise RankshotError(f"{error}, or give rankings from another source") from None
 
 
 # ---- Which items a question shows

@@ -16,8 +16,6 @@ TURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 """The hosts to which a Mechanical Turk task may be submitted; forms go to no other host."""
 TURK_FORM_ACTIONS = (*TURK_HOSTS, "https://worker.mturk.com")
 """The same for the content-security policy. Chromium also applies it to redirects."""
-INVITATION = "invitation"
-"""The query parameter with a signed invitation, and where its participants come from."""
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """The assignment id that Mechanical Turk sends before a worker accepts the task."""
 ID_PATTERN = "^[A-Za-z0-9_.:@-]{1,100}$"
@@ -69,8 +67,6 @@ class Arrival:
     ----------
     participant : str
         The platform's id.
-    invitation : str
-        A signed invitation.
     assignment, submit_to : str
         For Mechanical Turk: the task, and where it is submitted.
     study, session : str
@@ -78,7 +74,6 @@ class Arrival:
     """
 
     participant: str = ""
-    invitation: str = ""
     assignment: str = ""
     submit_to: str = ""
     study: str = ""
@@ -95,14 +90,11 @@ class Visitor:
         The platform's id; None if a plain link has none.
     turk : TurkTask or None
     session : ProlificSession or None
-    preview : bool
-        Whether a worker looks at a preview of the task and has not accepted it yet.
     """
 
     participant: str | None
     turk: TurkTask | None = None
     session: ProlificSession | None = None
-    preview: bool = False
 
 
 def read_visitor(platform: str, arrival: Arrival) -> Visitor:
@@ -116,7 +108,7 @@ def read_visitor(platform: str, arrival: Arrival) -> Visitor:
     given = arrival.participant
     if platform == "mturk":
         if arrival.assignment == PREVIEW:
-            return Visitor(None, preview=True)
+            raise ParticipantError("refused.preview")
         host = _require_value("turkSubmitTo", arrival.submit_to).rstrip("/")
         if host not in TURK_HOSTS:
             value = short_repr(arrival.submit_to)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import row_blocks
-from rankshot.survey.answers import Answer, answer_levels, group_by_question, is_counted
-from rankshot.survey.consensus import Levels, pair_signs, pairwise_margins
+from rankshot.survey.answers import ABSENT, Answer, answer_levels, group_by_question, is_counted
 from rankshot.survey.study import QualityRules
 
 Label = TypeVar("Label", bound=Hashable)
 Floats = NDArray[np.float64]
+Levels = NDArray[np.int32]
 LEAST_OTHERS = 3
 """The distance to the others needs at least this many other answers to the question."""
 LEAST_COMPARED = 3
@@ -142,6 +142,37 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
         for rater, flag in rule(answers, rules):
             found[rater].append(flag)
     return {rater: tuple(theirs) for rater, theirs in found.items()}
+
+
+def pair_signs(table: Levels) -> NDArray[np.int8]:
+    """Return s: ``s[r, i, j]`` is 1 if answer r has i before j, -1 if after, 0 if neither.
+
+    ``table`` has the level of each item in each answer; an item that is `ABSENT` is neither before
+    nor after any item.
+
+    Examples
+    --------
+    >>> pair_signs(np.array([[0, 1, ABSENT]]))[0].tolist()
+    [[0, 1, 0], [-1, 0, 0], [0, 0, 0]]
+    """
+    before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
+    signs: NDArray[np.int8] = before.astype(np.int8) - before.transpose(0, 2, 1)
+    return signs
+
+
+def pairwise_margins(table: Levels) -> NDArray[np.int64]:
+    """Return how many more answers have item i before j than after it.
+
+    Examples
+    --------
+    >>> pairwise_margins(np.array([[0, 1, 1], [0, 1, 2], [1, 0, 2]])).tolist()
+    [[0, 1, 3], [-1, 0, 2], [-3, -2, 0]]
+    """
+    n = table.shape[1]
+    margins = np.zeros((n, n), np.int64)
+    for rows in row_blocks(len(table), n * n):
+        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
+    return margins
 
 
 def answer_distances(first: Levels, second: Levels) -> Floats:

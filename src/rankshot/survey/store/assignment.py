@@ -256,7 +256,7 @@ def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
     ``spare_answers`` more participants than planned, so that those who replace others find a
     place.
     """
-    most = study.answers_per_question + (study.spare_answers or 0)
+    most = study.answers_per_question + study.n_spare
     return {
         key: sum(load)
         for key, load in loads.items()

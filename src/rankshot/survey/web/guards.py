@@ -77,8 +77,6 @@ class Guard:
         For attempts with a researcher's token. One that was right is given back.
     refuse : callable
         Makes the page that says why a request was refused.
-    root : str
-        A prefix of paths. A proxy may take it away, or not.
     extra_bytes : int
         How much larger a form with answers to the extra questions may be.
     """
@@ -90,7 +88,6 @@ class Guard:
         limit: RateLimit,
         tokens: RateLimit,
         refuse: Refuse,
-        root: str = "",
         extra_bytes: int = 0,
     ) -> None:
         self._app = app
@@ -99,7 +96,6 @@ class Guard:
         self._limit = limit
         self._tokens = tokens
         self._refuse = refuse
-        self._root = root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -107,9 +103,6 @@ class Guard:
             await self._app(scope, receive, send)
             return
         is_head = scope["method"] == "HEAD"
-        if self._root and scope["path"].startswith(f"{self._root}/"):
-            scope = {**scope, "path": scope["path"].removeprefix(self._root)}
-
         headers = Headers(scope=scope)
         most = MOST_BYTES + (self._extra_bytes if scope["path"].endswith(EXTRA) else 0)
 
@@ -230,9 +223,9 @@ def _is_same_host(origin: str, host: str | None) -> bool:
 
 
 def _repeats_field(body: bytes) -> bool:
-    """Return whether a form has a field twice; only places and raters may be."""
+    """Return whether a form has a field twice; only places may be."""
     names = [unquote_to_bytes(field.partition(b"=")[0]) for field in body.split(b"&") if field]
-    others = [name for name in names if name not in {b"place", b"rater"}]
+    others = [name for name in names if name != b"place"]
     return len(set(others)) < len(others)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 import socket
@@ -15,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from threading import Lock, Timer
-from typing import Any, Literal, TextIO
+from typing import TextIO
 
 import h11
 import uvicorn
@@ -25,7 +24,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from rankshot.core.errors import RankshotError
 from rankshot.survey.web.guards import LOGGER
 
-LogFormat = Literal["text", "json"]
 MOST_CONNECTIONS = 10_000
 """A browser opens up to six: this is enough for more than 1,000 participants at a time."""
 QUIET_SECONDS = 10.0
@@ -52,9 +50,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def serve(
-    app: FastAPI, port: socket.socket, *, log: LogFormat = "text", idle_seconds: int = 30
-) -> None:
+def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
     """Serve requests until a signal comes; open requests are finished first.
 
     Parameters
@@ -62,8 +58,6 @@ def serve(
     app : FastAPI
     port : socket
         As `open_port` returns it.
-    log : {"text", "json"}
-        How events are written to the standard error stream: one line each.
     idle_seconds : int
         A connection without a request is closed after this time, and so is one on which a request
         does not come to its end.
@@ -85,7 +79,7 @@ def serve(
         # uvicorn finishes open requests, and then lets the signal come again. Without a handler
         # it would end the process before the database is closed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    handler = QuietHandler(log)
+    handler = QuietHandler()
     loggers = [LOGGER, *map(logging.getLogger, ("uvicorn.error", "asyncio"))]
     for logger in loggers:
         logger.addHandler(handler)
@@ -164,14 +158,12 @@ class QuietHandler(logging.Handler):
 
     Parameters
     ----------
-    form : {"text", "json"}
     stream : text file
         The standard error stream if not given.
     """
 
-    def __init__(self, form: LogFormat, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__()
-        self._form = form
         self._stream = stream or sys.stderr
         self._kinds: dict[tuple[object, ...], _Kind] = {}
         self._kinds_lock = Lock()
@@ -217,14 +209,8 @@ class QuietHandler(logging.Handler):
             if with_traceback:
                 frames = "".join(traceback.format_exception(error, limit=-MOST_FRAMES)).strip()
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
-        if self._form == "json":
-            values: dict[str, Any] = {"time": at, "level": record.levelname.lower(), "event": event}
-            values |= {"count": count, "seconds": QUIET_SECONDS} if count > 1 else {}
-            values |= {"traceback": frames} if frames else {}
-            line = json.dumps(values, ensure_ascii=False)
-        else:
-            times = f" ({count:,} times in the last {QUIET_SECONDS:g} s)" if count > 1 else ""
-            line = f"{at} {record.levelname}: {event}{times}" + (f"\n{frames}" if frames else "")
+        times = f" ({count:,} times in the last {QUIET_SECONDS:g} s)" if count > 1 else ""
+        line = f"{at} {record.levelname}: {event}{times}" + (f"\n{frames}" if frames else "")
         with suppress(OSError, ValueError):
             self._stream.write(f"{line}\n")
             self._stream.flush()

@@ -1,6 +1,6 @@
 'use strict';
 
-// Updates the page while it is visible, and sorts and filters the table without loading the page
+// Updates the page while it is visible, and filters the table without loading the page
 // again. The server makes the HTML, with all names escaped. It is parsed into nodes. A script in
 // it would not run, and the policy forbids it.
 const updated = document.getElementById('updated');
@@ -10,10 +10,7 @@ const seconds = Number(updated.dataset.seconds);
 let version = null;
 let asked = 0;
 
-// The address says what the table shows, and no longer what was done: a reload must not say so again.
-history.replaceState(null, '', updated.dataset.address + location.hash);
-
-// Changes only what differs, so that the focus, marked rows, what was typed, the scroll position
+// Changes only what differs, so that the focus, what was typed, the scroll position
 // of a table and the position of a screen reader stay. Rows of participants are found by their id.
 function update(node, fresh) {
   const known = new Map(Array.from(node.children, (child) => [child.id, child]));
@@ -54,7 +51,7 @@ async function fetchUpdate() {
   if (response.status === 401) location.reload(); // the login has expired
   if (!response.ok && response.status !== 304) throw new Error(response.statusText);
   const text = response.status === 304 ? null : await response.text();
-  if (mine !== asked) return; // the table was sorted meanwhile
+  if (mine !== asked) return; // the table was filtered meanwhile
   if (text !== null) {
     const focused = document.activeElement;
     update(progress, new DOMParser().parseFromString(text, 'text/html').body);
