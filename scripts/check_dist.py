@@ -110,7 +110,7 @@ EXAMPLES = {
         """,
     "images": """
         >>> import numpy as np
-        >>> from rankshot.datasets.efficientnet import EfficientNetFeatures
+        >>> from reproduction.efficientnet import EfficientNetFeatures
         >>> EfficientNetFeatures()(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape
         (2, 1280)
         """,

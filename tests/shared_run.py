@@ -16,20 +16,20 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from joblib import parallel_config
+from reproduction.benchmark import load_benchmark
+from reproduction.classifiers import LEAST_SQUARES
+from reproduction.full_sum import full_sum_table
+from reproduction.reproduction import Reproduction, reproduce
+from reproduction.result_one import rater_table
 from sklearn import config_context
 
-from rankshot.datasets.cifar import load_cifar
-from rankshot.experiments import (
+from rankshot.datasets import load_cifar
+from reproduction import (
     ablation,
     peer_comparison,
     reproduction as module,
     selection,
 )
-from rankshot.experiments.benchmark import load_benchmark
-from rankshot.experiments.classifiers import LEAST_SQUARES
-from rankshot.experiments.full_sum import full_sum_table
-from rankshot.experiments.reproduction import Reproduction, reproduce
-from rankshot.experiments.result_one import rater_table
 
 GRID = {
     "one-vs-rest": (0.001,),

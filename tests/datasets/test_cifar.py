@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import rankshot as rs
-from rankshot.datasets.cifar import load_cifar, load_thumbnails
+from rankshot.datasets import load_cifar, load_thumbnails
 from rankshot.datasets.embedded import class_names
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"

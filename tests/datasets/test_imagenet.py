@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets import imagenet_classes, load_imagenet
+from rankshot.datasets import SCORES_FILE, imagenet_classes, load_imagenet
 from rankshot.datasets.embedded import embedded_file
-from rankshot.datasets.imagenet import SCORES_FILE
 
 
 def test_classes_are_distinct_and_in_the_order_of_their_ids():

@@ -187,21 +187,14 @@ PARAMETERS = {
             *(
                 rs.copeland,
                 rs.schulze,
-                rs.ranking.median_rank,
                 rs.ranking.condorcet_winner,
                 rs.ranking.smith_set,
             ),
-            *(
-                rs.ranking.footrule_distance,
-                rs.ranking.spearman_distance,
-                rs.ranking.cayley_distance,
-                rs.ranking.hamming_distance,
-            ),
+            *(),
             *(rs.rank_biased_overlap, rs.leaderboard, rs.choose_n_groups),
         )
     },
     "rank_biased_overlap(p)": (lambda x: rs.rank_biased_overlap(VOTES, p=x), set()),
-    "kemeny(ties)": (lambda x: rs.kemeny(VOTES, ties=x), {"None", *NUMBERS}),
     "leaderboard(model)": (lambda x: rs.leaderboard(VOTES, x, n_draws=5), {"None"}),
     "leaderboard(level)": (lambda x: rs.leaderboard(VOTES, level=x, n_draws=5), set()),
     "leaderboard(method)": (lambda x: rs.leaderboard(VOTES, method=x, n_draws=5), set()),
@@ -210,7 +203,6 @@ PARAMETERS = {
         SEEDS,
     ),
     "Mallows(method)": (fit(rs.Mallows, "method"), set()),
-    "Mallows(distance)": (fit(rs.Mallows, "distance"), set()),
     "DavidsonLuce(regularization)": (
         fit(rs.DavidsonLuce, "regularization"),
         {"zero", *NUMBERS},

@@ -111,7 +111,7 @@ def new(
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
-    from rankshot.core.text_files import read_names, replace_file, require_ending
+    from rankshot.core.files import read_names, replace_file, require_ending
     from rankshot.ranking.files.ranking_files import read_rankings
     from rankshot.survey.design import DEFAULT_TITLE, new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
@@ -159,7 +159,7 @@ def catalogue(
 
     Example: rankshot survey catalogue fr.toml
     """
-    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.core.files import replace_file, require_ending
     from rankshot.survey.languages import english_text
     from rankshot.survey.study import LANGUAGE
 
@@ -293,8 +293,8 @@ def _find_untranslated(study: Study) -> Iterator[str]:
     for tag, texts in study.translations.items():
         if texts.names and (missing := sorted(study.names - {*texts.names})):
             yield (
-                f"[translations.{tag}] has {len(texts.names):,} of {len(study.names):,} names; others, "
-                f"such as {short_repr(missing[0])}, are shown in {study.language}"
+                f"[translations.{tag}] has {len(texts.names):,} of {len(study.names):,} names; "
+                f"others, such as {short_repr(missing[0])}, are shown in {study.language}"
             )
 
 

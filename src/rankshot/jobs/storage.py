@@ -16,33 +16,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import (
+    OutputError,
+    RankshotError,
+    format_count,
+    quote_names,
+)
+from rankshot.core.files import DISK_ERRORS as FULL, TEMPORARY, replace_file, replace_path
 from rankshot.core.tables import TABLE_ENDINGS, import_pyarrow, open_parquet
-from rankshot.core.text_files import TEMPORARY, replace_file
 from rankshot.core.validation import require_module
 
 PUT_IS_ATOMIC = frozenset(
     {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "tos", "memory"}
 )
 """Stores that show an object only when all of it has arrived."""
-FULL = frozenset({ENOSPC, EDQUOT, EFBIG, EROFS})
-"""Errors that the next part would meet as well."""
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _VERSION_KEYS = (
     *("ETag", "etag", "md5Hash", "generation"),
     *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "created"),
 )
 _PATTERN = re.compile(r"[*?\[]")
-
-
-class OutputError(RankshotError):
-    """The output cannot be written, whatever the part: the disk is full, or writing forbidden."""
 
 
 @dataclass(frozen=True)
@@ -350,18 +348,11 @@ def new_part(address: str) -> Iterator[Path]:
     place = _open_place(address)
     ending = PurePosixPath(place.path).suffix
     if place.is_local:
+        target = Path(place.path)
         with _name_output(address):
-            target = Path(place.path)
             target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = target.with_name(f".{target.name}{TEMPORARY}{token_hex(4)}{ending}")
-            temporary.touch(exist_ok=False)
-        try:
-            # A disk may also be full when the writer has its last bytes written.
-            with _name_output(address, only_full=True):
-                yield temporary
-                temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replace_path(target) as temporary:
+            yield temporary
         return
     folder = Path(tempfile.mkdtemp(prefix="rankshot-"))
     try:

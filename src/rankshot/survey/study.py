@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import read_names
+from rankshot.core.files import read_names
 
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "mturk"]

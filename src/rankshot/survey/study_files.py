@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import MARK
+from rankshot.core.files import MARK
 from rankshot.survey.study import DEFAULT_PROMPT, TABLES, Study, describe_error
 
 LIST_WIDTH = 100

@@ -45,7 +45,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.text_files import TEMPORARY
+from rankshot.core.files import TEMPORARY
 from rankshot.survey.store.sqlite_files import (
     MissingDatabaseError,
     SqliteFile,

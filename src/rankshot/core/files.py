@@ -1,0 +1,186 @@
+"""Files: text read line by line in bounded memory; anything written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC, EROFS
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO, Protocol, TextIO
+
+from rankshot.core.errors import OutputError, RankshotError, short_repr
+
+MARK = b"\xef\xbb\xbf"
+"""The byte-order mark that some editors put before UTF-8."""
+MAX_LINE = 2**26
+"""Bytes in a line: three million numbers with all their digits."""
+
+
+class NamedFile(Protocol):
+    """A path, or what opens and prints like one, such as an address in an object store."""
+
+    def open(self, mode: Any = ..., /) -> Any:
+        """Return a context that opens the file."""
+
+
+def as_path(path: str | Path) -> Path:
+    """Return a path, or raise with what was passed instead."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise RankshotError(f"path must be text or a Path, not {short_repr(path)}") from None
+
+
+def require_ending(path: Path, endings: Sequence[str]) -> str:
+    """Return the ending of a file's name, or raise an error that lists the known endings."""
+    if path.suffix not in endings:
+        raise RankshotError(
+            f"{path}: unknown ending {path.suffix!r}; known are {', '.join(endings)}"
+        )
+    return path.suffix
+
+
+def iterate_lines(
+    stream: BinaryIO, path: NamedFile, longest: int, most_lines: float = float("inf")
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers from 1; never hold more than one.
+
+    Parameters
+    ----------
+    stream : binary file
+        The file, or what unpacks it.
+    path : Path
+        The file's name, for messages.
+    longest : int
+        The most bytes in a line.
+    most_lines : float
+        The most lines.
+
+    Raises
+    ------
+    RankshotError
+        Names the file and the line that is too long.
+    """
+    number = 0
+    while line := stream.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise RankshotError(f"{path}:{number}: a line longer than {longest:,} bytes")
+        if number > most_lines:
+            raise RankshotError(f"{path}: more than {most_lines:,} lines")
+        yield number, line.removeprefix(MARK) if number == 1 else line
+
+
+def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a UTF-8 file, line ends included, with their numbers from 1."""
+    for number, line in iterate_lines(stream, path, MAX_LINE):
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError as error:
+            raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
+
+
+def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
+    """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
+    with path.open("rb") as stream:
+        yield from skip_blank_lines(stream, path)
+
+
+def skip_blank_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]:
+    """Yield the lines of UTF-8 text that are not blank, with their numbers from 1."""
+    for number, line in decode_lines(stream, path):
+        if text := line.strip():
+            yield number, text
+
+
+def iterate_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield names, one per line, with the numbers of their lines.
+
+    A # at the start of a line, or between spaces, begins a comment; that of "route #2" does not.
+    """
+    for number, line in read_lines(path):
+        if name := re.sub(r"(^\s*#|\s#(\s|$)).*", "", line).strip():
+            yield number, name
+
+
+def read_names(path: Path) -> tuple[str, ...]:
+    """Read names, one per line, that must differ; see `iterate_names`."""
+    line_of: dict[str, int] = {}
+    for number, name in iterate_names(path):
+        if name in line_of:
+            raise RankshotError(
+                f"{path}:{number}: {short_repr(name)} is in line {line_of[name]} as well; every "
+                "name must be different"
+            )
+        line_of[name] = number
+    if not line_of:
+        raise RankshotError(f"{path}: no names in it; there should be one per line")
+    return tuple(line_of)
+
+
+TEMPORARY = ".rankshot-"
+"""Part of the names of files that are not complete. A process that is killed leaves such a file."""
+DISK_ERRORS = frozenset({ENOSPC, EDQUOT, EFBIG, EROFS})
+"""The numbers of errors that no further attempt would avoid, such as that of a full disk."""
+
+
+@contextmanager
+def replace_path(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Yield an empty file beside ``path`` that replaces it if the block ends without an exception.
+
+    After an exception, ``path`` is as it was, and the new file is removed. If it is ``private``,
+    only its owner may read it; otherwise it has the mode of the file before.
+
+    Raises
+    ------
+    OutputError
+        If nothing can be written there, or the disk is full.
+    """
+    place = path.resolve()
+    # The ending stays, since writers choose the format by it.
+    temporary = place.with_name(f".{place.name}{TEMPORARY}{token_hex(4)}{place.suffix}")
+    try:
+        exists = place.exists()
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        os.close(os.open(temporary, flags, 0o600 if private or exists else 0o666))
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
+    try:
+        yield temporary
+        with temporary.open("r+b") as stream:
+            os.fsync(stream.fileno())
+        if exists and not private:
+            shutil.copymode(place, temporary)
+        temporary.replace(place)
+    except OSError as error:
+        if error.errno in DISK_ERRORS:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise
+    finally:
+        # SQLite has files beside a database.
+        for ending in ("", "-wal", "-shm", "-journal"):
+            Path(f"{temporary}{ending}").unlink(missing_ok=True)
+
+
+@contextmanager
+def replace_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
+    """Open a text file, with line ends as on Unix, for `replace_path`; bytes go to its buffer."""
+    with replace_path(path, private=private) as temporary:
+        try:
+            with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+                yield stream
+        except UnicodeEncodeError as error:
+            odd = short_repr(error.object[error.start : error.end])
+            raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
+
+
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove what processes that were killed in `replace_path` left, of all files or one name."""
+    pattern = rf"\.{re.escape(name) or '.+'}{re.escape(TEMPORARY)}[a-z0-9_]{{8}}(\.\w+)?"
+    for path in folder.iterdir():
+        if re.fullmatch(pattern, path.name) and path.is_file():
+            path.unlink()

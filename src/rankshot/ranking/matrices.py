@@ -1,0 +1,208 @@
+"""Rankings laid out for computation: as matrices, and as groups of tied items.
+
+Computations on large data take these layouts one block of rankings at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.ranking.entries import number_rows
+from rankshot.ranking.parts import AnyRankings, reduce_parts
+from rankshot.ranking.rankings import Rankings
+
+ABSENT = -1
+"""The level of an item that a subset ranking does not list."""
+NamedOrder = tuple["str | tuple[str, ...]", ...]
+"""Names, best first; a tie is a tuple inside the tuple."""
+
+
+def iterate_blocks(rankings: Rankings, cells_per_row: int) -> Iterator[Rankings]:
+    """Yield the rankings in blocks; without a copy if there is only one."""
+    blocks = list(row_blocks(len(rankings), cells_per_row))
+    return iter([rankings]) if len(blocks) <= 1 else (rankings[rows] for rows in blocks)
+
+
+# ---- Matrices: one row per ranking
+
+
+def levels(rankings: Rankings) -> NDArray[np.int32]:
+    """Return the level of every item in every ranking: 0 is best, equal levels are tied.
+
+    The items that a top-K ranking leaves out share the level after its last one; those that a
+    subset ranking leaves out are `ABSENT`. A tie that K cuts is one level.
+
+    Examples
+    --------
+    >>> levels(Rankings.from_orders([["c", ["a", "b"]], ["b"]], items=["a", "b", "c"]))
+    array([[1, 1, 0],
+           [1, 0, 1]], dtype=int32)
+    """
+    after_last = rankings.places[rankings.starts[1:] - 1] + 1
+    table = np.empty((len(rankings), rankings.n_items), np.int32)
+    table[:] = np.where(rankings.is_subset, ABSENT, after_last)[:, None]
+    table[rankings.entry_rows, rankings.codes] = rankings.places
+    return table
+
+
+def last_levels(rankings: Rankings) -> NDArray[np.int32]:
+    """Return the level of each ranking's K-th item; a tie there may reach past K."""
+    last: NDArray[np.int32] = rankings.places[rankings.starts[:-1] + rankings.lengths - 1]
+    return last
+
+
+def alike_items(rankings: AnyRankings) -> NDArray[np.intp]:
+    """Return the class of each item: items at the same level in every ranking are alike.
+
+    The numbers do not depend on the order of the items, unless all items differ: then item i has
+    the number i.
+
+    Examples
+    --------
+    >>> votes = Rankings.from_orders([["c", "a"], [["a", "e"]]], items=["a", "b", "c", "d", "e"])
+    >>> alike_items(votes)
+    array([1, 3, 0, 3, 2])
+    """
+    return reduce_parts(rankings, _alike_items, combine=_refine)
+
+
+def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the classes of items that are in the same class of ``a`` and in the same of ``b``."""
+    numbers = number_rows([a, b], a.size)
+    return np.arange(a.size) if numbers.max() + 1 == a.size else numbers
+
+
+def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
+    C, begin = rankings.n_items, 0
+    if np.any((rankings.n_listed >= C - 1) & ~rankings.rows_with_ties):
+        # A strict ranking of all items but one tells all of them apart.
+        return np.arange(C)
+    number = np.zeros(C, np.intp)
+    # Few rankings tell most items apart: the first block is small.
+    size, largest = 8, max(8, CACHED_CELLS // C)
+    while begin < len(rankings):
+        block = rankings if size >= len(rankings) else rankings[begin : begin + size]
+        table = np.vstack([number.astype(np.int32), levels(block)])
+        # Columns as bytes: faster than np.unique over an axis.
+        columns = np.ascontiguousarray(table.T).view(np.dtype((np.void, 4 * len(table))))
+        number = np.unique(columns.ravel(), return_inverse=True)[1]
+        if number.max() + 1 == C:
+            return np.arange(C)
+        begin, size = begin + size, min(2 * size, largest)
+    return number
+
+
+def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
+    """Return every ranking as a row of C item numbers, the listed items first.
+
+    The other items of a top-K ranking follow by number. The row of a subset ranking is filled up
+    with C, which is no item.
+    """
+    n, C = len(rankings), rankings.n_items
+    if rankings.codes.size == n * C:
+        return rankings.codes.reshape(n, C)
+    rows = rankings.entry_rows
+    table = np.full((n, C), C, np.int32)
+    table[rows, _nth_in_row(rankings)] = rankings.codes
+    unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
+    unlisted[rows, rankings.codes] = False
+    left_rows, left_items = np.nonzero(unlisted)
+    left = np.bincount(left_rows, minlength=n)
+    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
+    table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
+    return table
+
+
+def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
+    """Return the listed items of every ranking as a row, filled up with C, which is no item.
+
+    The rows are as long as the longest list, and have ``spare`` further cells.
+
+    Examples
+    --------
+    >>> listed_orders(Rankings.from_orders([["c", "a"], ["b"]], items=["a", "b", "c"]))
+    array([[2, 0],
+           [1, 3]], dtype=int32)
+    """
+    width = int(rankings.n_listed.max(initial=0)) + spare
+    if rankings.codes.size == len(rankings) * width:
+        return rankings.codes.reshape(len(rankings), width)
+    table = np.full((len(rankings), width), rankings.n_items, np.int32)
+    table[rankings.entry_rows, _nth_in_row(rankings)] = rankings.codes
+    return table
+
+
+def _nth_in_row(rankings: Rankings) -> NDArray[np.int64]:
+    """Return how many items of the same ranking come before each entry."""
+    return np.arange(rankings.codes.size) - np.repeat(rankings.starts[:-1], rankings.n_listed)
+
+
+# ---- Groups of tied items; an item that is not tied is a group of one
+
+
+def group_by_place(
+    rankings: Rankings,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the groups of items of equal place.
+
+    Returns
+    -------
+    begin : ndarray
+        How many items of the same ranking come before each group.
+    size : ndarray
+        How many items each group has.
+    row : ndarray
+        The ranking that each group belongs to, ascending.
+    """
+    rows = rankings.entry_rows
+    starts_group = np.ones(rows.size, bool)
+    same_row, same_place = rows[1:] == rows[:-1], rankings.places[1:] == rankings.places[:-1]
+    starts_group[1:] = ~(same_row & same_place)
+    first = np.flatnonzero(starts_group)
+    size = np.diff(np.append(first, rows.size))
+    return first - rankings.starts[rows[first]], size, rows[first]
+
+
+def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
+    """Yield, for one ranking, the items of each group within its first K, and how many count.
+
+    All items of a group count, unless K cuts it.
+    """
+    for begin, size, _ in zip(*group_by_place(ranking), strict=True):
+        taken = min(int(size), int(ranking.lengths[0] - begin))
+        if taken > 0:
+            yield ranking.codes[begin : begin + size], taken
+
+
+def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
+    """Return the numbers of the rankings that have a tie within their first K."""
+    begin, size, row = group_by_place(rankings)
+    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
+
+
+def group_ties(values: NDArray[Any], tolerance: float) -> list[NDArray[np.intp]]:
+    """Sort by value, smallest first, and tie neighbours that differ by at most ``tolerance``.
+
+    Examples
+    --------
+    >>> group_ties(np.array([3.0, 1.0, 2.0, 1.0]), tolerance=0.1)
+    [array([1, 3]), array([2]), array([0])]
+    """
+    by_value = np.argsort(values, kind="stable")
+    gaps = np.flatnonzero(np.diff(values[by_value]) > tolerance) + 1
+    # Slices: np.split takes ten times as long.
+    return [by_value[begin:end] for begin, end in pairwise([0, *gaps.tolist(), values.size])]
+
+
+def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:
+    """Return groups of item numbers as an order of names; names inside a tie are sorted."""
+    return tuple(
+        items[group[0]] if len(group) == 1 else tuple(sorted(items[i] for i in group))
+        for group in groups
+    )

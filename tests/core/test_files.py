@@ -1,0 +1,115 @@
+"""Text files: bounded lines with numbers, names, and files that are replaced as a whole."""
+
+import errno
+import io
+import stat
+from pathlib import Path
+
+import pytest
+
+from rankshot import RankshotError
+from rankshot.core import files
+from rankshot.core.errors import OutputError
+from rankshot.core.files import (
+    iterate_lines,
+    read_lines,
+    read_names,
+    remove_leftovers,
+    replace_file,
+    replace_path,
+)
+
+MARK = b"\xef\xbb\xbf"
+
+
+def test_lines_keep_their_numbers_and_lose_the_mark(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes(MARK + b"a\r\n\n  \n b " + MARK + b"\nc")
+    assert list(read_lines(path)) == [(1, "a"), (4, "b \ufeff"), (5, "c")]
+    stream = io.BytesIO(path.read_bytes())
+    assert [number for number, _ in iterate_lines(stream, path, 100)] == [1, 2, 3, 4, 5]
+
+
+def test_long_lines_and_many_lines_are_refused(tmp_path, monkeypatch):
+    path = Path("t.txt")
+    with pytest.raises(RankshotError, match=r"t\.txt:2: a line longer than 4 bytes"):
+        list(iterate_lines(io.BytesIO(b"abc\nabcd\n"), path, 4))
+    with pytest.raises(RankshotError, match=r"t\.txt: more than 2 lines"):
+        list(iterate_lines(io.BytesIO(b"a\nb\nc"), path, 4, 2))
+    monkeypatch.setattr(files, "MAX_LINE", 1000)
+    (tmp_path / "t.jsonl").write_text("x\n" + "y" * 2000)
+    with pytest.raises(RankshotError, match=r"t\.jsonl:2: a line longer than 1,000 bytes"):
+        list(read_lines(tmp_path / "t.jsonl"))
+
+
+def test_other_encodings_are_named_by_line(tmp_path):
+    (tmp_path / "t.txt").write_bytes(b"a\ncaf\xe9\n")
+    with pytest.raises(RankshotError, match=r"t\.txt:2: not UTF-8 text"):
+        list(read_lines(tmp_path / "t.txt"))
+
+
+def test_names_and_comments(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("#animals\ncat # tame\n\nC#\n  sea lion  \nroute #2\n")
+    assert read_names(path) == ("cat", "C#", "sea lion", "route #2")
+    path.write_text("cat\ncat\n")
+    with pytest.raises(RankshotError, match=r"names\.txt:2: 'cat' is in line 1 as well"):
+        read_names(path)
+
+
+def write_and_fail(path):
+    with replace_file(path) as stream:
+        stream.write("half of the new")
+        raise KeyboardInterrupt
+
+
+def test_a_file_is_replaced_at_the_end_or_not_at_all(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    with pytest.raises(KeyboardInterrupt):
+        write_and_fail(path)
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
+    with replace_file(path) as stream:
+        stream.write("new\n")
+        assert path.read_text() == "old"
+    assert path.read_bytes() == b"new\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    with pytest.raises(RankshotError, match="cannot write there"), replace_file(path / "t"):
+        pytest.fail("it opened")
+
+
+def test_text_that_utf8_cannot_encode(tmp_path):
+    path = tmp_path / "t.txt"
+    with (
+        pytest.raises(RankshotError, match=r"t\.txt: UTF-8 cannot encode the character '\\ud800'"),
+        replace_file(path) as stream,
+    ):
+        stream.write("a\ud800")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("replace", [replace_file, replace_path])
+def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path, replace):
+    path = tmp_path / "t.txt"
+    path.write_text("old")
+    with pytest.raises(OutputError, match=r"t\.txt: cannot be written: No space"), replace(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
+
+
+def test_private_files_and_leftovers(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("old")
+    with replace_path(path, private=True) as temporary:
+        temporary.write_text("new")
+        Path(f"{temporary}-wal").touch()
+        names = [temporary.name, temporary.name.replace("t.txt", "u.txt"), "my.rankshot-1234abcd"]
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("new", [path])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for name in names:
+        (tmp_path / name).touch()
+    remove_leftovers(tmp_path, "t.txt")
+    assert sorted(left.name for left in tmp_path.iterdir()) == sorted(["t.txt", *names[1:]])
+    remove_leftovers(tmp_path)
+    assert sorted(left.name for left in tmp_path.iterdir()) == sorted(["t.txt", names[2]])

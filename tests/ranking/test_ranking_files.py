@@ -1,0 +1,679 @@
+"""Reading and writing rankings: JSON lines and PrefLib."""
+
+import errno
+import json
+import os
+import stat
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from random_rankings import any_rankings, orders_over, text
+from rankshot import Rankings, RankshotError, read_rankings, write_rankings
+from rankshot.ranking.files import preflib_files, ranking_files as files
+
+ABC = ["a", "b", "c"]
+ENDINGS = [".jsonl", ".ndjson", ".soc", ".soi", ".toc", ".toi"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for all examples of a property."""
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write text or bytes to a file and read rankings from it."""
+
+    def read(content, name="votes.jsonl", items=None, **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_rankings(path, items, **options)
+
+    return read
+
+
+def groups_of(order):
+    return [list(entry) if isinstance(entry, list) else [entry] for entry in order]
+
+
+# ---- JSON lines
+
+
+@settings(max_examples=80, deadline=None)
+@given(rankings=any_rankings())
+def test_jsonl_gives_back_all_that_was_written(folder, rankings):
+    path = folder / "all.jsonl"
+    write_rankings(rankings, path)
+    assert read_rankings(path, items=rankings.items) == rankings
+
+
+@settings(max_examples=40, deadline=None)
+@given(rankings=any_rankings())
+def test_jsonl_without_items_has_those_that_occur_sorted(folder, rankings):
+    path = folder / "some.jsonl"
+    write_rankings(rankings, path)
+    occurring = {
+        name for order in rankings.orders() for group in groups_of(order) for name in group
+    }
+    again = read_rankings(str(path))
+    assert again.items == tuple(sorted(occurring))
+    assert again.change_items(rankings.items) == rankings
+
+
+def test_jsonl_leaves_out_what_is_as_usual(tmp_path):
+    plain = Rankings.from_orders([["b", ["a", "ü"]]], items=["a", "b", "ü"], targets="cat")
+    special = Rankings.from_orders(
+        [["a", ["b", "ü"]], ["b"]],
+        items=["a", "b", "ü"],
+        weights=[2, 0.5],
+        kind=["subset", "top"],
+        sources=["web", None],
+        raters=[None, 'e"ve'],
+    ).top(2)
+    write_rankings(Rankings.concatenate([plain, special]), tmp_path / "votes.jsonl")
+    assert (tmp_path / "votes.jsonl").read_bytes().decode() == (
+        '{"target": "cat", "ranking": ["b", ["a", "ü"]]}\n'
+        '{"ranking": ["a", ["b", "ü"]], "k": 2, "kind": "subset", "source": "web", "weight": 2}\n'
+        '{"ranking": ["b"], "rater": "e\\"ve", "weight": 0.5}\n'
+    )
+
+
+def test_jsonl_by_hand(read):
+    value = read(
+        '{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1.5}\n'
+        '{"ranking": ["lion", 7], "kind": "subset", "source": "s", "rater": "r", "note": [1]}\n'
+        '{"ranking": ["fox", ["lion", "tiger"]], "k": 2, "target": null}\n'
+    )
+    assert value.items == ("7", "fox", "leopard", "lion", "tiger")
+    assert value.orders() == [
+        ["leopard", ["lion", "tiger"], "fox"],
+        ["lion", "7"],
+        ["fox", ["lion", "tiger"]],
+    ]
+    assert value.targets.tolist() == ["cat", None, None]
+    assert value.sources.tolist() == [None, "s", None]
+    assert value.raters.tolist() == [None, "r", None]
+    assert value.weights.tolist() == [1.5, 1, 1]
+    assert value.is_subset.tolist() == [False, True, False]
+    assert value.lengths.tolist() == [4, 2, 2]
+
+
+def test_jsonl_where_k_cuts_no_tie_the_rest_does_not_count(read):
+    value = read('{"ranking": ["b", "a", "c", "d"], "k": 2}', items=list("abcde"))
+    assert value == Rankings.from_orders([["b", "a"]], items=list("abcde"))
+
+
+def test_jsonl_where_k_cuts_no_tie_the_rest_of_a_subset_is_tied_last(read):
+    value = read('{"ranking": ["b", "a", "d", "c"], "k": 1, "kind": "subset"}', items=list("abcde"))
+    assert value.orders() == [["b", ["a", "c", "d"]]]
+    assert value.lengths.tolist() == [1]
+
+
+def test_jsonl_a_number_and_its_digits_are_one_item(read):
+    value = read('{"ranking": [1, 2]}\n{"ranking": ["2", "1"]}\n')
+    assert value.orders() == [["1", "2"], ["2", "1"]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '\ufeff{"ranking": ["a"]}\n{"ranking": ["b"]}\n',
+        '\n  \n{"ranking": ["a"]}\n\t\n\n{"ranking": ["b"]}',
+        '{"ranking": ["a"]}\r\n\r\n  {"ranking": ["b"]}  \r\n',
+    ],
+    ids=["byte order mark", "blank lines", "Windows line ends"],
+)
+def test_jsonl_passes_over_marks_and_blank_lines(read, content):
+    assert read(content).orders() == [["a"], ["b"]]
+
+
+def test_jsonl_lines_end_only_at_line_feeds(read):
+    odd = "a\u2028b\x85c\x0bd"
+    assert read(json.dumps({"ranking": [odd]}, ensure_ascii=True)).items == (odd,)
+    assert read('{"ranking": ["a\u2028b\x85c"]}\n').items == ("a\u2028b\x85c",)
+
+
+def test_jsonl_items_given_say_which_there_are_and_in_which_order(read):
+    value = read('{"ranking": ["a", "b"]}\n', items=["z", "b", "a"])
+    assert value.items == ("z", "b", "a")
+    assert value.positions().tolist() == [[0, 2, 1]]
+
+
+# ---- Several portions
+
+
+def lines_of(rankings):
+    return "".join(json.dumps({"ranking": ranking}) + "\n" for ranking in rankings)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("items", [None, ["d", "c", "b", "a"]])
+def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items):
+    monkeypatch.setattr("rankshot.ranking.files.ranking_files.LINES_AT_ONCE", size)
+    orders = [["c", "a"], ["b"], [["a", "d"], "b"], ["d"], ["a"], ["a", "b"], ["c"]]
+    content = lines_of(orders)
+    blank = content.replace("\n", "\n\n\n\n")
+    for value in (read(content, items=items), read(blank, items=items)):
+        assert value.items == tuple(items or "abcd")
+        assert [[set(group) for group in groups_of(order)] for order in value.orders()] == [
+            [set(group) for group in groups_of(order)] for order in orders
+        ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("{", "votes.jsonl:7: not JSON"),
+        ("[]", 'votes.jsonl:7: expected an object with a list "ranking"'),
+        ('{"ranking": []}', "votes.jsonl:7: the ranking is empty"),
+        ('{"ranking": ["a", "a"]}', "votes.jsonl:7: item 'a' is listed more than once"),
+        ('{"ranking": ["c"]}', "votes.jsonl:7: unknown item 'c'"),
+        ('{"ranking": ["a"], "weight": -1}', "votes.jsonl:7: the weight -1.0 is not"),
+        ('{"ranking": ["a"], "kind": "x"}', "votes.jsonl:7: kind must be"),
+        ('{"ranking": ["a"], "source": 3}', "votes.jsonl:7: source must be text, not 3"),
+        (
+            '{"ranking": ["a"], "k": 2}',
+            "votes.jsonl:7: k must be a whole number from 1 to 1, not 2",
+        ),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad, message):
+    monkeypatch.setattr("rankshot.ranking.files.ranking_files.LINES_AT_ONCE", size)
+    content = lines_of([["a"]] * 2) + "\n" + lines_of([["a", "b"]] * 3) + bad + "\n"
+    with pytest.raises(RankshotError) as caught:
+        read(content + lines_of([["b"]]), items=["a", "b"])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_an_empty_ranking_in_a_portion_of_its_own_names_its_line(read, monkeypatch, size):
+    monkeypatch.setattr("rankshot.ranking.files.ranking_files.LINES_AT_ONCE", size)
+    with pytest.raises(RankshotError, match=r"votes\.jsonl:3: the ranking is empty"):
+        read(lines_of([["a"], ["b"], []]))
+
+
+# ---- Hostile files
+
+
+def test_invalid_utf8_is_refused_on_its_line(read):
+    with pytest.raises(RankshotError, match=r"votes\.jsonl:1: not UTF-8 text \(invalid start byte"):
+        read(b'{"ranking": ["\xff"]}\n')
+    with pytest.raises(RankshotError, match=r"votes\.soc:2: not UTF-8 text \(invalid continuation"):
+        read(b"\n# ALTERNATIVE NAME 1: a\xc3(\n1: 1\n", "votes.soc")
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_invalid_utf8_far_into_a_file_is_refused_on_its_line(read, mark):
+    content = mark + lines_of([["a"]] * 2000).encode()
+    with pytest.raises(RankshotError, match=r"votes\.jsonl:2001: not UTF-8 text"):
+        read(content + b"\xff\n")
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "%s",
+        '["x", %s]',
+        '{"ranking": %s}',
+        '{"ranking": ["a"], "weight": %s}',
+        '{"ranking": ["a"], "kind": %s}',
+        '{"ranking": ["a"], "target": %s}',
+        '{"ranking": ["a"], "k": %s}',
+        '{"ranking": 5, "more": %s}',
+    ],
+)
+@pytest.mark.parametrize("items", [None, ["a"]])
+def test_nesting_of_any_depth_is_refused(folder, around, items):
+    path = folder / "deep.jsonl"
+    for depth in [3, 100, *range(900, 1010), 100_000]:
+        path.write_text(around % ("[" * depth + "]" * depth))
+        with pytest.raises(RankshotError) as caught:
+            read_rankings(path, items)
+        assert f"{path}:1: " in str(caught.value)
+
+
+@pytest.mark.parametrize("digits", [310, 4300, 5000])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_weights_beyond_all_floats_are_refused_on_their_line(read, digits, sign):
+    usual = '{"ranking": ["a"], "weight": 1e305}\n'
+    with pytest.raises(RankshotError) as caught:
+        read(f'{usual}{{"ranking": ["a"], "weight": {sign}{"9" * digits}}}\n{usual}')
+    assert "votes.jsonl:2: " in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["k", "target", "kind"])
+def test_huge_numbers_in_other_fields_are_refused_on_their_line(read, field):
+    for digits in (310, 5000):
+        with pytest.raises(RankshotError) as caught:
+            read(f'{{"ranking": ["a"]}}\n{{"ranking": ["a"], "{field}": {"9" * digits}}}\n')
+        assert "votes.jsonl:2: " in str(caught.value)
+
+
+@pytest.mark.parametrize("digits", [310, 5000])
+def test_huge_counts_in_preflib_are_refused_on_their_line(read, digits):
+    with pytest.raises(RankshotError) as caught:
+        read(f"# ALTERNATIVE NAME 1: a\n1: 1\n{'9' * digits}: 1\n", "votes.soc")
+    assert "votes.soc:3: " in str(caught.value)
+
+
+@pytest.mark.parametrize("digits", [310, 5000])
+def test_huge_numbers_of_alternatives_in_preflib_are_refused(read, digits):
+    head = f"# NUMBER ALTERNATIVES: {'9' * digits}\n# ALTERNATIVE NAME 1: a\n"
+    with pytest.raises(RankshotError, match=r"votes\.soc"):
+        read(f"{head}1: 1\n", "votes.soc")
+
+
+VALID = {
+    ".jsonl": (
+        '{"target": "cat", "ranking": ["a", ["b", "ü"]], "weight": 2, "kind": "subset"}\n'
+        '\n{"ranking": [["b", 1]], "k": 1, "source": "s", "rater": "r"}\n'
+    ).encode(),
+    ".toi": (
+        "# FILE NAME: x.toi\n# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: a\n"
+        "# ALTERNATIVE NAME 2: b\n# ALTERNATIVE NAME 3: ü\n10: 1,{2,3}\n2: 2\n"
+    ).encode(),
+}
+
+
+def refuses_well_or_reads(path, content, items=None):
+    path.write_bytes(content)
+    try:
+        assert len(read_rankings(path, items)) > 0
+    except RankshotError as error:
+        assert str(path) in str(error)  # noqa: PT017 - reading it is as good as refusing it
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=st.binary(max_size=60), ending=st.sampled_from(ENDINGS))
+def test_random_bytes_are_read_or_refused(folder, content, ending):
+    refuses_well_or_reads(folder / f"bytes{ending}", content)
+
+
+@pytest.mark.parametrize("ending", VALID)
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused(folder, ending, data):
+    content = VALID[ending]
+    pieces = [content[i : i + n] for i in range(len(content)) for n in (1, 3)]
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        end = min(len(content), start + data.draw(st.integers(0, 12)))
+        new = data.draw(st.binary(max_size=3) | st.sampled_from(pieces))
+        content = content[:start] + new + content[end:]
+    items = data.draw(st.sampled_from([None, ["a", "b", "ü", "1"]]))
+    refuses_well_or_reads(folder / f"damaged{ending}", content, items)
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(["a", "b", "", "top"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xy"), inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+records = st.fixed_dictionaries(
+    {"ranking": st.just(["a", ["b", "c"]]) | values},
+    optional=dict.fromkeys(("target", "source", "rater", "weight", "kind", "k", "x"), values),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    lines=st.lists(records | values, min_size=1, max_size=3),
+    items=st.sampled_from([None, ABC]),
+)
+def test_any_json_is_read_or_refused(folder, lines, items):
+    content = "".join(json.dumps(line) + "\n" for line in lines)
+    refuses_well_or_reads(folder / "any.jsonl", content.encode(), items)
+
+
+# ---- PrefLib
+
+
+@st.composite
+def countable(draw, *, ties, complete):
+    """Rankings with whole weights, as PrefLib can hold them, and those weights by order."""
+    stripped = text.map(str.strip).filter(lambda name: name and not set(name) & set("\n\r"))
+    items = draw(st.lists(stripped, min_size=1, max_size=5, unique=True))
+    orders = draw(
+        st.lists(orders_over(items, ties=ties, complete=complete), min_size=1, max_size=6)
+    )
+    counts = [draw(st.integers(0, 10**6)) for _ in orders]
+    by_order = Counter()
+    for order, count in zip(orders, counts, strict=True):
+        by_order[tuple(frozenset(group) for group in groups_of(order))] += count
+    return Rankings.from_orders(orders, items=items, weights=counts, targets="t"), by_order
+
+
+@pytest.mark.parametrize("ending", [".soc", ".soi", ".toc", ".toi"])
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_preflib_gives_back_orders_and_counts(folder, ending, data):
+    rankings, by_order = data.draw(countable(ties=ending[1] == "t", complete=ending[3] == "c"))
+    path = folder / f"votes{ending}"
+    write_rankings(rankings, path)
+    again = read_rankings(path)
+    frozen = [tuple(frozenset(group) for group in groups_of(order)) for order in again.orders()]
+    assert again.items == rankings.items
+    assert len(frozen) == len(by_order)
+    assert dict(zip(frozen, again.weights.tolist(), strict=True)) == dict(by_order)
+    assert again.weights.tolist() == sorted(by_order.values(), reverse=True)
+
+
+def test_preflib_is_written_as_preflib_writes_it(tmp_path):
+    rankings = Rankings.from_orders(
+        [["b"], ["a", ["ü", "b"]], ["b"]], items=["a", "b", "ü"], weights=[1, 5, 2]
+    )
+    write_rankings(rankings, tmp_path / "votes.toi")
+    assert (tmp_path / "votes.toi").read_bytes().decode() == (
+        "# FILE NAME: votes.toi\n"
+        "# DATA TYPE: toi\n"
+        "# NUMBER ALTERNATIVES: 3\n"
+        "# NUMBER VOTERS: 8\n"
+        "# NUMBER UNIQUE ORDERS: 2\n"
+        "# ALTERNATIVE NAME 1: a\n"
+        "# ALTERNATIVE NAME 2: b\n"
+        "# ALTERNATIVE NAME 3: ü\n"
+        "5: 1,{2,3}\n"
+        "3: 2\n"
+    )
+
+
+def test_preflib_keeps_the_order_of_equally_frequent_rankings(tmp_path):
+    names = [f"i{number}" for number in range(60)]
+    counts = [number % 2 + 1 for number in range(60)]
+    rankings = Rankings.from_orders([[name] for name in names], items=names, weights=counts)
+    write_rankings(rankings, tmp_path / "votes.soi")
+    again = read_rankings(tmp_path / "votes.soi")
+    assert again.orders() == [[name] for name in names[1::2] + names[::2]]
+
+
+def test_preflib_by_hand(read):
+    value = read(
+        "\ufeff# FILE NAME: 00001-00000001.toi\n"
+        "# TITLE: A title: with 1: 2\n"
+        "# NUMBER ALTERNATIVES: 4\n"
+        "# ALTERNATIVE NAME 10: Ten, in all\n"
+        "# ALTERNATIVE NAME 2: Two {2}\n"
+        "# ALTERNATIVE NAME 3: 3: three\n"
+        "# ALTERNATIVE NAME 4: four\n"
+        "\n"
+        "3: 10,{2, 4},3\n"
+        "1:2\r\n"
+        "  2: 3 , 10\n",
+        "votes.toi",
+    )
+    assert value.items == ("Ten, in all", "Two {2}", "3: three", "four")
+    assert value.orders() == [
+        ["Ten, in all", ["Two {2}", "four"], "3: three"],
+        ["Two {2}"],
+        ["3: three", "Ten, in all"],
+    ]
+    assert value.weights.tolist() == [3, 1, 2]
+    assert not value.is_subset.any()
+
+
+def test_preflib_with_items_given_has_them_in_that_order(read):
+    head = "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n"
+    value = read(f"{head}1: 1,2\n", "votes.soi", items=["z", "b", "a"])
+    assert value.items == ("z", "b", "a")
+    assert value.positions().tolist() == [[0, 2, 1]]
+
+
+@pytest.mark.parametrize("items", [[" a", "b"], ["a", "a "], [" ", "b"], ["a\x1c", "b"]])
+def test_preflib_keeps_or_refuses_names_with_space_at_their_ends(tmp_path, items):
+    path = tmp_path / "votes.soc"
+    try:
+        write_rankings(Rankings.from_orders([items], items=items), path)
+    except RankshotError:
+        assert not path.exists()
+    else:
+        assert read_rankings(path).items == tuple(items)
+
+
+@pytest.mark.parametrize("count", [0, 10**15 - 1, 10**15, 2**53, 2**62, 1e300])
+def test_preflib_keeps_or_refuses_large_counts(tmp_path, count):
+    path = tmp_path / "votes.soc"
+    try:
+        write_rankings(Rankings.from_orders([["a"]], weights=[count]), path)
+    except RankshotError:
+        assert count >= 10**15
+        assert not path.exists()
+    else:
+        assert read_rankings(path).weights.tolist() == [count]
+
+
+@pytest.mark.parametrize(
+    ("order", "allowed"),
+    [
+        ("1,2,3", {".soc", ".soi", ".toc", ".toi"}),
+        ("2,1", {".soi", ".toi"}),
+        ("{1,3},2", {".toc", ".toi"}),
+        ("{1,3}", {".toi"}),
+    ],
+)
+@pytest.mark.parametrize("ending", [".soc", ".soi", ".toc", ".toi"])
+def test_preflib_holds_content_to_the_ending(read, tmp_path, order, allowed, ending):
+    head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
+    value = read(f"{head}1: {order}\n", "any.toi")
+    if ending in allowed:
+        assert read(f"{head}1: {order}\n", f"votes{ending}") == value
+        write_rankings(value, tmp_path / f"again{ending}")
+        assert read_rankings(tmp_path / f"again{ending}") == value
+    else:
+        refusal = f"which {ending} does not allow"
+        with pytest.raises(RankshotError, match=refusal):
+            read(f"{head}1: {order}\n", f"votes{ending}")
+        with pytest.raises(RankshotError, match=refusal):
+            write_rankings(value, tmp_path / f"again{ending}")
+        assert not (tmp_path / f"again{ending}").exists()
+
+
+# ---- Places and endings
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_missing_file_is_an_ordinary_file_not_found_error(tmp_path, ending):
+    with pytest.raises(FileNotFoundError) as caught:
+        read_rankings(tmp_path / f"missing{ending}")
+    assert caught.value.filename == str(tmp_path / f"missing{ending}")
+
+
+@pytest.mark.parametrize("name", ["votes.json", "votes.csv", "votes", "votes.JSONL", "votes.cat"])
+def test_an_unknown_ending_is_refused_both_ways(tmp_path, name):
+    ending = repr(os.path.splitext(name)[1])  # noqa: PTH122 - not by the means under test
+    known = f"unknown ending {ending}; known are .jsonl, .ndjson, .parquet, .soc, .soi, .toc, .toi"
+    with pytest.raises(RankshotError, match=known):
+        read_rankings(tmp_path / name)
+    with pytest.raises(RankshotError, match=known):
+        write_rankings(Rankings.from_orders([["a"]]), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ndjson_is_jsonl(read, tmp_path):
+    value = read('{"ranking": ["a"]}\n', "votes.ndjson")
+    write_rankings(value, str(tmp_path / "again.ndjson"))
+    assert (tmp_path / "again.ndjson").read_text() == '{"ranking": ["a"]}\n'
+
+
+def test_writing_into_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(RankshotError, match=r"nowhere/votes\.jsonl: cannot write there \(No such"):
+        write_rankings(Rankings.from_orders([["a"]]), tmp_path / "nowhere" / "votes.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_writing_beside_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_rankings(Rankings.from_orders([["a"]]), "votes.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["votes.jsonl"]
+
+
+# ---- Whole or not at all
+
+NEW = Rankings.from_orders([["new"]] * 3)
+
+
+@pytest.fixture
+def old(tmp_path):
+    path = tmp_path / "votes.jsonl"
+    path.write_text("old")
+    return path
+
+
+def left_in(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "broken"), KeyboardInterrupt()])
+def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, old, failure):
+    def fail(rankings, stream, path):
+        stream.write("half")
+        stream.flush()
+        raise failure
+
+    monkeypatch.setattr(files, "write_jsonl", fail)
+    with pytest.raises(type(failure)):
+        write_rankings(NEW, old)
+    assert left_in(old.parent) == {"votes.jsonl": "old"}
+
+
+@pytest.mark.parametrize("what", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.chmod"])
+def test_a_failure_at_the_end_leaves_the_old_file(monkeypatch, old, what):
+    def fail(*_):
+        raise OSError(errno.EIO, "broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(what, fail)
+        with pytest.raises(OSError, match="broken"):
+            write_rankings(NEW, old)
+    assert left_in(old.parent) == {"votes.jsonl": "old"}
+
+
+def test_a_failed_first_write_leaves_nothing(monkeypatch, tmp_path):
+    def fail(*_):
+        raise OSError(errno.EIO, "broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="broken"):
+            write_rankings(NEW, tmp_path / "votes.jsonl")
+    assert left_in(tmp_path) == {}
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".soc"])
+def test_names_that_utf8_cannot_hold_are_refused_and_the_old_file_stays(tmp_path, ending):
+    path = tmp_path / f"votes{ending}"
+    path.write_text("old")
+    with pytest.raises(RankshotError):
+        write_rankings(Rankings.from_orders([["half \ud800"]]), path)
+    assert left_in(tmp_path) == {path.name: "old"}
+
+
+def test_refused_rankings_leave_the_old_preflib_file(tmp_path):
+    (tmp_path / "votes.soc").write_text("old")
+    with pytest.raises(RankshotError, match="ranking 0: PrefLib does not hold fractional"):
+        write_rankings(Rankings.from_orders([["a"]], weights=[0.5]), tmp_path / "votes.soc")
+    assert left_in(tmp_path) == {"votes.soc": "old"}
+
+
+def test_a_write_replaces_the_whole_file(old):
+    old.write_text("old and much longer than what takes its place\n" * 9)
+    write_rankings(NEW, old)
+    assert left_in(old.parent) == {"votes.jsonl": '{"ranking": ["new"]}\n' * 3}
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_the_mode_of_a_file_stays(old, mode):
+    old.chmod(mode)
+    write_rankings(NEW, old)
+    assert stat.S_IMODE(old.stat().st_mode) == mode
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_a_new_file_has_the_mode_of_any_new_file(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        write_rankings(NEW, tmp_path / "votes.jsonl")
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "votes.jsonl").stat().st_mode) == mode
+
+
+def test_preflib_an_alternative_without_a_name_has_its_number(read):
+    head = "# NUMBER ALTERNATIVES: 4\n# ALTERNATIVE NAME 3: c\n# ALTERNATIVE NAME 1: a\n"
+    value = read(f"{head}2: 3,1\n1: 1,2\n", "votes.soi")
+    assert value.items == ("a", "2", "c", "4")
+    assert value.orders() == [["c", "a"], ["a", "2"]]
+
+
+@pytest.mark.parametrize("body", ["2: 1,2\n1: 3\n", "2: 1,2\n\n1: 3 \n"], ids=["regular", "not"])
+def test_preflib_incomplete_orders_are_read_as_subsets_if_asked(read, body):
+    head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
+    assert read(head + body, "votes.soi").is_subset.tolist() == [False, False]
+    value = read(head + body, "votes.soi", kind="subset")
+    assert value == Rankings.from_orders(
+        [["a", "b"], ["c"]], items=ABC, weights=[2, 1], kind="subset"
+    )
+
+
+def test_jsonl_the_kind_given_is_that_of_lines_without_one(read):
+    content = '{"ranking": ["a"]}\n{"ranking": ["b"], "kind": "top"}\n'
+    assert read(content, items=ABC, kind="subset").is_subset.tolist() == [True, False]
+
+
+def test_an_unknown_kind_is_refused(read):
+    with pytest.raises(RankshotError, match="kind must be one of 'top', 'subset', not 'sub'"):
+        read('{"ranking": ["a"]}\n', kind="sub")
+
+
+# Of these pieces, some files are regular, some are odd but right, and most are wrong.
+pieces = st.sampled_from(
+    [
+        *("1", "2", "3", "4", "12", "0", "01", ",", ", ", " ,", "{", "}", ":", ": ", "\n", "\n\n"),
+        *(" ", "\r\n", "#", "x", "-", "²", "1.0"),
+        *("1: 1,2\n", "3: {1,2},3\n", "2:3,{2}\n", "1: {3, 1}\n"),
+    ]
+)
+
+
+@pytest.mark.parametrize("ending", [".soi", ".toi"])
+@settings(max_examples=300, deadline=None)
+@given(body=st.lists(pieces, max_size=6).map("".join), kind=st.sampled_from(["top", "subset"]))
+def test_a_file_read_at_once_is_as_if_read_line_by_line(folder, ending, body, kind):
+    path = folder / f"votes{ending}"
+    head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
+    path.write_bytes(f"{head}2: 2,1\n{body}".encode())
+
+    def outcome(read):
+        try:
+            found = read(path, kind)
+        except RankshotError as error:
+            return str(error)
+        return found and (found[0].orders(), found[0].weights.tolist(), found[1](0))
+
+    at_once = outcome(preflib_files._read_regular)
+    assert at_once in (None, outcome(preflib_files._read_line_by_line))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", ""])
+@pytest.mark.parametrize("space", ["", " "])
+def test_usual_files_are_read_at_once(tmp_path, end, space):
+    """Those of PrefLib, and of other programs that write a space after a comma, or none."""
+    path = tmp_path / "votes.toi"
+    orders = f"3:{space}1,{space}{{2,{space}3}}\n10:{space}{{3,2}},1\n1:{space}2"
+    head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
+    path.write_bytes((head + orders + end).replace("\n", end or "\n").encode())
+    found = preflib_files._read_regular(path, "top")
+    assert found is not None
+    assert found[0].orders() == [["a", ["b", "c"]], [["b", "c"], "a"], ["b"]]
+    assert found[0].weights.tolist() == [3, 10, 1]
+    assert found[1](2) == f"{path}:6"

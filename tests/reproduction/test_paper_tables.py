@@ -1,0 +1,315 @@
+"""Tables 1 and 2: the paper's figures copied a second time, ours by the heads one by one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reproduction.benchmark import Benchmark
+from reproduction.features import ImageData
+from reproduction.paper_tables import (
+    LINGUISTIC,
+    NO_CROWD,
+    SOURCE_NOTES,
+    TABLE_ONE,
+    TABLE_TWO,
+    table_one,
+    table_two,
+)
+from reproduction.result_tables import OursAndPaper
+
+import rankshot as rs
+from rankshot.sources.class_vectors import ClassVectors
+from rankshot.zeroshot.bootstrap import Bootstrap
+from rankshot.zeroshot.scores import Scores
+from reproduction import paper_tables as module
+
+DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Ranking"
+INDIVIDUAL = "individual sources, averaged"
+CLASSIFIERS = ("one-vs-rest", "one-vs-one", "multiclass")
+
+# ---- What the paper printed
+
+# As printed: one line per classifier, one column per method and its semantics.
+PRINTED_COLUMNS = (
+    *((DS, INDIVIDUAL), (DS, "arithmetic mean"), (DS, "geometric mean")),
+    *((DR, INDIVIDUAL), (DR, "arithmetic mean"), (DR, "geometric mean")),
+    *((PR, "linguistic, Plackett-Luce"), (PR, "linguistic, Mallows")),
+    *((PR, "panel, Plackett-Luce"), (PR, "panel, Mallows")),
+)
+PRINTED = {
+    "animals": """\
+        .320 .334 .354 .329 .330 .347 .320 .312 .351 .351
+        n/a  n/a  n/a  .341 .343 .359 .358 .320 .374 .374
+        n/a  n/a  n/a  .331 .345 .355 .370 .345 .395 .392""",
+    "cifar": """\
+        .273 .300 .316 .224 .258 .260 .314 .288 .258 .282
+        n/a  n/a  n/a  .244 .281 .278 .335 .297 .244 .261
+        n/a  n/a  n/a  .251 .272 .276 .339 .320 .260 .292""",
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_papers_figures_are_those_that_it_printed(name):
+    lines = [line.split() for line in PRINTED[name].splitlines()]
+    figures = [[None if one == "n/a" else float(one) for one in line] for line in lines]
+    columns = zip(*figures, strict=True)
+    assert dict(zip(PRINTED_COLUMNS, columns, strict=True)) == TABLE_TWO[name]
+
+
+def test_the_papers_data_are_those_that_it_printed():
+    assert set(TABLE_ONE) == set(TABLE_TWO) == set(LINGUISTIC) == set(SOURCE_NOTES)
+    features, images, classes, sources, surveys = TABLE_ONE["cifar"]
+    assert (features, surveys, classes) == (4000, 500, "100 / 10")
+    assert (images, sources) == ("50,000 / 50,000 / 10,000", "WordNet, word2vec, GloVe")
+    features, images, classes, sources, surveys = TABLE_ONE["animals"]
+    assert (features, surveys, classes) == (8941, 500, "40 / 10")
+    assert images == "21,847 / 2,448 / 6,180"
+    # "Flicker" is the paper's.
+    assert sources == "WordNet, Wikipedia, Yahoo, YahooImage, Flicker"
+
+
+# ---- A made benchmark
+
+ITEMS = tuple("abcdefghijkl")
+TARGETS = ("cow", "elk", "yak")
+N = 90
+
+
+def make_benchmark(rng):
+    """Three sources that see the same likeness, each with an error of its own; two raters."""
+    likeness = rng.normal(size=(3, 12))
+
+    def seen_by(source, error):
+        noise = rng.normal(scale=error, size=likeness.shape)
+        return rs.Similarity(likeness + noise, TARGETS, ITEMS, source)
+
+    errors = (0.4, 1.2, 2.0)
+    tables = map(seen_by, LINGUISTIC["cifar"], errors)
+    panel = rs.Rankings.concatenate(
+        replace(seen_by("panel", 0.3).to_rankings(5), raters=np.array([rater] * 3))
+        for rater in ("ann", "bob")
+    )
+    truth = np.repeat(TARGETS, (20, 30, 40))
+    images = ImageData(
+        "cifar",
+        *(np.zeros((24, 4), np.float32), np.repeat(ITEMS, 2)),
+        *(np.zeros((12, 4), np.float32), np.array(ITEMS)),
+        *(np.zeros((N, 4), np.float32), truth),
+        seen_classes=ITEMS,
+        new_classes=TARGETS,
+    )
+    sources = dict(zip(LINGUISTIC["cifar"], tables, strict=True))
+    held_out = rs.Rankings.from_orders([["a", "b"]], items=ITEMS[:11], targets=["l"])
+    benchmark = Benchmark(
+        images,
+        sources,
+        {"similar": panel},
+        {"similar": held_out},
+        ClassVectors(ITEMS, np.eye(12), "made"),
+    )
+    means = likeness[np.searchsorted(TARGETS, truth)]
+    values = 1.5 * means + rng.normal(scale=1.5, size=(N, 12))
+    return benchmark, values
+
+
+def scores_of(values):
+    i, j = np.triu_indices(12, 1)
+    return {
+        "one-vs-rest": Scores(values - 1, ITEMS, "one-vs-rest"),
+        "one-vs-one": Scores(values[:, i] - values[:, j], ITEMS, "one-vs-one"),
+        "multiclass": Scores(values, ITEMS),
+    }
+
+
+def measured(benchmark, values):
+    said = []
+
+    def maker(name, table):
+        def make():
+            said.append(f"making {name}")
+            return table
+
+        return make
+
+    makers = {name: maker(name, table) for name, table in scores_of(values).items()}
+    bootstrap = Bootstrap(benchmark.data.new_label)
+    return table_two(benchmark, makers, bootstrap, said.append), said
+
+
+@pytest.fixture
+def made(rng):
+    return make_benchmark(rng)
+
+
+# ---- Table 2
+
+
+def expected_heads(sources, panel):
+    """The heads of all rows but the averages, each written out."""
+    tables = list(sources.values())
+    means = {"arithmetic mean": rs.arithmetic_mean(tables)}
+    means["geometric mean"] = rs.geometric_mean(tables)
+    merged = rs.Rankings.concatenate([table.to_rankings(10) for table in tables])
+    heads = {}
+    for name, table in (sources | means).items():
+        heads[DS, name] = rs.DirectSimilarity().fit(table.rescale())
+        heads[DR, name] = rs.DeterministicRanking(k=4).fit(table.to_rankings(10))
+    paper = {"k": 4, "decay": 0, "posterior": "consensus"}
+    for name, table in sources.items():
+        heads[PR, name] = rs.ProbabilisticRanking(**paper).fit(table.to_rankings(10))
+    for what, rankings in (("linguistic", merged), ("panel", panel)):
+        for name, prior in (("Plackett-Luce", rs.PlackettLuce()), ("Mallows", rs.Mallows())):
+            head = rs.ProbabilisticRanking(**paper, prior=prior)
+            heads[PR, f"{what}, {name}"] = head.fit(rankings)
+        mean = rs.ProbabilisticRanking(k=4, decay=0, posterior="mean")
+        heads[PR, f"{what}, mean of rankings"] = mean.fit(rankings)
+    return heads
+
+
+def test_every_cell_is_its_heads_accuracy(made):
+    benchmark, values = made
+    table, _ = measured(benchmark, values)
+    heads = expected_heads(benchmark.sources, benchmark.real.panel)
+    truth = benchmark.data.new_label
+    rows = {row[:2]: row[2:] for row in table.rows}
+    assert set(rows) == set(heads) | {(method, INDIVIDUAL) for method in (DS, DR, PR)}
+    assert len(table.rows) == len(rows)
+    for key, head in heads.items():
+        for (name, scores), cell in zip(scores_of(values).items(), rows[key], strict=True):
+            if key[0] == DS and name == "one-vs-one":
+                assert cell is None
+            else:
+                right = np.mean(head.predict(scores) == truth)
+                assert cell.ours.estimate == pytest.approx(right), (key, name)
+    # Methods differ, so rows that were mixed up would not go unnoticed.
+    assert len({row[-1].ours.estimate for row in rows.values()}) > 6
+
+
+def test_the_average_is_that_of_the_single_sources_and_follows_them(made):
+    benchmark, values = made
+    table, _ = measured(benchmark, values)
+    labels = [row[:2] for row in table.rows]
+    for method in (DS, DR, PR):
+        alone = [(method, source) for source in benchmark.sources]
+        place = labels.index((method, INDIVIDUAL))
+        assert labels[place - 3 : place] == alone
+        for column, name in enumerate(CLASSIFIERS):
+            cells = [table.row(*label)[column] for label in alone]
+            found = table.row(method, INDIVIDUAL)[column]
+            if method == DS and name == "one-vs-one":
+                assert found is None
+                continue
+            figures = [cell.ours.estimate for cell in cells]
+            assert found.ours.estimate == pytest.approx(sum(figures) / 3)
+            assert len(set(figures)) > 1
+            # The mean of three varies less than they do.
+            widths = [cell.ours.high - cell.ours.low for cell in cells]
+            assert found.ours.high - found.ours.low < max(widths)
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_source_that_does_not_know_a_target_is_not_used_alone(made, place):
+    """Neither in a row of its own nor in the average, be it the first or the last."""
+    benchmark, values = made
+    name = LINGUISTIC["cifar"][place]
+    ignorant = benchmark.sources[name].values.copy()
+    ignorant[1] = np.nan
+    sources = benchmark.sources | {name: rs.Similarity(ignorant, TARGETS, ITEMS, name)}
+    table, _ = measured(replace(benchmark, sources=sources), values)
+    others = [source for source in sources if source != name]
+    assert {row[1] for row in table.rows} & set(sources) == set(others)
+    for method in (DS, DR, PR):
+        cells = [table.row(method, source)[2].ours.estimate for source in others]
+        average = table.row(method, INDIVIDUAL)[2].ours.estimate
+        assert average == pytest.approx(sum(cells) / 2)
+
+
+def test_where_no_source_knows_all_targets_there_is_no_average(made):
+    """Each lacks another target, so that together they still know all."""
+    benchmark, values = made
+    sources = {}
+    for place, (name, table) in enumerate(benchmark.sources.items()):
+        ignorant = table.values.copy()
+        ignorant[place] = np.nan
+        sources[name] = rs.Similarity(ignorant, TARGETS, ITEMS, name)
+    table, _ = measured(replace(benchmark, sources=sources), values)
+    found = {row[1] for row in table.rows}
+    assert not found & {*sources, INDIVIDUAL}
+    assert {"arithmetic mean", "linguistic, Plackett-Luce", "panel, Mallows"} <= found
+    truth, merged = benchmark.data.new_label, rs.arithmetic_mean(list(sources.values()))
+    head = rs.DeterministicRanking(k=4).fit(merged.to_rankings(10))
+    cell = table.row(DR, "arithmetic mean")[2]
+    right = np.mean(head.predict(scores_of(values)["multiclass"]) == truth)
+    assert cell.ours.estimate == pytest.approx(right)
+
+
+def test_intervals_hold_their_estimates(made):
+    table, _ = measured(*made)
+    cells = [cell.ours for row in table.rows for cell in row[2:] if cell is not None]
+    assert len(cells) == len(table.rows) * 3 - 6
+    for cell in cells:
+        assert 0 <= cell.low <= cell.estimate <= cell.high <= 1
+        assert cell.low < cell.high
+
+
+def test_the_papers_figure_is_beside_ours(made):
+    """A dash where neither has one; ours alone where the paper has none."""
+    table, _ = measured(*made)
+    printed = TABLE_TWO["cifar"]
+    for row in table.rows:
+        figures = printed.get(row[:2], (None, None, None))
+        for cell, figure in zip(row[2:], figures, strict=True):
+            assert cell is None or isinstance(cell, OursAndPaper)
+            assert (None if cell is None else cell.paper) == figure
+    assert set(printed) <= {row[:2] for row in table.rows}
+    multiclass = table.row(DS, INDIVIDUAL)[2]
+    assert multiclass.paper is None
+    assert multiclass.ours is not None
+
+
+def test_a_figure_that_only_the_paper_has_is_shown(made, monkeypatch):
+    printed = {"cifar": {(DS, INDIVIDUAL): (0.273, 0.111, None)}}
+    monkeypatch.setattr(module, "TABLE_TWO", printed)
+    table, _ = measured(*made)
+    assert table.row(DS, INDIVIDUAL)[1] == OursAndPaper(None, 0.111)
+    assert table.row(DS, "arithmetic mean")[0].paper is None
+
+
+def test_only_the_sources_of_the_table_are_merged(made):
+    benchmark, values = made
+    odd = rs.Similarity(benchmark.sources["WordNet"].values[::-1], TARGETS, ITEMS, "rumour")
+    more = replace(benchmark, sources={"rumour": odd, **benchmark.sources})
+    assert measured(more, values)[0].rows == measured(benchmark, values)[0].rows
+
+
+def test_classifiers_are_asked_one_after_the_other(made):
+    table, said = measured(*made)
+    assert table.columns == ("method", "semantics", *CLASSIFIERS)
+    expected = [[f"Table 2, {name}", f"making {name}"] for name in CLASSIFIERS]
+    assert said == [line for two in expected for line in two]
+
+
+def test_the_table_says_what_is_not_the_papers(made):
+    table, _ = measured(*made)
+    assert table.notes[:2] == (SOURCE_NOTES["cifar"], NO_CROWD)
+    assert "not people" in NO_CROWD
+    assert (table.name, table.n_labels) == ("table 2", 2)
+
+
+# ---- Table 1
+
+
+def test_the_sizes_are_those_of_the_data(made):
+    benchmark, _ = made
+    table = table_one(benchmark)
+    assert table.columns == ("", "here", "paper")
+    assert {row[0]: row[1:] for row in table.rows} == {
+        "features": ("4", "4,000"),
+        "images to train / validate / test on": ("24 / 12 / 90", "50,000 / 50,000 / 10,000"),
+        "seen / new classes": ("12 / 3", "100 / 10"),
+        "linguistic sources": ("WordNet, word2vec, GloVe 100d", "WordNet, word2vec, GloVe"),
+        "rankings by a panel (the paper: by people)": ("6", "500"),
+        "rankings of seen classes that play new ones": ("1", "none"),
+    }
+    (note,) = table.notes
+    assert "The paper's appendix has other numbers than its table" in note
