@@ -27,7 +27,7 @@ from rankshot.cli.survey_options import (
     require_extra,
 )
 from rankshot.cli.survey_results import backup, export, status
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+# What `serve` says about a study that is not open.
 STOPPED = {
     "pilot": "PILOT: answers do not count. Begin with `rankshot survey reopen`",
     "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
     "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
 }
-"""What `serve` says about a study that is not open."""
 survey = typer.Typer(
     cls=SurveyCommands,
     no_args_is_help=True,
@@ -92,18 +92,6 @@ def new(
         ),
     ] = None,
     answers: Annotated[int, typer.Option(help="The number of answers per question.")] = 50,
-    questions: Annotated[
-        int | None,
-        typer.Option(
-            show_default=False,
-            help="The number of questions per participant. The default is 10, or all if there "
-            "are fewer.",
-        ),
-    ] = None,
-    title: Annotated[
-        str | None,
-        typer.Option(show_default=False, help="The title that participants see on every page."),
-    ] = None,
 ) -> None:
     """Write the file of a new study.
 
@@ -111,9 +99,10 @@ def new(
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
+    require_extra()
     from rankshot.core.files import read_names, replace_file, require_ending
     from rankshot.ranking.files.ranking_files import read_rankings
-    from rankshot.survey.design import DEFAULT_TITLE, new_study
+    from rankshot.survey.design import new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import format_study
 
@@ -128,9 +117,7 @@ def new(
         show=show,
         pool=pool,
         rankings=None if preselect is None else read_rankings(preselect, items=seen_classes),
-        title=DEFAULT_TITLE if title is None else title,
         answers_per_question=answers,
-        questions_per_participant=questions,
     )
     with replace_file(study) as stream:
         stream.write(format_study(designed))
@@ -159,6 +146,7 @@ def catalogue(
 
     Example: rankshot survey catalogue fr.toml
     """
+    require_extra()
     from rankshot.core.files import replace_file, require_ending
     from rankshot.survey.languages import english_text
     from rankshot.survey.study import LANGUAGE
@@ -190,15 +178,6 @@ def serve(
     requests: Annotated[
         int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
     ] = 600,
-    starts: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            show_default=False,
-            help="The number of participants per hour that may start from one address. The "
-            "default is starts_per_hour of the study; a lecture hall needs more.",
-        ),
-    ] = None,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
@@ -207,7 +186,6 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     require_extra()
-    from rankshot.survey.overview import count_other_answers
     from rankshot.survey.platforms import ID_PARAMETER
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
@@ -224,20 +202,14 @@ def serve(
     for note in (*_find_missing_links(definition), *_find_untranslated(definition)):
         say(f"Note: {study}: {note}.")
     token = os.environ.get(TOKEN)
-    rates = Rates(requests=requests, starts=starts)
+    rates = Rates(requests=requests)
     with (
         open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
         app = create_app(definition, answers, token=token, rates=rates)
         with answers.begin_read() as connection:
-            others = count_other_answers(connection, definition)
             state = read_state(connection)
-        if others:
-            say(
-                f"Note: the database has {format_count(others, 'answer')} to questions that "
-                f"{study} does not contain. They are kept, and exported."
-            )
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{listening.getsockname()[1]}"
         say(f"{definition.title}: {_describe_plan(definition)}")
@@ -290,12 +262,6 @@ def _find_untranslated(study: Study) -> Iterator[str]:
             f"{study.language}: translate it under [translations.{foreign[0]}], or write the "
             "languages that you want under [language] offered"
         )
-    for tag, texts in study.translations.items():
-        if texts.names and (missing := sorted(study.names - {*texts.names})):
-            yield (
-                f"[translations.{tag}] has {len(texts.names):,} of {len(study.names):,} names; "
-                f"others, such as {short_repr(missing[0])}, are shown in {study.language}"
-            )
 
 
 def _describe_plan(study: Study) -> str:

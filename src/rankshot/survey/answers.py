@@ -14,10 +14,10 @@ from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.study import UNPRINTABLE_IN_TEXT, ExtraQuestion, Question
 
+# The level of an item that an answer does not show.
 ABSENT = -1
-"""The level of an item that an answer does not show."""
+# The longest text of an extra answer.
 MOST_CHARACTERS = 2_000
-"""The longest text of an extra answer."""
 MOST_DIGITS = 30
 # In many languages the decimal point is a comma. With three digits after it, as in 1,000, it may
 # also separate thousands, so this is not accepted.

@@ -20,8 +20,8 @@ from rankshot.survey.study import (
     Study,
 )
 
+# The default number of items that a question shows, as in the paper; fewer if there are fewer.
 MOST_SHOWN = 10
-"""The default number of items that a question shows, as in the paper; fewer if there are fewer."""
 DEFAULT_TITLE = "Which of these are alike?"
 DEFAULT_CONSENT = f"""\
 This is a research study about similarity. You will see some questions. Each question names one

@@ -29,20 +29,20 @@ from rankshot.survey.study import Study
 SOURCE = "survey"
 Record = dict[str, Any]
 ENDINGS = (".csv", ".jsonl")
+# Begins a CSV file: without it, spreadsheets do not take the text for UTF-8.
 MARK = "\ufeff"
-"""Begins a CSV file: without it, spreadsheets do not take the text for UTF-8."""
 LINES_PER_PART = 500
 _DANGEROUS = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 # json.dumps would make an encoder for each value.
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
 Decision = Literal["approve", "look at", "reject", "return", "wait"]
+# What the id of a payment is, for each platform.
 ID_NAMES = {
     "prolific": "participant id",
     "mturk": "assignment id",
     "none": "completion code",
 }
-"""What the id of a payment is, for each platform."""
 PAYMENT_COLUMNS = ("id", "decision", "reason", "rater", "code", "session")
 
 
@@ -415,16 +415,18 @@ def format_csv(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _csv_lines(records: Iterable[Record]) -> Iterator[str]:
-    line = io.StringIO()
-    writer = csv.writer(line, lineterminator="\n")
     for number, record in enumerate(records):
         if number == 0:
-            line.write(MARK)
-            writer.writerow(map(escape_formula, record))
-        writer.writerow(map(escape_formula, record.values()))
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
+            yield MARK + format_row(map(escape_formula, record))
+        yield format_row(map(escape_formula, record.values()))
+
+
+def format_row(cells: Iterable[str]) -> str:
+    """Return one line of CSV that ends with a line feed."""
+    line = io.StringIO()
+    # With its own line end, the writer also quotes a cell with a carriage return.
+    csv.writer(line).writerow(cells)
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def escape_formula(value: Any) -> str:
@@ -566,10 +568,5 @@ def format_payments(
         )
     if plain:
         return "".join(f"{payment.id}\n" for payment in chosen)
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(PAYMENT_COLUMNS)
-    writer.writerows(
-        [escape_formula(getattr(payment, name)) for name in PAYMENT_COLUMNS] for payment in chosen
-    )
-    return table.getvalue()
+    rows = ([getattr(payment, name) for name in PAYMENT_COLUMNS] for payment in chosen)
+    return "".join(format_row(map(escape_formula, row)) for row in (PAYMENT_COLUMNS, *rows))

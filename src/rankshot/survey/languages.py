@@ -22,10 +22,10 @@ from rankshot.survey.study import (
 )
 from rankshot.survey.study_files import parse_toml
 
+# The language of the catalogue that has all keys.
 ENGLISH = "en"
-"""The language of the catalogue that has all keys."""
+# How many characters of a browser's list of languages are read.
 HEADER_LENGTH = 400
-"""How many characters of a browser's list of languages are read."""
 
 
 # ---- Fixed texts

@@ -24,7 +24,6 @@ from rankshot.ranking import Rankings, concordance, kemeny
 from rankshot.survey.answers import Answer, answer_levels, is_counted
 from rankshot.survey.quality import Flag, find_flags, pairwise_margins
 from rankshot.survey.store.assignment import (
-    NO_ANSWER,
     count_answers,
     idle_cutoff,
     question_from_row,
@@ -49,14 +48,14 @@ from rankshot.survey.store.people import (
 )
 from rankshot.survey.study import Question, Study
 
-STATES = ("active", "finished", "answered nothing", "left", "withdrawn", "excluded")
-"""The states of a participant."""
+# Ids of the platform that are new when somebody returns a submission and takes part again.
 CHANGING_IDS = ("platform_session", "turk_assignment")
-"""Ids of the platform that are new when somebody returns a submission and takes part again."""
+# Of more items than this, the consensus is a good order, and perhaps not the best.
+MOST_SOLVED_ITEMS = 20
+# Items, best first; a tie is a tuple inside the tuple.
 NamedOrder = tuple[str | tuple[str, ...], ...]
-"""Items, best first; a tie is a tuple inside the tuple."""
+# For each target: what its consensus and Kendall's W depend on, and these.
 TargetMemo = dict[str, tuple[object, NamedOrder, float | None]]
-"""For each target: what its consensus and Kendall's W depend on, and these."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,8 @@ class TargetProgress:
     consensus : tuple
         The Kemeny order of the items that somebody ranked. Neighbours are tied, as a tuple
         inside the tuple, if equally many answers prefer one and the other. Items that nobody
-        ranked are tied at the end. Empty if there is no answer.
+        ranked are tied at the end. Empty if there is no answer. Of more than 20 items, another
+        order may be better.
     concordance : float or None
         Kendall's W within each set of shown items, averaged over the answers: 1 if all agree as
         far as they went, about 1/m if m answers are unrelated. None if no set has two answers.
@@ -440,19 +440,6 @@ def _parse_lists(texts: Iterable[str]) -> list[list[str]]:
     return parsed
 
 
-def count_other_answers(connection: Connection, study: Study) -> int:
-    """Count the answers that count, to questions that the study does not contain."""
-    keys = {question.key for question in (*study.questions, *study.gold)}
-    rows = connection.execute(
-        select(ASSIGNMENT.c.question, func.count().label("n"))
-        .join(PARTICIPANT)
-        .where(ASSIGNMENT.c.answer != NO_ANSWER, ASSIGNMENT.c.repeat == 0)
-        .where(PARTICIPANT.c.pilot == 0, PARTICIPANT.c.excluded_at.is_(None))
-        .group_by(ASSIGNMENT.c.question)
-    )
-    return sum(row.n for row in rows if row.question not in keys)
-
-
 @contextmanager
 def _pause_garbage_collection() -> Iterator[None]:
     """Do not look for garbage while many objects are made that all stay: a third of the time."""
@@ -577,8 +564,10 @@ def _merge_answers(
         # Positions count from 1, and 0 is not shown.
         shown = Rankings.from_positions(table + 1, items=items, kind="subset")
         rankings = shown.top(n_ranked)
-        is_ranked = ((table >= 0) & (table < n_ranked[:, None])).any(axis=0)
-        order = _tie_neighbours(kemeny(rankings).order, items, is_ranked, pairwise_margins(table))
+        is_ranked = np.any((table >= 0) & (table < n_ranked[:, None]), axis=0)
+        method = "exact" if len(items) <= MOST_SOLVED_ITEMS else "insertion"
+        found = kemeny(rankings, method).order
+        order = _tie_neighbours(found, items, is_ranked, pairwise_margins(table))
         memo[target] = key, order, concordance(rankings)
     return memo[target][1:]
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +23,16 @@ from rankshot.survey.study import QualityRules
 Label = TypeVar("Label", bound=Hashable)
 Floats = NDArray[np.float64]
 Levels = NDArray[np.int32]
+# The distance to the others needs at least this many other answers to the question.
 LEAST_OTHERS = 3
-"""The distance to the others needs at least this many other answers to the question."""
+# The flag "distance" needs at least this many such questions.
 LEAST_COMPARED = 3
-"""The flag "distance" needs at least this many such questions."""
+# Two participants are compared if they answered at least this many of the same questions.
 LEAST_SHARED = 3
-"""Two participants are compared if they answered at least this many of the same questions."""
+# The flag "identical" needs equal answers that fill at least this many places in total.
 LEAST_PLACES = 8
-"""The flag "identical" needs equal answers that fill at least this many places in total."""
+# The largest probability with which an independent participant gets the flag "identical".
 MOST_CHANCE = 0.01
-"""The largest probability with which an independent participant gets the flag "identical"."""
-
-FLAG_NAMES = ("fast", "repeats", "gold", "distance", "identical", "skips")
 
 
 @dataclass(frozen=True)
@@ -311,25 +309,16 @@ def _flag_skips(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:  
 # ---- Identical answers
 
 
-@dataclass(frozen=True)
-class IdenticalRater:
-    """Another participant with the same answers.
+class IdenticalRater(NamedTuple):
+    """Another participant with the same answers to all shared questions.
 
-    Attributes
-    ----------
-    rater : str
-    n_shared : int
-        How many questions both have answered, all with the same orders.
-    n_places : int
-        How many places these orders fill.
-    chance : float
-        An upper bound of the probability that this happens by chance.
+    ``chance`` is an upper bound of the probability that this happens by chance.
     """
 
+    chance: float
     rater: str
     n_shared: int
     n_places: int
-    chance: float
 
 
 def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[IdenticalRater, ...]]:
@@ -372,14 +361,9 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     raters, one, other, shared, places, chance = _find_pairs(answers)
     found: dict[str, list[IdenticalRater]] = defaultdict(list)
     for row in np.flatnonzero(chance <= MOST_CHANCE).tolist():
-        same = IdenticalRater(
-            raters[other[row]], int(shared[row]), int(places[row]), float(chance[row])
-        )
-        found[raters[one[row]]].append(same)
-    return {
-        rater: tuple(sorted(theirs, key=lambda same: (same.chance, same.rater)))
-        for rater, theirs in found.items()
-    }
+        same = (float(chance[row]), raters[other[row]], int(shared[row]), int(places[row]))
+        found[raters[one[row]]].append(IdenticalRater(*same))
+    return {rater: tuple(sorted(theirs)) for rater, theirs in found.items()}
 
 
 def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:

@@ -6,7 +6,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, fields
 from functools import cached_property, wraps
 from pathlib import Path
@@ -31,16 +32,18 @@ from rankshot.core.files import read_names
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "mturk"]
 AnswerType = Literal["choice", "number", "text"]
+# The most items of a question, choices of an extra question, and extra questions.
 MOST_ITEMS = 50
-"""The most items of a question, choices of an extra question, and extra questions."""
 MOST_QUESTIONS = 10_000
+# The largest count that a study may have, such as its answers per question.
 MOST_COUNTED = 1_000_000
-"""The largest count that a study may have, such as its answers per question."""
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
+# The text in a new study's consent that the researcher must replace before it is published.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
-"""The text in a new study's consent that the researcher must replace before it is published."""
+# A language tag, such as de or pt-BR.
 LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-"""A language tag, such as de or pt-BR."""
+# For each table of study.toml ("" is the top of the file): its keys, and the field of each key. The
+# other tables have the names of their fields.
 TABLES: dict[str, dict[str, str]] = {
     "": {key: key for key in ("title", "prompt", "consent", "contact", "instructions")},
     "plan": {
@@ -58,16 +61,14 @@ TABLES: dict[str, dict[str, str]] = {
     "access": {"allowed": "allowed", "starts_per_hour": "starts_per_hour"},
     "language": {"of_texts": "language", "offered": "languages", "catalogues": "catalogues"},
 }
-"""For each table of study.toml ("" is the top of the file): its keys, and the field of each key.
-
-The other tables have the names of their fields."""
 _PLACES = {
     field: f"[{table}] {key}" if table else key
     for table, keys in TABLES.items()
     for key, field in keys.items()
 }
+# The lists of tables, and the key by which a message names one of them.
 _LISTED = {"questions": "target", "gold": "target", "pictures": "name", "extra": "name"}
-"""The lists of tables, and the key by which a message names one of them."""
+# What to do if a field is missing.
 _ADVICE = {
     "title": 'write one, such as title = "Which animals are alike?"',
     "consent": "write what participants agree to before they start",
@@ -76,7 +77,7 @@ _ADVICE = {
     "that it shows, 'unknown' if nothing is known of them",
     "questions": "write at least one, with a target and items",
 }
-"""What to do if a field is missing."""
+# How pydantic names the types of TOML, and how we do.
 _PLAIN_WORDS = {
     " after validation": "",
     "a valid string": "text in quotes",
@@ -85,7 +86,6 @@ _PLAIN_WORDS = {
     "a valid tuple": 'a list, such as ["cat", "dog"]',
     "a (valid )?dictionary.*": "a table with its keys below",
 }
-"""How pydantic names the types of TOML, and how we do."""
 # A name is one line of a page. Lone surrogates cannot be written to a file.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -108,7 +108,7 @@ def validated(cls: _Made) -> _Made:
         except ValidationError as error:
             raise RankshotError(describe_error(error)) from None
 
-    made.__init__ = init  # type: ignore[misc]
+    made.__init__ = init  # type: ignore[method-assign]
     return made  # type: ignore[return-value]
 
 
@@ -177,28 +177,29 @@ def describe_table(table: str, number: int, name: Any) -> str:
 # ---- Texts, names and numbers
 
 
+def _require(holds: object, problem: str) -> None:
+    """Refuse a value; a problem that begins with "it" follows the key and the value."""
+    if not holds:
+        raise ValueError(problem)
+
+
 def _check_line(text: str) -> str:
-    if text != text.strip():
-        raise ValueError("it begins or ends with a space: remove it")
-    if found := _UNPRINTABLE.search(text):
-        raise ValueError(f"it has the control character {found.group()!r}: remove it")
+    _require(text == text.strip(), "it begins or ends with a space: remove it")
+    found = _UNPRINTABLE.search(text)
+    _require(not found, f"it has the control character {found and found.group()!r}: remove it")
     return text
 
 
 def _check_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it is empty: write some text")
-    if found := UNPRINTABLE_IN_TEXT.search(text):
-        raise ValueError(f"it has the control character {found.group()!r}: remove it")
+    _require(text.strip(), "it is empty: write some text")
+    found = UNPRINTABLE_IN_TEXT.search(text)
+    _require(not found, f"it has the control character {found and found.group()!r}: remove it")
     return text
 
 
 def _check_prompt(text: str) -> str:
-    if "{target}" not in text:
-        raise ValueError(
-            "it does not contain {target}: write it in the place of the target, as in "
-            f'"{DEFAULT_PROMPT}"'
-        )
+    where = f'write it in the place of the target, as in "{DEFAULT_PROMPT}"'
+    _require("{target}" in text, f"it does not contain {{target}}: {where}")
     return text
 
 
@@ -208,27 +209,25 @@ def _check_url(text: str) -> str:
         is_safe = address.scheme == "https" and address.hostname and address.username is None
     except ValueError:
         is_safe = False
-    if not is_safe or re.search(r"[\s\\\"'<>]", text):
-        raise ValueError("it must be a URL that begins with https:// and a host")
+    is_safe = is_safe and not re.search(r"[\s\\\"'<>]", text)
+    _require(is_safe, "it must be a URL that begins with https:// and a host")
     return text
 
 
 def _check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(names)) < len(names):
-        double = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"it has {double!r} more than once: remove the others")
+    double = next((name for name, n in Counter(names).items() if n > 1), None)
+    _require(double is None, f"it has {double!r} more than once: remove the others")
     return names
 
 
 def _check_limit(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
-        raise ValueError("it must be a number")
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    _require(is_number and not math.isnan(value), "it must be a number")
     return value
 
 
 def _check_tag(tag: str) -> str:
-    if not LANGUAGE.fullmatch(tag):
-        raise ValueError("it must be a language such as de")
+    _require(LANGUAGE.fullmatch(tag), "it must be a language such as de")
     return tag
 
 
@@ -237,8 +236,8 @@ def _find_beside(value: Any, info: ValidationInfo) -> Any:
     if not info.context or not isinstance(value, str):
         return value
     path = info.context["folder"] / value
-    if "\0" in value or not path.is_file():
-        raise ValueError("it must be a file beside the study: there is no such file")
+    is_file = "\0" not in value and path.is_file()
+    _require(is_file, "it must be a file beside the study: there is no such file")
     return path
 
 
@@ -299,13 +298,11 @@ class Question:
 
     @model_validator(mode="after")
     def _check(self) -> Question:
-        if self.target in self.items:
-            raise ValueError(
-                f"items contains the target {short_repr(self.target)} itself: remove it"
-            )
+        own = f"items contains the target {short_repr(self.target)} itself: remove it"
+        _require(self.target not in self.items, own)
         _require_known("first", self.first, self.items, "one of its items")
-        if len(self.first) == len(self.items):
-            raise ValueError("first has all items, so that no answer is wrong: name fewer")
+        is_open = len(self.first) < len(self.items)
+        _require(is_open, "first has all items, so that no answer is wrong: name fewer")
         return self
 
     @property
@@ -438,15 +435,18 @@ class ExtraQuestion:
 
     @model_validator(mode="after")
     def _check(self) -> ExtraQuestion:
-        if (self.type == "choice") != (len(self.choices) > 1):
-            raise ValueError(
-                f'type is "{self.type}", with {len(self.choices)} choices: a choice has from 2 to '
-                f"{MOST_ITEMS}, another type has none"
-            )
-        if self.type != "number" and (self.least, self.most) != (-math.inf, math.inf):
-            raise ValueError(f'least and most are for type = "number", not "{self.type}"')
-        if self.least > self.most:
-            raise ValueError(f"least is {self.least:g}, more than most, which is {self.most:g}")
+        n = len(self.choices)
+        _require(
+            n > 1 if self.type == "choice" else n == 0,
+            f'type is "{self.type}", with {n} choices: a choice has from 2 to {MOST_ITEMS}, '
+            "another type has none",
+        )
+        _require(
+            self.type == "number" or (self.least, self.most) == (-math.inf, math.inf),
+            f'least and most are for type = "number", not "{self.type}"',
+        )
+        order = f"least is {self.least:g}, more than most, which is {self.most:g}"
+        _require(self.least <= self.most, order)
         return self
 
     @property
@@ -630,17 +630,17 @@ class Study:
 
     @model_validator(mode="after")
     def _check(self) -> Study:
-        if self.completion_url is not None and self.platform == "mturk":
-            raise ValueError(
-                f"[platform] completion_url is {short_repr(self.completion_url)}: remove it, "
-                "Mechanical Turk has its own form at the end"
-            )
-        if self.repeats > self.questions_per_participant // 2:
-            raise ValueError(
-                f"[plan] repeats is {self.repeats}, more than half of the "
-                f"{self.questions_per_participant} questions_per_participant: lower it, so that "
-                "other questions come between a question and its repeat"
-            )
+        _require(
+            self.completion_url is None or self.platform != "mturk",
+            "[platform] completion_url is not for Mechanical Turk, which has its own form at the "
+            "end: remove it",
+        )
+        _require(
+            self.repeats <= self.questions_per_participant // 2,
+            f"[plan] repeats is {self.repeats}, more than half of the "
+            f"{self.questions_per_participant} questions_per_participant: lower it, so that "
+            "other questions come between a question and its repeat",
+        )
         self._check_questions()
         self._check_names()
         return self
@@ -648,26 +648,25 @@ class Study:
     def _check_questions(self) -> None:
         places: dict[tuple[str, frozenset[str]], str] = {}
         first_places: dict[str, str] = {}
+        known = frozenset(self.items)
         for place, question in self._places():
-            if question.is_gold != place.startswith("[[gold]]"):
-                raise ValueError(
-                    f"{place}: a question with a known answer (first) belongs under [[gold]], any "
-                    "other question under [[questions]]"
-                )
+            _require(
+                question.is_gold == place.startswith("[[gold]]"),
+                f"{place}: a question with a known answer (first) belongs under [[gold]], any "
+                "other question under [[questions]]",
+            )
             cell = (question.target, frozenset(question.items))
-            if places.setdefault(cell, place) != place:
-                raise ValueError(
-                    f"{place} shows the same items as {places[cell]}: remove one of the two"
-                )
+            same = places.setdefault(cell, place)
+            _require(same == place, f"{place} shows the same items as {same}: remove one of them")
             if question.is_gold:
                 continue
-            _require_known(f"{place}: items", question.items, self.items, "among [items] names")
+            _require_known(f"{place}: items", question.items, known, "among [items] names")
             other = first_places.setdefault(question.target, place)
-            if other != place and self.unshown == "after":
-                raise ValueError(
-                    f"{place} shows other items than {other}: so the items that a question does "
-                    'not show need not come after. Write unshown = "unknown" under [items]'
-                )
+            _require(
+                other == place or self.unshown == "unknown",
+                f"{place} shows other items than {other}: so the items that a question does "
+                'not show need not come after. Write unshown = "unknown" under [items]',
+            )
 
     def _places(self) -> Iterator[tuple[str, Question]]:
         """Yield all questions, each with its description for messages."""
@@ -679,12 +678,9 @@ class Study:
         """Refuse names of pictures, translations and extra questions that nothing has."""
         pictures = tuple(picture.name for picture in self.pictures)
         extra = {question.name: question for question in self.extra}
-        for table, names in (
-            ("pictures", pictures),
-            ("extra", tuple(question.name for question in self.extra)),
-        ):
-            if len(set(names)) < len(names):
-                raise ValueError(f"[[{table}]] has a name more than once: remove the others")
+        double = "has a name more than once: remove the others"
+        _require(len(set(pictures)) == len(pictures), f"[[pictures]] {double}")
+        _require(len(extra) == len(self.extra), f"[[extra]] {double}")
         _require_known("[[pictures]]", pictures, self.names, "an item or a target")
         for tag, texts in self.translations.items():
             place = f"[translations.{tag}]"
@@ -693,16 +689,14 @@ class Study:
             _require_known(f"{place} extra", texts.extra, extra, "the name of an extra question")
             for name, translated in texts.extra.items():
                 n, n_own = len(translated.choices), len(extra[name].choices)
-                if n != n_own:
-                    raise ValueError(
-                        f"{place} extra {short_repr(name)} has {n} choices, but the study has "
-                        f"{n_own}: translate all of them, in the same order"
-                    )
+                _require(
+                    n == n_own,
+                    f"{place} extra {short_repr(name)} has {n} choices, but the study has {n_own}: "
+                    "translate all of them, in the same order",
+                )
 
 
-def _require_known(place: str, names: Iterable[str], known: Iterable[str], what: str) -> None:
-    known = frozenset(known)
-    for name in names:
-        if name not in known:
-            hint = suggest_name(name, sorted(known))
-            raise ValueError(f"{place} has {short_repr(name)}, which is not {what}{hint}")
+def _require_known(place: str, names: Iterable[str], known: Collection[str], what: str) -> None:
+    odd = next((name for name in names if name not in known), None)
+    hint = "" if odd is None else suggest_name(odd, sorted(known))
+    _require(odd is None, f"{place} has {short_repr(odd)}, which is not {what}{hint}")

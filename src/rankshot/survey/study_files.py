@@ -16,13 +16,13 @@ from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.files import MARK
 from rankshot.survey.study import DEFAULT_PROMPT, TABLES, Study, describe_error
 
+# A list that is longer than this is written on several lines.
 LIST_WIDTH = 100
-"""A list that is longer than this is written on several lines."""
+# The tables that are values of fields of the same name.
 _OWN_TABLES = (
     *("quality", "example", "translations"),
     *("questions", "gold", "pictures", "extra"),
 )
-"""The tables that are values of fields of the same name."""
 
 
 # ---- Reading
@@ -106,7 +106,7 @@ def parse_toml(path: Path) -> dict[str, Any]:
         raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
     except (ValueError, RecursionError) as error:
         found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
-        line = found[2] if found else str(len(raw.splitlines()))
+        line = int(found[2]) if found else len(raw.splitlines())
         problem = f"{found[1]} in column {found[3]}" if found else str(error)
         raise RankshotError(f"{path}:{line}: not TOML: {problem}; correct it there") from None
 

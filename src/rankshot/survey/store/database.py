@@ -9,7 +9,7 @@ import secrets
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
@@ -132,79 +132,39 @@ EVENT = Table(
     Column("rater", Text),
     Column("detail", Text, nullable=False),
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
-        """CREATE TABLE question (
-            key TEXT NOT NULL PRIMARY KEY,
-            target TEXT NOT NULL,
-            items TEXT NOT NULL,
-            first TEXT NOT NULL)""",
-        """CREATE TABLE participant (
-            rater TEXT NOT NULL PRIMARY KEY,
-            started_at DOUBLE PRECISION NOT NULL,
-            seen_at DOUBLE PRECISION NOT NULL,
-            finished_at DOUBLE PRECISION,
-            turk_assignment TEXT,
-            turk_host TEXT)""",
-        """CREATE TABLE assignment (
-            rater TEXT NOT NULL REFERENCES participant (rater),
-            number INTEGER NOT NULL,
-            question TEXT NOT NULL REFERENCES question (key),
-            repeat INTEGER NOT NULL,
-            shown TEXT NOT NULL,
-            shown_at DOUBLE PRECISION,
-            answer TEXT,
-            answered_at DOUBLE PRECISION,
-            PRIMARY KEY (rater, number),
-            UNIQUE (rater, question, repeat))""",
-        "CREATE INDEX assignment_of_question ON assignment (question)",
+NEWEST_VERSION = 2
+# What version 2 adds to the tables of version 1, which rankshot 0.1.0 wrote, and two new tables.
+UPGRADE = (
+    "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
+    "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
+    "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
+    *(
+        f"ALTER TABLE participant ADD COLUMN {name} TEXT"
+        for name in (
+            *("language", "platform_id", "platform_study", "platform_session"),
+            "excluded_why",
+        )
     ),
-    (
-        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
-        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN language TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
-        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
-        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
-        """UPDATE assignment SET seconds = answered_at - shown_at
-            WHERE answered_at >= shown_at""",
-        """CREATE TABLE extra_answer (
-            rater TEXT NOT NULL REFERENCES participant (rater),
-            name TEXT NOT NULL,
-            value TEXT NOT NULL,
-            PRIMARY KEY (rater, name))""",
-        """CREATE TABLE event (
-            id TEXT NOT NULL PRIMARY KEY,
-            at DOUBLE PRECISION NOT NULL,
-            action TEXT NOT NULL,
-            rater TEXT,
-            detail TEXT NOT NULL)""",
-    ),
+    "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
+    "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
 )
-"""The SQL statements from each schema version to the next, for SQLite and PostgreSQL.
-
-A released step is never edited; a later step changes what it made."""
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
 RATER_DIGITS = 16
 LINK_DIGITS = 48
 TOKEN_DIGITS = 32
+# The time at the beginning of an answer's token, in milliseconds.
 STAMP_DIGITS = 12
-"""The time at the beginning of an answer's token, in milliseconds."""
+# A nonce is a random number and its token, each of half this length.
 NONCE_DIGITS = 64
-"""A nonce is a random number and its token, each of half this length."""
 POSTGRESQL = "postgresql+psycopg"
+# The tables from which people are deleted.
 TABLES = "participant, assignment, extra_answer, event"
-"""The tables from which people are deleted."""
+# How long a deletion waits for others who read the tables. Answers wait meanwhile.
 ERASE_SECONDS = 2.0
-"""How long a deletion waits for others who read the tables. Answers wait meanwhile."""
 # A transaction that began before this one can still see what was deleted before.
 OLD_READERS = """SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND backend_type = 'client backend'
@@ -380,15 +340,25 @@ class Database:
         self._use(create_postgresql_engine(url, **_POOL), isolation_level="REPEATABLE READ")
         if read_only:
             with self.begin_read() as connection:
-                _require_tables(connection, newest=True)
-                return connection.execute(select(SURVEY)).one()
+                found = read_version(connection)
+                if 0 < found < NEWEST_VERSION:
+                    raise RankshotError(
+                        f"the database has schema version {found}, this rankshot needs "
+                        f"{NEWEST_VERSION}, and reading does not change it: start the server once, "
+                        "with a user who may write"
+                    )
+                return self._read_survey(connection)
         with self.begin_write() as connection:
             # If two servers start at once, only one of them creates the tables.
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
-            if not create:
-                _require_tables(connection)
-            migrate(connection)
-            return connection.execute(select(SURVEY)).one()
+            if create or read_version(connection):
+                migrate(connection)
+            return self._read_survey(connection)
+
+    def _read_survey(self, connection: Connection) -> Row[tuple[object, ...]]:
+        if read_version(connection) == 0:
+            raise MissingDatabaseError("the database has no tables of a survey")
+        return connection.execute(select(SURVEY)).one()
 
     def _use(self, engine: Engine, **read_options: str) -> None:
         self._engine = engine
@@ -473,47 +443,30 @@ class Database:
 # ---- Migrations
 
 
-def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:
-    """Migrate a database to the newest version, inside the caller's transaction.
-
-    Returns
-    -------
-    int
-        The version before the migration; 0 is an empty database.
+def migrate(connection: Connection) -> None:
+    """Create the tables, or migrate those of an older version, in the caller's transaction.
 
     Raises
     ------
     RankshotError
         If a newer rankshot has written the database, or if it has other tables.
     """
-    found = _read_version(connection, len(steps))
-    for step in steps[found:]:
-        for statement in step:
-            connection.execute(text(statement))
+    found = read_version(connection)
     if found == 0:
+        secret = secrets.token_hex(32)
+        METADATA.create_all(connection)
         connection.execute(
-            text("INSERT INTO survey (version, secret) VALUES (0, :secret)"),
-            {"secret": secrets.token_hex(32)},
+            SURVEY.insert().values(version=NEWEST_VERSION, secret=secret, state="open", serving=0)
         )
-    if found < len(steps):
-        connection.execute(text("UPDATE survey SET version = :new"), {"new": len(steps)})
-    return found
+    elif found < NEWEST_VERSION:
+        for statement in UPGRADE:
+            connection.execute(text(statement))
+        METADATA.create_all(connection, [EXTRA_ANSWER, EVENT])
+        connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 
-def _require_tables(connection: Connection, *, newest: bool = False) -> None:
-    """Refuse a database without tables, or with old ones."""
-    found = _read_version(connection, len(MIGRATIONS))
-    if found == 0:
-        raise MissingDatabaseError("the database has no tables of a survey")
-    if newest and found < len(MIGRATIONS):
-        raise RankshotError(
-            f"the database has schema version {found}, this rankshot needs {len(MIGRATIONS)}, and "
-            "reading does not change it: start `rankshot survey serve` once, with a user who may "
-            "write"
-        )
-
-
-def _read_version(connection: Connection, newest: int) -> int:
+def read_version(connection: Connection) -> int:
+    """Return the version of the tables; 0 if there are none."""
     names = inspect(connection).get_table_names()
     if "survey" not in names:
         if names:
@@ -522,10 +475,10 @@ def _read_version(connection: Connection, newest: int) -> int:
                 "a database of its own"
             )
         return 0
-    found = int(connection.execute(text("SELECT version FROM survey")).scalar_one())
-    if found > newest:
+    found = int(connection.execute(select(SURVEY.c.version)).scalar_one())
+    if found > NEWEST_VERSION:
         raise RankshotError(
-            f"the database has schema version {found}, this rankshot supports {newest}: "
+            f"the database has schema version {found}, this rankshot supports {NEWEST_VERSION}: "
             "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
         )
     return found

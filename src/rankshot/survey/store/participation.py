@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, sel
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.platforms import ProlificSession, TurkTask, pilot_name
+from rankshot.survey.platforms import pilot_name
 from rankshot.survey.store.assignment import (
     NO_ANSWER,
     FirstShown,
@@ -39,8 +39,8 @@ from rankshot.survey.store.database import (
 from rankshot.survey.store.people import read_extra_answers, read_state, withdraw
 from rankshot.survey.study import Question, Study
 
+# Opening a page is recorded if the last activity is older than this share of the idle time.
 ACTIVITY_SHARE = 0.02
-"""Opening a page is recorded if the last activity is older than this share of the idle time."""
 # Building a statement takes longer than running it: those of an answer are built once.
 OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
@@ -111,13 +111,13 @@ class CurrentQuestion:
     shown: tuple[str, ...]
     position: int
     total: int
+    # The token that an answer to it must have.
     form: str
-    """The token that an answer to it must have."""
+    # The name of the draft of an answer, the same for every copy of the page.
     draft: str
-    """The name of the draft of an answer, the same for every copy of the page."""
     pilot: bool
+    # The language that the participant chose at the start.
     language: str | None
-    """The language that the participant chose at the start."""
     repeat: bool
 
 
@@ -133,7 +133,8 @@ class Finished:
         Answers and skips of all questions.
     n_counted, n_skipped : int
         Answers and skips of the study's questions, without gold questions and repeats.
-    turk : TurkTask or None
+    turk_assignment, turk_host : str or None
+        The task that is submitted to Mechanical Turk.
     pilot : bool
     """
 
@@ -141,7 +142,8 @@ class Finished:
     n_answers: int
     n_counted: int
     n_skipped: int
-    turk: TurkTask | None
+    turk_assignment: str | None
+    turk_host: str | None
     pilot: bool
 
 
@@ -149,8 +151,8 @@ class Finished:
 class ExtraLeft:
     """All questions of a participant are done, except the extra ones at the end."""
 
+    # The token that the answers to them must have.
     form: str
-    """The token that the answers to them must have."""
     pilot: bool
 
 
@@ -247,11 +249,12 @@ class Participation:
     def start(
         self,
         participant: str,
-        turk: TurkTask | None = None,
-        session: ProlificSession | None = None,
+        ids: Mapping[str, str] | None = None,
         language: str | None = None,
     ) -> str | None:
         """Start or resume; return the rater, or None if no question is left.
+
+        ``ids`` are the platform's ids of this person, by column of the database.
 
         Raises
         ------
@@ -280,18 +283,13 @@ class Participation:
                     )
                 record_activity(connection, rater, now)
                 insert_questions(connection, self._study, rater, keys, self._rng)
+            mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
             if language is not None:
-                mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
                 connection.execute(mine.values(language=language))
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
-            ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
             if ids:
-                connection.execute(
-                    PARTICIPANT.update()
-                    .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.finished_at.is_(None))
-                    .values(ids)
-                )
+                connection.execute(mine.where(PARTICIPANT.c.finished_at.is_(None)).values(**ids))
         return rater
 
     def language(self, rater: str) -> str | None:
@@ -519,13 +517,13 @@ class Participation:
 
     def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
         n_given, n_skipped = count_own_answers(connection, row.rater)
-        turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
         return Finished(
             self._identity.code(row.rater),
             row.n_answers,
             n_given,
             n_skipped,
-            turk or None,
+            row.turk_assignment,
+            row.turk_host,
             bool(row.pilot),
         )
 

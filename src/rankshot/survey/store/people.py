@@ -33,12 +33,12 @@ from rankshot.survey.store.database import (
 )
 
 State = Literal["open", "pilot", "paused", "closed"]
+# The most characters of the reason of an exclusion.
 MOST_REASON = 500
-"""The most characters of the reason of an exclusion."""
+# The columns with ids by which a platform pays.
 PAYMENT_IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment")
-"""The columns with ids by which a platform pays."""
+# The columns that are erased when everybody is paid.
 IDS = (*PAYMENT_IDS, "turk_host")
-"""The columns that are erased when everybody is paid."""
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 _CHUNK = 500
 _RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")

@@ -24,18 +24,18 @@ from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_path
 
+# How long a writer waits for the others.
 BUSY_SECONDS = 60.0
-"""How long a writer waits for the others."""
+# How often a server moves the log into the file, and looks whether the file is still there.
 CHECKPOINT_SECONDS = 3.0
-"""How often a server moves the log into the file, and looks whether the file is still there."""
+# How long a deletion waits for others who read the file, until it leaves the log to a server.
 ERASE_SECONDS = 2.0
-"""How long a deletion waits for others who read the file, until it leaves the log to a server."""
+# How long writers wait while the log is being emptied, and until the next try.
 TRY_SECONDS = 0.05
-"""How long writers wait while the log is being emptied, and until the next try."""
 DELETIONS = """SELECT count(*), max(at) FROM event
     WHERE action IN ('withdraw', 'delete', 'reset', 'forget-ids')"""
+# How long a server that ends waits for others who read the file at this moment.
 CLOSE_SECONDS = 1.0
-"""How long a server that ends waits for others who read the file at this moment."""
 
 
 class MissingDatabaseError(RankshotError):

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import FastAPI, HTTPException, Path as PathField, Request
 from fastapi.exceptions import RequestValidationError
@@ -33,22 +33,22 @@ from rankshot.survey.study import Study
 from rankshot.survey.web.guards import LOGGER, Guard, RateLimit, StartLimit, security_headers
 from rankshot.survey.web.pages import (
     PICTURE_KINDS,
+    REFUSALS,
     STATIC,
     Pages,
     RefusedError,
-    describe_refusals,
     load_pictures,
     load_static_files,
 )
 from rankshot.survey.web.participant_routes import ParticipantRoutes
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
+# The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
 MOST_ENCODED = 12 * MOST_CHARACTERS
-"""The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX."""
+# How long the server remembers whether it is ready.
 READY_SECONDS = 1.0
-"""How long the server remembers whether it is ready."""
+# With less space on the disk, in bytes, the survey is not ready: an answer might not be saved.
 LEAST_FREE = 16 * 1024 * 1024
-"""With less space on the disk, in bytes, the survey is not ready: an answer might not be saved."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,10 @@ class Rates:
     programs that send too much, not for many people.
     """
 
+    # Per minute.
     requests: int = 600
-    """Per minute."""
-    starts: int | None = None
-    """New participants per hour; the study says how many if this does not."""
+    # Wrong tokens of a researcher per minute, in a form or a header.
     logins: int = 10
-    """Wrong tokens of a researcher per minute, in a form or a header."""
 
 
 class Readiness(BaseModel):
@@ -120,7 +118,7 @@ def create_app(
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
     )
-    starts = StartLimit(study.starts_per_hour if rates.starts is None else rates.starts)
+    starts = StartLimit(study.starts_per_hour)
     database.start_serving()
     visitors = ParticipantRoutes(
         study, participation, database.identity, pages, starts.wait, database.n_threads
@@ -156,8 +154,8 @@ def _add_files(app: FastAPI, path: str, found: dict[str, Response], kinds: set[s
     # Described but not enforced: another name is no such file.
     name_of_file = PathField(json_schema_extra={"enum": sorted(found)})
 
-    @app.get(path, response_class=Response, responses={**files, **describe_refusals(404)})
-    async def file(name: Annotated[str, name_of_file]) -> Response:
+    @app.get(path, response_class=Response, responses={**files, **REFUSALS})
+    async def file(name: str = name_of_file) -> Response:
         """Return a file of the survey."""
         if name not in found:
             raise RefusedError(404, message="no_file")
@@ -172,14 +170,12 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
     last: tuple[float, Readiness] | None = None
     lock = Lock()
 
-    @app.get(
-        "/health", response_class=PlainTextResponse, responses={200: text, **describe_refusals()}
-    )
+    @app.get("/health", response_class=PlainTextResponse, responses={200: text, **REFUSALS})
     async def health() -> str:
         """Say that the process answers."""
         return "ok"
 
-    @app.get("/ready", responses={**describe_refusals(), 503: not_ready})
+    @app.get("/ready", responses={**REFUSALS, 503: not_ready})
     def ready(response: Response) -> Readiness:
         """Say whether the survey can store answers, and its state."""
         nonlocal last

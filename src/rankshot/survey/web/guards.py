@@ -19,21 +19,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
 HOUR = 3600.0
+# The largest body of a request; an answer to the largest question is a tenth of it.
 MOST_BYTES = 64 * 1024
-"""The largest body of a request; an answer to the largest question is a tenth of it."""
+# How the paths end to which the answers to extra questions are sent.
 EXTRA = "/extra"
-"""How the paths end to which the answers to extra questions are sent."""
+# The most fields of a form; an answer to the largest question has 52.
 MOST_FIELDS = 64
-"""The most fields of a form; an answer to the largest question has 52."""
+# The only content type that is read: files and other formats are never parsed.
 FORM = "application/x-www-form-urlencoded"
-"""The only content type that is read: files and other formats are never parsed."""
+# Paths that a proxy or a service manager asks for, as often as it likes.
 UNCOUNTED = {"/health", "/ready"}
-"""Paths that a proxy or a service manager asks for, as often as it likes."""
 LOGGER = logging.getLogger("rankshot.survey")
 OWN_ORIGIN = "'self'"
 _NO_STORE = (b"cache-control", b"no-store")
+# Makes a page from a request, a status, the key of a text and its fields.
 Refuse = Callable[..., Response]
-"""Makes a page from a request, a status, the key of a text and its fields."""
 
 
 def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[str, str]:

@@ -40,18 +40,18 @@ STATIC = {
     "researcher.js": "text/javascript",
 }
 
+# The largest file. Participants load up to 50 pictures for one question, many by telephone.
 MOST_PICTURE_BYTES = 2**20
-"""The largest file. Participants load up to 50 pictures for one question, many by telephone."""
+# All files together, since they stay in memory.
 MOST_PICTURE_BYTES_TOGETHER = 2**28
-"""All files together, since they stay in memory."""
 DIGEST_DIGITS = 32
 PICTURE_KINDS = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
+# The keys of the texts that the script of a question shows.
 SCRIPT_KEYS = (
     *("up", "down", "first", "remove"),
     *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked"),
     *("sending", "offline"),
 )
-"""The keys of the texts that the script of a question shows."""
 
 
 class Pages:
@@ -400,59 +400,12 @@ class SentForm(BaseModel):
 
 # ---- Responses in the OpenAPI document
 
-ALWAYS = (413, 422, 429, 503)
-"""Too large, malformed, too many, no database: any request may get these."""
-FORMS = (403, 415)
-"""From another site, of another content type: any form may get these."""
-REASONS = {
-    400: "The address is not complete",
-    401: "Not logged in",
-    403: "Not a valid form",
-    404: "No such page",
-    409: "Already answered, or not finished",
-    410: "Withdrawn or excluded, or the study is closed",
-    413: "Too large",
-    415: "Not a form",
-    422: "Malformed, or not a ranking",
-    429: "Too many requests",
-    503: "No question is left, the study is paused, or the database does not answer",
+# Any route may refuse a request, in many ways; people read the page, and programs the status.
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A page that says why the request was refused, or where to go on",
+        "content": {"text/html": {"schema": {"type": "string"}}},
+    }
 }
-HEADERS = {
-    303: {"Location": "The next page"},
-    401: {"WWW-Authenticate": "How to send the token"},
-    429: {"Retry-After": "Seconds to wait"},
-}
-"""Headers that only responses with this status have."""
-
-
-def describe_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the refusals of a route, which are all pages."""
-    page = {"text/html": {"schema": {"type": "string"}}}
-    return {
-        status: {"description": REASONS[status], "content": page, **_describe_headers(status)}
-        for status in sorted({*statuses, *ALWAYS})
-    }
-
-
-def describe_redirect(*statuses: int) -> dict[str, Any]:
-    """Return the keyword arguments of a route that redirects, with its refusals."""
-    see_other = {"description": "Done: see the next page", **_describe_headers(303)}
-    return {
-        "status_code": 303,
-        "response_class": RedirectResponse,
-        "responses": {303: see_other, **describe_refusals(*statuses)},
-    }
-
-
-def describe_form(*statuses: int) -> dict[str, Any]:
-    """Return the keyword arguments of a route that takes a form and redirects."""
-    return describe_redirect(*statuses, *FORMS)
-
-
-def _describe_headers(status: int) -> dict[str, Any]:
-    found = HEADERS.get(status, {})
-    described = {
-        name: {"description": text, "required": True, "schema": {"type": "string"}}
-        for name, text in found.items()
-    }
-    return {"headers": described} if described else {}
+# The keyword arguments of a route that redirects to the next page.
+REDIRECT: dict[str, Any] = {"status_code": 303, "response_class": RedirectResponse}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
 from functools import partial, wraps
 from math import ceil
 from typing import Annotated, Any, Literal
@@ -19,9 +18,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from rankshot.survey.answers import MOST_CHARACTERS, check_extra_answers
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.platforms import (
-    ID_PARAMETER,
-    ID_PATTERN,
     Arrival,
+    ShortText,
     Visitor,
     participant_name,
     read_completion_code,
@@ -39,41 +37,28 @@ from rankshot.survey.store.participation import (
 )
 from rankshot.survey.study import MOST_ITEMS, Study
 from rankshot.survey.web.pages import (
+    REDIRECT,
+    REFUSALS,
     AnswerToken,
     FormNonce,
     FormToken,
     Pages,
     RefusedError,
     SentForm,
-    describe_form,
-    describe_redirect,
-    describe_refusals,
     keep_query,
 )
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
-Text = Annotated[str, StringConstraints(max_length=200)]
-# Described but not enforced here: `read_visitor` says in words what is wrong with an id.
-Id = Annotated[Text, Field(json_schema_extra={"anyOf": [{"pattern": ID_PATTERN}, {"const": ""}]})]
 Place = Annotated[str, StringConstraints(max_length=3)]
 
 
-class StartForm(SentForm):
-    """What the consent page sends."""
+class StartForm(Arrival, SentForm):
+    """What the consent page sends: what its address said, and the language."""
 
     form: FormNonce
-    participant: Id = ""
-    assignment: Text = ""
-    submit_to: Text = ""
-    study: Text = ""
-    session: Text = ""
-    language: Text = ""
-
-    def arrival(self) -> Arrival:
-        """Return what the address of the consent page said."""
-        return Arrival(**self.model_dump(exclude={"form", "language"}))
+    language: ShortText = ""
 
 
 class ConfirmForm(SentForm):
@@ -140,24 +125,21 @@ class ParticipantRoutes:
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
-        router = APIRouter(default_response_class=HTMLResponse)
-        router.get("/", responses=describe_refusals(400, 403, 410, 503))(self.consent)
-        router.get("/declined", responses=describe_refusals())(self.declined)
-        router.post("/start", **describe_form(400, 410, 503))(self.start)
-        router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
-        pages = describe_refusals(404, 410, 503)
+        router = APIRouter(default_response_class=HTMLResponse, responses=REFUSALS)
+        router.get("/")(self.consent)
+        router.get("/declined")(self.declined)
+        router.post("/start", **REDIRECT)(self.start)
+        router.get("/p/{link}/instructions")(self.instructions)
         if self._extra:
-            pages |= describe_redirect()["responses"]
-            router.get("/p/{link}/extra", responses=pages)(self.extra)
-            router.post("/p/{link}/extra", **describe_form(404, 410, 503))(self.answer_extra)
-        router.get("/p/{link}", responses=pages)(self._in_turn(self.question))
+            router.get("/p/{link}/extra")(self.extra)
+            router.post("/p/{link}/extra", **REDIRECT)(self.answer_extra)
+        router.get("/p/{link}")(self._in_turn(self.question))
         if self._study.completion_url is not None:
-            router.get("/p/{link}/leave", **describe_redirect(404, 409, 410, 503))(self.leave)
-        router.post("/p/{link}/reopen", **describe_form(404, 409, 410, 503))(self.reopen)
-        router.get("/p/{link}/withdraw", responses=describe_refusals(404))(self.ask_to_withdraw)
-        router.post("/p/{link}/withdrawn", **describe_form(404))(self.withdraw)
-        answer = self._in_turn(self.answer)
-        router.post("/p/{link}/{number}", **describe_form(404, 409, 410, 503))(answer)
+            router.get("/p/{link}/leave", **REDIRECT)(self.leave)
+        router.post("/p/{link}/reopen", **REDIRECT)(self.reopen)
+        router.get("/p/{link}/withdraw")(self.ask_to_withdraw)
+        router.post("/p/{link}/withdrawn", **REDIRECT)(self.withdraw)
+        router.post("/p/{link}/{number}", **REDIRECT)(self._in_turn(self.answer))
         return router
 
     def _in_turn(self, handle: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
@@ -177,29 +159,18 @@ class ParticipantRoutes:
 
         return wait_and_handle
 
-    def consent(
-        self,
-        request: Request,
-        participant: Annotated[Id, Query(alias=ID_PARAMETER["none"])] = "",
-        prolific: Annotated[Text, Query(alias=ID_PARAMETER["prolific"])] = "",
-        worker: Annotated[Text, Query(alias=ID_PARAMETER["mturk"])] = "",
-        assignment: Annotated[Text, Query(alias="assignmentId")] = "",
-        submit_to: Annotated[Text, Query(alias="turkSubmitTo")] = "",
-        study: Annotated[Text, Query(alias="STUDY_ID")] = "",
-        session: Annotated[Text, Query(alias="SESSION_ID")] = "",
-    ) -> HTMLResponse:
+    def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> HTMLResponse:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
-        platforms = {"none": participant, "prolific": prolific, "mturk": worker}
-        given = platforms[self._study.platform]
-        arrival = Arrival(given, assignment, submit_to, study, session)
         name = self._participant_name(self._read_visitor(arrival))
         try:
             pilot = self._participation.require_place(name)
         except StoppedError as error:
             raise self._refuse_stopped(error) from None
-        kept = {name: value for name, value in asdict(arrival).items() if value}
         language = self._pages.texts(request).tag
-        fields = {"form": self._identity.nonce("start"), "participant": given, **kept}
+        fields = {
+            "form": self._identity.nonce("start"),
+            **arrival.model_dump(exclude_defaults=True),
+        }
         return self._pages.render(
             "consent.html",
             reader=request,
@@ -222,14 +193,14 @@ class ParticipantRoutes:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, message="form")
-        who = self._read_visitor(form.arrival())
+        who = self._read_visitor(form)
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
         if self._study.allowed is None:
             self._require_pace(request, name)
         language = form.language if form.language in self._pages.languages.offered else None
         try:
-            rater = self._participation.start(name, who.turk, who.session, language)
+            rater = self._participation.start(name, who.columns, language)
         except StoppedError as error:
             raise self._refuse_stopped(error) from None
         if rater is None:
@@ -274,7 +245,10 @@ class ParticipantRoutes:
                 withdraw_url=withdraw_url,
                 pilot=now.pilot,
             )
-        turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
+        turk = now.turk_assignment and {
+            "action": f"{now.turk_host}/mturk/externalSubmit",
+            "assignment_id": now.turk_assignment,
+        }
         return self._pages.render(
             "finished.html",
             reader=request,

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import hmac
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from rankshot.core.errors import RankshotError
@@ -30,32 +28,32 @@ from rankshot.survey.export import (
     format_payments,
     participant_records,
 )
-from rankshot.survey.overview import STATES, Overview, OverviewReader, Participant
-from rankshot.survey.quality import FLAG_NAMES, is_right
+from rankshot.survey.overview import Overview, OverviewReader
+from rankshot.survey.quality import is_right
 from rankshot.survey.store.database import RATER_DIGITS, Database, Identity
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import (
+    REDIRECT,
+    REFUSALS,
     FormNonce,
     Pages,
     RefusedError,
     SentForm,
-    describe_form,
-    describe_refusals,
 )
 
 COOKIE = "rankshot_researcher"
 HOME = "/researcher"
+# How long a login lasts.
 LOGIN_SECONDS = 12 * 3600
-"""How long a login lasts."""
 LEAST_TOKEN_CHARACTERS = 16
 MOST_TOKEN_CHARACTERS = 500
-PAGE_ROWS = 50
-"""Participants per page of the table."""
+# Participants in the table of the page; a file has all.
+MOST_ROWS = 1_000
 JSONL = "application/x-ndjson"
 CSV = "text/csv"
 PLAIN = "text/plain"
+# What the id of a participant is, for each platform.
 ID_HEADINGS = {"prolific": "Prolific id", "mturk": "Worker id", "none": "Code"}
-"""What the id of a participant is, for each platform."""
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 DataName = Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"]
 PaymentName = Literal["payments.csv", "approve.txt", "flagged.txt", "reject.txt"]
@@ -168,72 +166,6 @@ class LogoutForm(SentForm):
     form: FormNonce
 
 
-class TableQuery(BaseModel):
-    """Which participants are shown: the query of the page's address."""
-
-    model_config = ConfigDict(extra="forbid")
-    pilot: bool = False
-    state: Literal[
-        "", "active", "finished", "answered nothing", "left", "withdrawn", "excluded"
-    ] = ""
-    flag: Literal["", "any", "fast", "repeats", "gold", "distance", "identical", "skips"] = ""
-    text: Annotated[str, StringConstraints(max_length=100)] = ""
-    page: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-
-    def address(self, **changes: object) -> str:
-        """Return the query of an address, with some changes; defaults are left out."""
-        given = self.model_copy(update=changes).model_dump(exclude_defaults=True)
-        return f"?{urlencode({k: str(v).lower() if v is True else v for k, v in given.items()})}"
-
-
-@dataclass(frozen=True)
-class ParticipantTable:
-    """One page of the table of participants; ``n_found`` are on all its pages."""
-
-    query: TableQuery
-    rows: list[Participant]
-    n_found: int
-    page: int
-    n_pages: int
-
-    @classmethod
-    def make(cls, view: Overview, query: TableQuery) -> ParticipantTable:
-        """Return the page that a query names; the last one, if there are fewer.
-
-        Those with most flags come first, and then those who started first.
-        """
-        text = query.text.strip().lower()
-        found = [
-            person
-            for person in view.people.values()
-            if query.state in {"", person.state}
-            and (not query.flag or _has_flag(person, query.flag))
-            and (not text or _has_text(view, person, text))
-        ]
-        found.sort(key=lambda person: -len(person.flags))
-        n_pages = max(1, -(-len(found) // PAGE_ROWS))
-        page = min(query.page, n_pages)
-        rows = found[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-        return cls(query, rows, len(found), page, n_pages)
-
-
-def _has_flag(person: Participant, flag: str) -> bool:
-    return any(flag in ("any", found.name) for found in person.flags)
-
-
-def _has_text(view: Overview, person: Participant, text: str) -> bool:
-    """Return whether a participant's names, ids, reasons or extra answers contain a text."""
-    texts = (
-        person.rater,
-        view.codes[person.rater],
-        person.excluded_why,
-        *person.ids.values(),
-        *person.extra.values(),
-        *(flag.text for flag in person.flags),
-    )
-    return any(text in found.lower() for found in texts if found)
-
-
 def format_time(at: float | None) -> str:
     """Return a Unix time for people, in UTC; a dash if there is none."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") if at else "–"
@@ -256,11 +188,16 @@ def format_duration(seconds: float | None) -> str:
 _FORMATS: dict[str, Any] = {"format_time": format_time, "format_duration": format_duration}
 
 
-class FileQuery(BaseModel):
-    """What a file contains: the pilot or the others, with or without flagged raters and ids."""
+class PilotQuery(BaseModel):
+    """Whether a page is about the pilot participants, or about the others."""
 
     model_config = ConfigDict(extra="forbid")
     pilot: bool = False
+
+
+class FileQuery(PilotQuery):
+    """What a file contains: with or without flagged raters and ids."""
+
     exclude_flagged: bool = False
     with_ids: bool = False
 
@@ -276,28 +213,22 @@ class ResearcherRoutes:
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
-        router = APIRouter(prefix=HOME, default_response_class=HTMLResponse)
+        router = APIRouter(prefix=HOME, default_response_class=HTMLResponse, responses=REFUSALS)
         locked: dict[str, Any] = {"dependencies": [Depends(require_session)]}
         # Without a login, this is the page that asks for the token.
-        router.get("", responses=describe_refusals(401), openapi_extra={"security": [{}]})(
-            self.page
-        )
-        router.post("/login", **describe_form(401))(self.log_in)
-        router.post("/logout", **describe_form(401), **locked)(self.log_out)
-        unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed"}}
-        for path, handle, responses in (
-            ("/progress", self.progress, {**unchanged, **describe_refusals(401)}),
-            ("/participants/{rater}", self.participant, describe_refusals(401, 404)),
-        ):
-            router.get(path, responses=responses, **locked)(handle)
+        router.get("", openapi_extra={"security": [{}]})(self.page)
+        router.post("/login", **REDIRECT)(self.log_in)
+        router.post("/logout", **REDIRECT, **locked)(self.log_out)
+        router.get("/progress", **locked)(self.progress)
+        router.get("/participants/{rater}", **locked)(self.participant)
         for path, handle, kinds in (
             ("/rankings.jsonl", self.rankings, (JSONL,)),
             ("/data/{name}", self.data, (JSONL, CSV)),
             ("/payment/{name}", self.payment, (CSV, PLAIN)),
         ):
             content = {kind: {"schema": {"type": "string"}} for kind in kinds}
-            described = {200: {"content": content}, **describe_refusals(401, 404, 409)}
-            router.get(path, response_class=Response, responses=described, **locked)(handle)
+            responses: dict[int | str, Any] = {200: {"content": content}}
+            router.get(path, response_class=Response, responses=responses, **locked)(handle)
         return router
 
     # ---- Login
@@ -341,19 +272,19 @@ class ResearcherRoutes:
     def page(
         self,
         session: Annotated[str | None, Depends(find_session)],
-        query: Annotated[TableQuery, Query()],
+        query: Annotated[PilotQuery, Query()],
     ) -> HTMLResponse:
         """Show the progress of the survey and its participants, or ask for the token."""
         if session is None:
             return self._pages.render("login.html", fields=self._fields("login"), error=None)
         view = self._reader.read(pilot=query.pilot)
         return self._pages.render(
-            "researcher.html", fields=self._fields(session), **_show_progress(view, query)
+            "researcher.html", fields=self._fields(session), **_show_progress(view)
         )
 
     def progress(
         self,
-        query: Annotated[TableQuery, Query()],
+        query: Annotated[PilotQuery, Query()],
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Return the part of the page that changes, for its script."""
@@ -361,11 +292,11 @@ class ResearcherRoutes:
         etag = f'"{view.version}"'
         if if_none_match == etag:
             return Response(status_code=304)
-        page = self._pages.render("progress.html", **_show_progress(view, query))
+        page = self._pages.render("progress.html", **_show_progress(view))
         page.headers["etag"] = etag
         return page
 
-    def participant(self, rater: Rater, query: Annotated[TableQuery, Query()]) -> HTMLResponse:
+    def participant(self, rater: Rater) -> HTMLResponse:
         """Show one participant with all answers."""
         for pilot in (False, True):
             view = self._reader.read(pilot=pilot)
@@ -380,8 +311,6 @@ class ResearcherRoutes:
             "participant.html",
             view=view,
             person=person,
-            # The way back leads to the table as it was.
-            query=query.model_copy(update={"pilot": person.pilot}),
             answers=[answer for answer in given if answer.rater == rater],
             is_right=is_right,
             **_FORMATS,
@@ -436,15 +365,14 @@ def _refuse(
     return RefusedError(status, heading, text, template="refused.html", label=label)
 
 
-def _show_progress(view: Overview, query: TableQuery) -> dict[str, Any]:
+def _show_progress(view: Overview) -> dict[str, Any]:
     """Return the values for the template of the part that changes."""
     return {
         "view": view,
         "left_out": count_left_out(view.answers, view.flags),
-        "table": ParticipantTable.make(view, query),
+        # Those with most flags come first, and then those who started first.
+        "people": sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS],
         "id_heading": ID_HEADINGS[view.study.platform],
-        "states": STATES,
-        "flag_names": FLAG_NAMES,
         **_FORMATS,
     }
 
