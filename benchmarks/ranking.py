@@ -227,27 +227,6 @@ def kemeny_insertion() -> Result:
     return Result(work, "corankco.BioConsert", ours, theirs, 50)
 
 
-def kemeny_tied(rng: np.random.Generator) -> Result:
-    """Compare Kemeny with ties: a pair that is tied on one side only costs 1/2."""
-    scores = np.floor(2 * (rng.normal(size=20) + rng.normal(size=(9, 20))))
-    rankings = rs.Rankings.from_scores(scores, items=range(20))
-    dataset = corankco.Dataset.from_raw_list(
-        [
-            [{int(x) for x in ([group] if isinstance(group, str) else group)} for group in order]
-            for order in rankings.orders()
-        ]
-    )
-    scheme = corankco.ScoringScheme([[0, 1, 0.5, 0, 1, 0.5], [0.5, 0.5, 0, 0.5, 0.5, 0]])
-    ours, found = measure_time(lambda: rs.kemeny(rankings, "exact", ties=0.5), repeat=3)
-    theirs, peer = measure_time(
-        lambda: ExactAlgorithmPulp().compute_consensus_rankings(dataset, scheme, True)
-    )
-    assert found.optimal
-    assert found.score == peer.kemeny_score
-    work = "exact Kemeny with ties, 9 rankings of 20"
-    return Result(work, "corankco.ExactAlgorithmPulp", ours, theirs, 2)
-
-
 def few_votes() -> list[Result]:
     """Measure what a call costs for a handful of rankings.
 
@@ -435,7 +414,6 @@ def main() -> None:
     show(kemeny_exact())
     print(kemeny_exact_large(), flush=True)
     show(kemeny_insertion())
-    show(kemeny_tied(rng))
     show(borda_long(rng))
     for result in (*few_votes(), *pairs_with_ties(rng), *samples(rng)):
         show(result)

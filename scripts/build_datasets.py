@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.datasets.efficientnet import EfficientNetFeatures
 from rankshot.datasets.imagenet import RATER_FILE, SCORES_FILE
 from rankshot.ranking.files.ranking_files import write_rankings

@@ -11,8 +11,9 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.core.names import as_name, as_names
 from rankshot.core.validation import (
+    as_name,
+    as_names,
     refuse_masked,
     require_choice,
     require_generator,

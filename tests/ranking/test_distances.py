@@ -9,12 +9,9 @@ from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 
 import rankshot as rs
-from rankshot.ranking.distances import kendall as distances
-from rankshot.ranking.distances.inversions import count_inversions
-from rankshot.ranking.distances.shared_places import (
-    mean_distance_by_places,
-    mean_distance_by_sorting,
-)
+from rankshot.ranking import distances
+from rankshot.ranking.distances import count_inversions
+from rankshot.ranking.mean_distances import mean_distance_by_places, mean_distance_by_sorting
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3, 4, 5])
@@ -213,11 +210,10 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     whole = rs.ranking.mean_kendall_distance(rankings, k=3)
     turned = rs.ranking.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
     np.testing.assert_allclose(turned, whole, atol=1e-12)
-    for module in ("kendall", "shared_places"):
-        monkeypatch.setattr(
-            f"rankshot.ranking.distances.{module}.row_blocks",
-            lambda n, _: [slice(i, i + 1) for i in range(n)],
-        )
+    monkeypatch.setattr(
+        "rankshot.ranking.mean_distances.row_blocks",
+        lambda n, _: [slice(i, i + 1) for i in range(n)],
+    )
     np.testing.assert_allclose(rs.ranking.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)
     found = mean_distance_by_places(rankings, rankings, 3)
     np.testing.assert_allclose(found, whole, atol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import friedmanchisquare
 
 import rankshot as rs
-from rankshot.ranking.kendalls_w import concordance
+from rankshot.ranking.agreement import concordance
 
 # ---- The classic formula, for complete rankings
 

@@ -12,8 +12,8 @@ from strategies import tied_groups
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.core.equal_rows import find_first, number_rows
-from rankshot.ranking.layouts import ABSENT, levels
+from rankshot.ranking.entries import find_first, number_rows
+from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.models import (
     plackett_luce,
     plackett_luce_curvature,

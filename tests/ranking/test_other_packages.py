@@ -1,4 +1,4 @@
-"""What `docs/guide/other_packages.md` says of choix and corankco, against these packages."""
+"""What `docs/guide/other_packages.md` says of choix, against it."""
 
 import numpy as np
 import pytest
@@ -65,26 +65,3 @@ def test_the_footrule_of_choix_is_ours_with_ties_too(choix):
     a, b = [3, 2, 2, 1], [1, 3, 2, 2]
     rankings = rs.Rankings.from_scores([a, b], items=range(4))
     assert rs.ranking.footrule_distance(rankings)[0, 1] == choix.footrule_dist(a, b)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("cost", [0.5, 1.0])
-@pytest.mark.parametrize("kind", ["top", "subset"])
-def test_scoring_schemes_of_corankco(rng, kind, cost):
-    corankco = pytest.importorskip("corankco")
-    exact = pytest.importorskip("corankco.algorithms.exact.exactalgorithmpulp")
-    schemes = {
-        "top": corankco.ScoringScheme.get_unifying_scoring_scheme_p,
-        "subset": corankco.ScoringScheme.get_induced_measure_scoring_scheme_p,
-    }
-    table = rng.integers(1, 4, (4, N)) * (rng.random((4, N)) < 0.7)
-    table[:, 1] = 1
-    table[0] = rng.integers(1, 4, N)
-    votes = rs.Rankings.from_positions(table, items=range(N), kind=kind)
-    raw = [
-        [set(map(int, group if isinstance(group, list) else [group])) for group in order]
-        for order in votes.orders()
-    ]
-    solve = exact.ExactAlgorithmPulp().compute_consensus_rankings
-    peer = solve(corankco.Dataset.from_raw_list(raw), schemes[kind](cost), True)
-    assert rs.kemeny(votes, "exact", ties=cost).score == pytest.approx(peer.kemeny_score)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankshot as rs
-from rankshot.ranking.distances import pair_means
-from rankshot.ranking.distances.kendall import kendall_distance
-from rankshot.ranking.distances.shared_places import compare_common_items
-from rankshot.ranking.layouts import alike_items
+from rankshot.ranking import mean_distances
+from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.matrices import alike_items
+from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.parts import RankingParts, add_results
 
 
@@ -95,31 +95,16 @@ def test_consensus_and_models_do_not_depend_on_the_parts(draw, rng, kind):
         assert found.spread_ == pytest.approx(whole.spread_, rel=1e-10)
         assert found.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-12)
     else:
-        with pytest.raises(rs.RankshotError, match="Mallows takes such rankings only in memory"):
+        with pytest.raises(rs.RankshotError, match="use PlackettLuce"):
             rs.Mallows().fit(parts)
-
-
-@pytest.mark.parametrize("distance", ["footrule", "spearman", "hamming", "cayley"])
-def test_full_rankings_with_other_distances_in_parts(rng, distance):
-    truth = rs.Mallows.from_center(list("543210"), 0.2, distance)
-    rankings = truth.sample(40, random_state=0)
-    parts, order = cut(rankings, rng)
-    model = rs.Mallows(distance=distance).fit(rankings)
-    if distance == "cayley":
-        with pytest.raises(rs.RankshotError, match="is searched in memory, not in parts"):
-            rs.Mallows(distance=distance).fit(parts)
-        return
-    found = rs.Mallows(distance=distance).fit(parts)
-    assert found.center_ == model.center_
-    assert found.spread_ == pytest.approx(model.spread_, rel=1e-10)
-    np.testing.assert_allclose(found.log_prob(parts), model.log_prob(rankings)[order], rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_log_probabilities_come_part_by_part(draw, rng, kind):
     rankings = draw(kind)
     parts, order = cut(rankings, rng)
-    for model in (rs.PlackettLuce().fit(rankings), rs.Mallows().fit(rankings)):
+    models = [rs.PlackettLuce()] if kind == "subsets" else [rs.PlackettLuce(), rs.Mallows()]
+    for model in (model.fit(rankings) for model in models):
         np.testing.assert_allclose(
             model.log_prob(parts), model.log_prob(rankings)[order], rtol=1e-13
         )
@@ -228,14 +213,14 @@ def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
     both = np.outer(w, w) - np.diag(w * np.minimum(w, 1))
     distance = kendall_distance(rankings)
     pairs = w.sum() ** 2 - np.minimum(w, 1) @ w
-    mean, to_others = pair_means.mean_kendall_distances(parts, w.sum())
+    mean, to_others = mean_distances.mean_kendall_distances(parts, w.sum())
     assert mean == pytest.approx(w @ distance @ w / pairs, rel=1e-9, abs=1e-9)
     expected = distance @ w / (w.sum() - np.minimum(w, 1))
     np.testing.assert_allclose(to_others, expected[order], rtol=1e-9, atol=1e-9)
     for k in (1, 2, C):
         distance = compare_common_items(rankings, k=k)
         expected = np.average(distance, weights=both)
-        assert pair_means.mean_common_distance(parts, k) == pytest.approx(expected, abs=1e-9)
+        assert mean_distances.mean_common_distance(parts, k) == pytest.approx(expected, abs=1e-9)
 
 
 def test_few_rankings_and_many_have_the_same_mean_distance(monkeypatch, draw):
@@ -243,6 +228,6 @@ def test_few_rankings_and_many_have_the_same_mean_distance(monkeypatch, draw):
     rankings = draw("cut ties", n=30)
     found = []
     for few in (True, False):
-        monkeypatch.setattr(pair_means, "_few_pairs", lambda *_, few=few: few)
-        found.append(pair_means.mean_common_distance(rankings, 3))
+        monkeypatch.setattr(mean_distances, "_few_pairs", lambda *_, few=few: few)
+        found.append(mean_distances.mean_common_distance(rankings, 3))
     assert found[0] == pytest.approx(found[1], rel=1e-12)

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import rankshot as rs
 from peak_memory import peak_of
 from rankshot.core.progress import ProgressLine
-from rankshot.ranking.layouts import alike_items
+from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models import plackett_luce, plackett_luce_blocks, plackett_luce_stages
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.models.plackett_luce_solvers import solve_newton

@@ -100,7 +100,7 @@ def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
     items, rows = mixture
     with pytest.MonkeyPatch.context() as patch:
         small = partial(row_blocks, cells=cells)
-        patch.setattr("rankshot.ranking.layouts.row_blocks", small)
+        patch.setattr("rankshot.ranking.matrices.row_blocks", small)
         W = precedence(built(items, rows))
     np.testing.assert_allclose(W, brute_force(items, rows), rtol=1e-13, atol=1e-13)
 

@@ -8,7 +8,7 @@ import pytest
 import rankshot as rs
 from peak_memory import peak_of
 from rankshot.core.blocks import BLOCK_CELLS
-from rankshot.ranking.distances.shared_places import compare_common_items
+from rankshot.ranking.mean_distances import compare_common_items
 
 
 def random_order(rng, items):

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.distances import pair_means
-from rankshot.ranking.distances.pair_means import mean_common_distance
-from rankshot.ranking.distances.shared_places import compare_common_items
+from rankshot.ranking import mean_distances
+from rankshot.ranking.agreement import merge_rankings, summarize_target
+from rankshot.ranking.mean_distances import compare_common_items, mean_common_distance
 from rankshot.ranking.restriction import restrict_items
-from rankshot.ranking.summaries import merge_rankings, summarize_target
 
 # ---- Agreement
 
@@ -77,7 +76,7 @@ def test_too_many_different_subset_rankings_have_no_mean_distance(monkeypatch, r
     orders = [rng.permutation(6)[:4].tolist() for _ in range(40)]
     rankings = rs.Rankings.from_orders(orders, items=range(6), kind="subset")
     assert rs.summarize(rankings)[0].mean_distance is not None
-    monkeypatch.setattr(pair_means, "MOST_CELLS", 100)
+    monkeypatch.setattr(mean_distances, "MOST_CELLS", 100)
     assert rs.summarize(rankings)[0].mean_distance is None
     # Few rankings of all items are compared one by one, too, but they need not be.
     long = rs.Rankings.from_orders([rng.permutation(99).tolist() for _ in range(20)])

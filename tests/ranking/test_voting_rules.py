@@ -147,7 +147,7 @@ def test_median_rank_does_not_depend_on_blocks(random_rankings, monkeypatch):
     rankings = random_rankings(n=30)
     whole = rs.ranking.median_rank(rankings)
     monkeypatch.setattr(
-        "rankshot.ranking.layouts.row_blocks",
+        "rankshot.ranking.matrices.row_blocks",
         lambda n, cells: (slice(i, min(i + 4, n)) for i in range(0, n, 4)),
     )
     assert rs.ranking.median_rank(rankings) == whole
@@ -239,7 +239,6 @@ def test_unlisted_items_come_last_in_every_rule(kind):
         assert set(chain.from_iterable(flat(order[:-1]))) == {"a", "b", "z"}
     for method in ("adjacent", "insertion", "exact"):
         assert rs.kemeny(votes, method).order == ("b", "a", "z", "p", "q")
-    assert rs.kemeny(votes, "exact", ties=0.5).order[-1] == ("p", "q")
     assert set(rs.ranking.smith_set(votes)) <= {"a", "b"}
 
 

@@ -201,7 +201,6 @@ PARAMETERS = {
         )
     },
     "rank_biased_overlap(p)": (lambda x: rs.rank_biased_overlap(VOTES, p=x), set()),
-    "kemeny(ties)": (lambda x: rs.kemeny(VOTES, ties=x), {"None", *NUMBERS}),
     "leaderboard(model)": (lambda x: rs.leaderboard(VOTES, x, n_draws=5), {"None"}),
     "leaderboard(level)": (lambda x: rs.leaderboard(VOTES, level=x, n_draws=5), set()),
     "leaderboard(method)": (lambda x: rs.leaderboard(VOTES, method=x, n_draws=5), set()),
@@ -210,7 +209,6 @@ PARAMETERS = {
         SEEDS,
     ),
     "Mallows(method)": (fit(rs.Mallows, "method"), set()),
-    "Mallows(distance)": (fit(rs.Mallows, "distance"), set()),
     "DavidsonLuce(regularization)": (
         fit(rs.DavidsonLuce, "regularization"),
         {"zero", *NUMBERS},

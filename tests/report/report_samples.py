@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rankshot.ranking.summaries import TargetSummary
+from rankshot.ranking.agreement import TargetSummary
 from rankshot.report.contents import Calibration, Evaluation, ExplainedInput
 from rankshot.report.gallery import Gallery, ShownInput
 from rankshot.report.pictures import Picture

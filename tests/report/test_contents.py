@@ -9,7 +9,7 @@ from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
-from rankshot.ranking.distances.shared_places import compare_common_items
+from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.restriction import restrict_items
 from rankshot.report.contents import (
     Calibration,

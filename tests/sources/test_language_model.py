@@ -37,7 +37,7 @@ from misbehaving_server import (
 from scipy.stats import chisquare
 
 from rankshot import Rankings, RankshotError, read_rankings
-from rankshot.core.names import shuffle_names
+from rankshot.core.validation import shuffle_names
 from rankshot.sources import pace
 from rankshot.sources.answers import parse_answer
 from rankshot.sources.language_model import LanguageModel

@@ -137,7 +137,7 @@ def test_bad_csv_is_named_by_file_and_line(read, content, message):
 
 
 def test_a_csv_line_without_end(read, monkeypatch):
-    monkeypatch.setattr("rankshot.core.text_files.MAX_LINE", 1000)
+    monkeypatch.setattr("rankshot.core.files.MAX_LINE", 1000)
     with pytest.raises(RankshotError, match=r"mine.csv:2: a line longer than 1,000 bytes"):
         read("target,a\ncat," + "1" * 2000)
 

@@ -12,7 +12,7 @@ import pytest
 from small_studies import small_study
 
 from command_line import rankshot
-from rankshot.ranking.kendalls_w import concordance
+from rankshot.ranking.agreement import concordance
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey.overview import read_overview
 from rankshot.survey.presentation import ExtraQuestion

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from survey_answers import Simulation, answer, sample_around, study_of
 
+from rankshot.ranking.agreement import concordance
 from rankshot.ranking.consensus.kemeny import kemeny
-from rankshot.ranking.kendalls_w import concordance
 from rankshot.ranking.rankings import Rankings
 from rankshot.survey import consensus as solver
 from rankshot.survey.consensus import best_orders

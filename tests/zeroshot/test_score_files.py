@@ -229,7 +229,7 @@ def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message, batch_row
 
 
 def test_a_csv_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankshot.core.text_files.MAX_LINE", 1000)
+    monkeypatch.setattr("rankshot.core.files.MAX_LINE", 1000)
     (tmp_path / "s.csv").write_text("id,a\nx," + "1" * 2000)
     with pytest.raises(RankshotError, match=r"s\.csv:2: a line longer than 1,000 bytes"):
         open_scores(tmp_path / "s.csv")

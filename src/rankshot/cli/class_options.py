@@ -226,7 +226,7 @@ def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
 
 
 def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:
-    from rankshot.core.text_files import read_names
+    from rankshot.core.files import read_names
 
     if rehearse.strip().isdecimal():
         return int(rehearse)

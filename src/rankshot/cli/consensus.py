@@ -25,9 +25,9 @@ from rankshot.core.errors import RankshotError, format_count
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rankshot.ranking.agreement import TargetSummary
     from rankshot.ranking.parts import AnyRankings
     from rankshot.ranking.rankings import Rankings
-    from rankshot.ranking.summaries import TargetSummary
 
 
 def consensus(
@@ -78,7 +78,7 @@ def consensus(
     """
     from rich.console import Console
 
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.ranking import summarize, write_rankings
     from rankshot.ranking.files.ranking_files import ENDINGS

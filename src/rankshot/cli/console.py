@@ -102,7 +102,7 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
 
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.report.page import require_jinja2
 
     require_ending(path, (".html", ".htm"))

@@ -42,7 +42,7 @@ def export(
 
     Example: rankshot export new-classes.rankshot --attach network.onnx -o zero-shot.onnx
     """
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.zeroshot import export_onnx, load_head
 
     require_ending(output, (".onnx",))

@@ -81,7 +81,7 @@ def fit(
     Example: rankshot fit --rankings rankings.jsonl --reference seen_scores.parquet
     -o new-classes.rankshot
     """
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.zeroshot.files.head_files import ENDING
 
     require_ending(output, (ENDING,))

@@ -114,7 +114,7 @@ def leaderboard(
     """
     from rich.console import Console
 
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_number, require_whole_number
     from rankshot.ranking import leaderboard as make_leaderboard
 
@@ -267,8 +267,8 @@ def _board_table(board: Leaderboard) -> Table:
 def _write_board(board: Leaderboard, path: Path) -> None:
     import json
 
+    from rankshot.core.files import replace_file
     from rankshot.core.tables import open_csv_writer
-    from rankshot.core.text_files import replace_file
 
     columns = board.to_columns()
     rows = list(zip(*columns.values(), strict=True))
@@ -295,7 +295,7 @@ def _draw(board: Leaderboard) -> Any:
 
 
 def _write_plot(figure: Any, path: Path) -> None:
-    from rankshot.core.text_files import replace_file
+    from rankshot.core.files import replace_file
 
     with replace_file(path) as stream:
         figure.savefig(stream.buffer, format=path.suffix[1:], dpi=150)

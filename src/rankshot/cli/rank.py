@@ -197,8 +197,8 @@ def _check_outputs(
     outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[str]
 ) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
+    from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.core.text_files import require_ending
     from rankshot.ranking.files.ranking_files import ENDINGS
 
     given = {option: path for option, path in outputs.items() if path is not None}
@@ -341,7 +341,7 @@ def print_rankings(rankings: Rankings, classes: ClassLists, console: Console) ->
 
 def _format_first(rankings: Rankings, target: str, source: str) -> str:
     """Return the first classes of a ranking, with its ties, as they are in the file."""
-    from rankshot.ranking.layouts import iterate_choices
+    from rankshot.ranking.matrices import iterate_choices
 
     these = rankings[(rankings.targets == target) & (rankings.sources == source)]
     if len(these) == 0:

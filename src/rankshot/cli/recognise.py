@@ -28,12 +28,7 @@ from rankshot.cli.rank_sources import (
     parse_senses,
     rank_by_sources,
 )
-from rankshot.cli.run_folder import (
-    ENDING,
-    RunFolder,
-    fingerprint_sources,
-    remove_leftovers,
-)
+from rankshot.cli.run_folder import ENDING, RunFolder, fingerprint_sources
 from rankshot.cli.score import (
     IdColumnOption,
     InputsArgument,
@@ -205,6 +200,8 @@ def recognise(
         head, score_type = fit_head(seen, SCORE_TYPES[kind], options)
         save_head(head, run.head, options, score_type)
         _score(inputs, plan, run, on_error, text_column, id_column)
+        from rankshot.core.files import remove_leftovers
+
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(open_scores(run.scores), head, score_type, output)
         _print_end(run, rankings or run.rankings, model)
@@ -237,8 +234,8 @@ def _check_options(
 
 def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
     """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
+    from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.core.text_files import require_ending
 
     require_ending(output, TABLE_ENDINGS)
     check_writable(output, inputs, *files)

@@ -91,7 +91,7 @@ def rehearse(
     """
     from rich.console import Console
 
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.ranking import read_rankings
     from rankshot.zeroshot.files.head_settings import HEADS, write_settings
     from rankshot.zeroshot.files.score_tables import open_scores

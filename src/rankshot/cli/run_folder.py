@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -98,6 +97,7 @@ class RunFolder:
 
     def _begin(self, plan: ScoringPlan, *, again: bool) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
+        from rankshot.core.files import remove_leftovers
         from rankshot.inference.score_runs import describe_plan
 
         remove_leftovers(self.path)
@@ -171,7 +171,7 @@ class RunFolder:
         )
 
     def _write(self) -> None:
-        from rankshot.core.text_files import replace_file
+        from rankshot.core.files import replace_file
 
         with replace_file(self.path / MANIFEST) as stream:
             json.dump(self._manifest, stream, indent=1)
@@ -214,16 +214,6 @@ def _lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove the temporary files of a process that was killed while it wrote a file."""
-    from rankshot.core.text_files import TEMPORARY
-
-    temporary = re.compile(rf"\.{re.escape(name) or '.+'}{re.escape(TEMPORARY)}[a-z0-9_]{{8}}")
-    for path in folder.iterdir():
-        if temporary.fullmatch(path.name) and path.is_file():
-            path.unlink()
 
 
 def fingerprint_sources(files: Iterable[Path], *settings: Any) -> str:

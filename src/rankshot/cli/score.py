@@ -146,7 +146,7 @@ def score(
 
     Example: rankshot score photos/ --model efficientnet-lite0 -o scores/ --workers 8
     """
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.inference.score_runs import score_to_file
     from rankshot.zeroshot.files.score_tables import ENDINGS

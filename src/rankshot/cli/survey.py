@@ -117,7 +117,7 @@ def new(
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
-    from rankshot.core.text_files import read_names, replace_file, require_ending
+    from rankshot.core.files import read_names, replace_file, require_ending
     from rankshot.ranking.files.ranking_files import read_rankings
     from rankshot.survey.design import DEFAULT_TITLE, new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
@@ -165,7 +165,7 @@ def catalogue(
 
     Example: rankshot survey catalogue fr.toml
     """
-    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.core.files import replace_file, require_ending
     from rankshot.survey.languages import english_text
     from rankshot.survey.study import LANGUAGE
 

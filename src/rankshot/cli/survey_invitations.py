@@ -41,7 +41,7 @@ def invite(
 
     Example: rankshot survey invite study.toml -n 100 -o links.csv --url https://example.org/
     """
-    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.core.files import replace_file, require_ending
     from rankshot.survey.platforms import INVITATION
     from rankshot.survey.store.people import count_invitations
     from rankshot.survey.study_files import read_study

@@ -312,7 +312,7 @@ def payments(
 
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
-    from rankshot.core.text_files import replace_file, require_ending
+    from rankshot.core.files import replace_file, require_ending
     from rankshot.survey.payment import ID_NAME, Decision, format_payments, read_payments
 
     if approve and reject:

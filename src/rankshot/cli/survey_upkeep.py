@@ -30,7 +30,7 @@ def backup(
     require_extra()
     from rich.console import Console
 
-    from rankshot.core.text_files import require_ending
+    from rankshot.core.files import require_ending
     from rankshot.survey.store.backup import backup_database, describe_doubt
 
     place = find_database(study, database)

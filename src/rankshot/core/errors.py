@@ -38,6 +38,10 @@ class UnknownItemError(RankshotError):
     """A ranking names an item that is not one of the items."""
 
 
+class OutputError(RankshotError):
+    """A file cannot be written, and would not be if it were tried again."""
+
+
 class RowError(RankshotError):
     """One row of a table is wrong.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.text_files import NamedFile, decode_lines
+from rankshot.core.files import NamedFile, decode_lines
 
 ID, LABEL = "id", "label"
 TABLE_ENDINGS = (".csv", ".parquet")

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.files import replace_file
 from rankshot.core.progress import Announce
-from rankshot.core.text_files import replace_file
+from rankshot.core.validation import as_names
 from rankshot.datasets.embedded import class_names
 from rankshot.datasets.features import FeatureFile, ImageData, fit_pca, read_only
 from rankshot.sources.class_vectors import ClassVectors

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.files import replace_file
 from rankshot.core.http import download
 from rankshot.core.progress import Announce
-from rankshot.core.text_files import replace_file
 from rankshot.datasets.efficientnet import N_FEATURES, SIDE, EfficientNetFeatures, Images
 from rankshot.datasets.embedded import class_names, embedded_file
 from rankshot.datasets.features import (

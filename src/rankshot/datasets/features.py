@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.sources.class_vectors import ClassVectors
 
 Features = NDArray[np.float32]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names
-from rankshot.core.text_files import decode_lines, read_lines
+from rankshot.core.files import decode_lines, read_lines
+from rankshot.core.validation import as_names
 from rankshot.datasets.embedded import (
     class_names,
     embedded_file,

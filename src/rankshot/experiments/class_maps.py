@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.experiments.benchmark import Benchmark, collect_points
-from rankshot.ranking.distances.kendall import mean_kendall_distance
 from rankshot.ranking.maps import place_points
+from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet
 from rankshot.sources.wordnet_tree import Branch, Hierarchy

@@ -19,7 +19,7 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.experiments.benchmark import Features, Labels
 from rankshot.zeroshot.heads.reference import mean_and_std
 from rankshot.zeroshot.platt import PlattScaling

@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
 from rankshot.experiments.benchmark import Benchmark
-from rankshot.ranking.layouts import NamedOrder, group_ties, name_groups
+from rankshot.ranking.matrices import NamedOrder, group_ties, name_groups
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.zeroshot.metrics import Interval, format_share
 from rankshot.zeroshot.scored_tables import ROUNDING
 

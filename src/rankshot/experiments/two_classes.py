@@ -14,7 +14,7 @@ from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.experiments.benchmark import Benchmark
 from rankshot.experiments.result_tables import ResultTable, Value
 from rankshot.ranking.consensus.kemeny import borda
-from rankshot.ranking.distances.kendall import kendall_distance
+from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval

@@ -18,9 +18,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_name
+from rankshot.core.files import read_lines
 from rankshot.core.tables import ID, find_column, read_csv_rows
-from rankshot.core.text_files import read_lines
+from rankshot.core.validation import as_name
 from rankshot.inference.model_interface import Takes
 from rankshot.inference.pictures import ENDINGS
 

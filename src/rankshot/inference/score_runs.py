@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.files import replace_file
 from rankshot.core.progress import Announce
 from rankshot.core.tables import open_csv_writer
-from rankshot.core.text_files import replace_file
 from rankshot.inference.inputs import Inputs, Skipped, open_inputs
 from rankshot.inference.model_interface import fingerprint_files
 from rankshot.inference.preprocessing import Preprocessing

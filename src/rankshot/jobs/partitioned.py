@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import format_count
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_module
+from rankshot.core.validation import as_names, require_module
 from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
 from rankshot.ranking.rankings import Rankings
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, format_count, quote_names
-from rankshot.core.names import as_names
+from rankshot.core.files import skip_blank_lines
 from rankshot.core.tables import open_parquet
-from rankshot.core.text_files import skip_blank_lines
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.jobs.manifests import require_folder_name
 from rankshot.jobs.partitioned import PartitionedRankings, import_dask, reduce_tree
 from rankshot.jobs.storage import (

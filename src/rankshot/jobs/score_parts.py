@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
 from rankshot.inference.models import open_model

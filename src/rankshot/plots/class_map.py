@@ -14,8 +14,8 @@ from rankshot.core.errors import RankshotError, format_count, quote_names, short
 from rankshot.core.label_places import place_labels, text_width
 from rankshot.core.validation import require_whole_number
 from rankshot.plots.axes import COLOURS, Display, choose_names, choose_style, shorten
-from rankshot.ranking.checks import require_rankings
 from rankshot.ranking.maps import MAX_RANKINGS, find_largest_groups, place_points, place_rankings
+from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.plots.axes import (
     LETTER,
     NUMBER_SIZE,

@@ -23,11 +23,9 @@ from rankshot.plots.axes import (
     name_cells,
     shorten,
 )
-from rankshot.ranking.checks import require_any_rankings, require_rankings
-from rankshot.ranking.consensus.average_places import sort_by_average
-from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.consensus.precedence import precedence, sort_by_average
 from rankshot.ranking.models.leaderboard import Leaderboard
-from rankshot.ranking.parts import AnyRankings
+from rankshot.ranking.parts import AnyRankings, require_any_rankings, require_rankings
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

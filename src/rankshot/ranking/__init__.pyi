@@ -1,3 +1,10 @@
+from .agreement import (
+    Agreement as Agreement,
+    TargetSummary as TargetSummary,
+    agreement as agreement,
+    concordance as concordance,
+    summarize as summarize,
+)
 from .consensus.kemeny import Consensus as Consensus, borda as borda, kemeny as kemeny
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
@@ -6,20 +13,17 @@ from .consensus.voting_rules import (
     schulze as schulze,
     smith_set as smith_set,
 )
-from .distances.kendall import (
-    kendall_distance as kendall_distance,
-    mean_kendall_distance as mean_kendall_distance,
-)
-from .distances.rank_distances import (
+from .distances import (
     cayley_distance as cayley_distance,
     footrule_distance as footrule_distance,
     hamming_distance as hamming_distance,
+    kendall_distance as kendall_distance,
     rank_biased_overlap as rank_biased_overlap,
     spearman_distance as spearman_distance,
 )
 from .files.pair_files import read_pairs as read_pairs
 from .files.ranking_files import read_rankings as read_rankings, write_rankings as write_rankings
-from .kendalls_w import concordance as concordance
+from .mean_distances import mean_kendall_distance as mean_kendall_distance
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.leaderboard import (
@@ -27,8 +31,10 @@ from .models.leaderboard import (
     Leaderboard as Leaderboard,
     leaderboard as leaderboard,
 )
-from .models.mallows import Mallows as Mallows
-from .models.mallows_likelihood import mallows_log_normalizer as mallows_log_normalizer
+from .models.mallows import (
+    Mallows as Mallows,
+    mallows_log_normalizer as mallows_log_normalizer,
+)
 from .models.mixture import (
     GroupChoice as GroupChoice,
     RankingMixture as RankingMixture,
@@ -37,9 +43,3 @@ from .models.mixture import (
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .rankings import Rankings as Rankings
-from .summaries import (
-    Agreement as Agreement,
-    TargetSummary as TargetSummary,
-    agreement as agreement,
-    summarize as summarize,
-)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.manifold import ClassicalMDS
 
-from rankshot.ranking.distances.shared_places import compare_common_items
+from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

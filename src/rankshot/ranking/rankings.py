@@ -4,48 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from html import escape
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.equal_rows import find_first
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.names import as_names
-from rankshot.ranking.encoding import (
-    Entries,
+from rankshot.core.errors import RankshotError, format_count, short_repr, suggest_name
+from rankshot.core.validation import as_names
+from rankshot.ranking.construction import (
     Kind,
     Labels,
     Order,
     Where,
     collect_items,
+    describe_pair,
     describe_row,
     different_items_error,
     distinct_values,
+    encode_item_numbers,
     encode_orders,
+    encode_pair_counts,
+    encode_pairs,
+    encode_positions,
     number_labels,
+    rank_numbers,
     recode_items,
+    refuse_cells,
     require_lengths,
+    require_number_table,
     validate_columns,
     validate_entries,
-)
-from rankshot.ranking.number_tables import (
-    encode_item_numbers,
-    encode_positions,
-    rank_numbers,
-    refuse_cells,
-    require_number_table,
     warn_of_counting_from_zero,
 )
-from rankshot.ranking.pairs import describe_pair, encode_pair_counts, encode_pairs
-from rankshot.ranking.texts import (
-    ROWS_SHOWN,
-    decode_orders,
-    format_html,
-    format_rows,
-    format_summary,
-    format_text,
-)
+from rankshot.ranking.entries import Entries, find_first
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -497,3 +490,85 @@ class Rankings:
         ]
         lists = Entries.concatenate([part.lists for part in aligned])
         return Rankings(parts[0].items, *lists, *columns)
+
+
+# ---- What `Rankings` print
+
+
+NamedOrders = list[list[str | list[str]]]
+"""Items of each ranking, best first; a tie is a list inside the list."""
+ROWS_SHOWN = 6
+PLACES_SHOWN = 8
+
+
+def decode_orders(entries: Entries, items: tuple[str, ...]) -> NamedOrders:
+    """Translate arrays back into lists of names, ties as lists inside the lists."""
+    names = np.array(items, dtype=object)[entries.codes].tolist()
+    places = entries.places.tolist()
+    orders: NamedOrders = []
+    for begin, end in pairwise(entries.starts.tolist()):
+        groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
+        for name, place in zip(names[begin:end], places[begin:end], strict=True):
+            groups[place].append(name)
+        orders.append([group[0] if len(group) == 1 else group for group in groups])
+    return orders
+
+
+def format_text(summary: str, rows: Sequence[tuple[str | None, str]], n: int) -> str:
+    """Return a summary line and the first of ``n`` rankings, one per line."""
+    lines = [f"Rankings: {summary}"]
+    lines += [f"  {text}" if target is None else f"  {target}: {text}" for target, text in rows]
+    if n > len(rows):
+        lines.append(f"  … and {n - len(rows):,} more")
+    return "\n".join(lines)
+
+
+def format_html(summary: str, rows: Sequence[tuple[str | None, str]], n: int) -> str:
+    """Return the same as a small table, for notebooks."""
+    cells = "".join(
+        f"<tr><td>{escape(target or '')}</td><td>{escape(text)}</td></tr>" for target, text in rows
+    )
+    more = "<tr><td></td><td>…</td></tr>" if n > len(rows) else ""
+    return (
+        f"<table><caption>Rankings: {escape(summary)}</caption>"
+        f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
+        f"<tbody>{cells}{more}</tbody></table>"
+    )
+
+
+def format_summary(n: int, n_items: int, labels: Mapping[str, Sequence[str]]) -> str:
+    """Return how many rankings, items, targets, sources and raters there are."""
+    parts = [f"{format_count(n, 'ranking')} of {format_count(n_items, 'item')}"]
+    parts += [format_count(len(names), what) for what, names in labels.items() if names]
+    return ", ".join(parts)
+
+
+def format_rows(
+    orders: NamedOrders,
+    n_listed: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    is_subset: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+) -> list[str]:
+    """Return the text of each ranking: its order, and what is special about it."""
+    texts = []
+    for row, order in enumerate(orders):
+        remarks = []
+        if lengths[row] < n_listed[row]:
+            remarks.append(f"first {lengths[row]}")
+        if is_subset[row]:
+            remarks.append("subset")
+        if weights[row] != 1:
+            remarks.append(f"weight {weights[row]:g}")
+        texts.append(_order_text(order) + (f" ({', '.join(remarks)})" if remarks else ""))
+    return texts
+
+
+def _order_text(order: list[str | list[str]]) -> str:
+    groups = [_tie_text(g) if isinstance(g, list) else g for g in order[:PLACES_SHOWN]]
+    return " > ".join(groups + (["…"] if len(order) > PLACES_SHOWN else []))
+
+
+def _tie_text(tie: list[str]) -> str:
+    more = [f"{len(tie) - PLACES_SHOWN} more"] if len(tie) > PLACES_SHOWN else []
+    return " = ".join(tie[:PLACES_SHOWN] + more)

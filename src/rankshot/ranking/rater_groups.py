@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.equal_rows import find_first
 from rankshot.core.errors import format_count
-from rankshot.ranking.encoding import number_labels
-from rankshot.ranking.layouts import ABSENT, NamedOrder, levels
+from rankshot.ranking.construction import number_labels
+from rankshot.ranking.entries import find_first
+from rankshot.ranking.matrices import ABSENT, NamedOrder, levels
 from rankshot.ranking.models.mixture import RankingMixture
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import keep_counted_part

@@ -9,11 +9,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.names import as_names
-from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.encoding import Entries, row_starts
-from rankshot.ranking.layouts import group_by_place, last_levels
-from rankshot.ranking.parts import AnyRankings, reduce_parts
+from rankshot.core.validation import as_names
+from rankshot.ranking.entries import Entries, row_starts
+from rankshot.ranking.matrices import group_by_place, last_levels
+from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
 from rankshot.ranking.rankings import Rankings
 
 Some = TypeVar("Some", bound=AnyRankings)

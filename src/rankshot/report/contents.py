@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.experiments.result_tables import Comparison
-from rankshot.ranking.summaries import TargetSummary
+from rankshot.ranking.agreement import TargetSummary
 from rankshot.report.gallery import Gallery
 from rankshot.report.pictures import Picture
 from rankshot.zeroshot.explanation import Explanation

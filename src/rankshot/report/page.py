@@ -10,7 +10,7 @@ from typing import Any
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import replace_file
+from rankshot.core.files import replace_file
 from rankshot.report.contents import Report
 from rankshot.report.evaluation_sections import (
     format_accuracy,

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from rankshot.experiments.class_maps import ClassTree, SemanticMap
 from rankshot.experiments.ranking_cells import Cell, RankingCells
 from rankshot.experiments.two_classes import TwoClasses
-from rankshot.ranking.layouts import NamedOrder
 from rankshot.ranking.maps import Group, find_largest_groups
+from rankshot.ranking.matrices import NamedOrder
 from rankshot.report.charts import (
     PANEL_LAYOUTS,
     PlotLine,

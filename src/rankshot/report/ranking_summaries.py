@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.distances.shared_places import compare_common_items
-from rankshot.ranking.maps import MAX_RANKINGS, place_rankings
-from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.summaries import (
+from rankshot.ranking.agreement import (
     TargetSummary,
     find_origins,
     keep_first_places,
     summarize_target,
 )
+from rankshot.ranking.maps import MAX_RANKINGS, place_rankings
+from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import ClassMap, SourceLine, SourceTable
 
 Floats = NDArray[np.float64]

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankshot.experiments.result_tables import Comparison, ComparisonRow
+from rankshot.ranking.agreement import TargetSummary
 from rankshot.ranking.maps import find_largest_groups
-from rankshot.ranking.summaries import TargetSummary
 from rankshot.report.charts import (
     MAX_POINTS,
     PlotLine,

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.answers import LONGEST_ANSWER, Answers, read_answers
 from rankshot.sources.questions import PROMPT_END, choose_length

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, BinaryIO, Self
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.text_files import require_ending
+from rankshot.core.files import require_ending
 from rankshot.ranking.files.ranking_files import JSONL_ENDINGS
 
 try:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.answer_text import AnswerText, FoundList, find_json, list_forms
 from rankshot.sources.class_names import NameMatcher
 from rankshot.sources.questions import PROMPT_END

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.names import as_names, shuffle_names
 from rankshot.core.tables import find_column, read_csv_rows
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import is_sense, load_nouns, suggest_noun
 

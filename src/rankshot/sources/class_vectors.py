@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, format_count, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.sources.similarity import Similarity
 
 Floats = NDArray[np.float64]

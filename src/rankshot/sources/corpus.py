@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.names import as_names
+from rankshot.core.files import MARK
 from rankshot.core.progress import ProgressLine
-from rankshot.core.text_files import MARK
-from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.sources.associations import dice, ppmi
 from rankshot.sources.class_names import split_synonyms
 from rankshot.sources.class_vectors import cosine

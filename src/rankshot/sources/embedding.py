@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.class_vectors import cosine
 from rankshot.sources.similarity import Similarity
 

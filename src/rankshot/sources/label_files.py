@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.text_files import decode_lines, iterate_names
+from rankshot.core.files import decode_lines, iterate_names
 
 ID2LABEL, LABEL2ID = "id2label", "label2id"
 CONFIG = "config.json"

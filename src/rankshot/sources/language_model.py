@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.core.names import as_names, shuffle_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import require_number, require_whole_number
+from rankshot.core.validation import as_names, require_number, require_whole_number, shuffle_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.answer_log import AnswerLog
 from rankshot.sources.answers import parse_answer

@@ -9,8 +9,7 @@ from math import ceil
 from typing import Any
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.names import as_names, shuffle_names
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.questions import (
     Question,
     as_json,

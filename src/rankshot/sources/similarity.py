@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.core.names import as_names
-from rankshot.ranking.encoding import Kind, validate_columns
-from rankshot.ranking.number_tables import encode_positions
+from rankshot.core.validation import as_names
+from rankshot.ranking.construction import Kind, encode_positions, validate_columns
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.associations import HitMeasure, hit_similarities
 

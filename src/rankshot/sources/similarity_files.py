@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
+from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
     as_frame,
@@ -27,7 +27,7 @@ from rankshot.core.tables import (
     read_text_column,
     refuse_text_columns,
 )
-from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.validation import as_names
 from rankshot.sources.similarity import Similarity
 
 Floats = NDArray[np.floating]

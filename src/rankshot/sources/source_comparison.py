@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.distances.kendall import kendall_distance
+from rankshot.ranking.distances import kendall_distance
+from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 

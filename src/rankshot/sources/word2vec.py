@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
+from rankshot.core.validation import as_names
 from rankshot.sources.cooccurrence import NameIndex, TokenizedText, tokenize
 from rankshot.sources.corpus import read_blocks
 

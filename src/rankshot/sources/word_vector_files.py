@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import MARK, iterate_lines
+from rankshot.core.files import MARK, iterate_lines
 
 Vectors = dict[str, NDArray[np.float64]]
 """From words to their vectors."""

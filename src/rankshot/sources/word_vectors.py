@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.names import as_names
 from rankshot.core.tables import open_parquet
+from rankshot.core.validation import as_names
 from rankshot.sources.class_names import split_synonyms
 from rankshot.sources.class_vectors import ClassVectors, cosine, unit_vectors
 from rankshot.sources.similarity import Similarity

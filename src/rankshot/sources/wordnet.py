@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_lookup import (
     ExcludedNounError,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.text_files import read_lines, replace_file
+from rankshot.core.files import read_lines, replace_file
 from rankshot.sources.wordnet_nouns import load_nouns
 from rankshot.sources.wordnet_senses import Sense
 

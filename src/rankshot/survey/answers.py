@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import short_repr
-from rankshot.ranking.layouts import ABSENT
+from rankshot.ranking.matrices import ABSENT
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.study import Question
 

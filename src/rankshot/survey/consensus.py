@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.consensus.kemeny_solvers import improve_by_insertion
-from rankshot.ranking.layouts import ABSENT
+from rankshot.ranking.matrices import ABSENT
 
 Levels = NDArray[np.int32]
 Signs = NDArray[np.int8]

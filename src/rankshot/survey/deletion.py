@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -16,7 +13,7 @@ from typing import Any, NamedTuple, TextIO
 from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.text_files import TEMPORARY, read_lines, replace_file, require_ending
+from rankshot.core.files import read_lines, replace_file, replace_path, require_ending
 from rankshot.survey.platforms import INVITATION, participant_name
 from rankshot.survey.raw_data import MARK
 from rankshot.survey.store.database import PARTICIPANT, Database
@@ -217,16 +214,8 @@ def _delete_from_backup(database: Database, copy: Path, path: Path, raters: Coll
 def _replace_database(path: Path) -> Iterator[Path]:
     """Copy an SQLite file; the copy replaces it when the block ends without an exception."""
     place = path.resolve(strict=True)
-    try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{place.name}{TEMPORARY}", suffix=place.suffix, dir=place.parent
-        )
-    except OSError as error:
-        raise RankshotError(f"{path}: cannot write there ({error.strerror})") from None
-    os.close(handle)
-    copy = Path(name)
     log = Path(f"{place}-wal")
-    try:
+    with replace_path(path) as copy:
         try:
             with (
                 closing(sqlite3.connect(place, timeout=1)) as old,
@@ -240,8 +229,3 @@ def _replace_database(path: Path) -> Iterator[Path]:
         if log.exists() and log.stat().st_size:
             raise RankshotError(f"{path}: a program has it open: stop the program, or leave it out")
         yield copy
-        shutil.copymode(place, copy)
-        copy.replace(place)
-    finally:
-        for left in (copy, Path(f"{copy}-wal"), Path(f"{copy}-shm")):
-            left.unlink(missing_ok=True)

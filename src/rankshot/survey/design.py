@@ -7,10 +7,9 @@ from random import Random
 from typing import Any
 
 from rankshot.core.errors import RankshotError, suggest_name
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_whole_number
-from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.consensus.average_places import average_order
+from rankshot.core.validation import as_names, require_whole_number
+from rankshot.ranking.consensus.precedence import average_order
+from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.wordnet import WordNet
 from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending
 from rankshot.ranking.files.ranking_files import JSONL_ENDINGS
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.quality import Flag

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from rankshot.ranking.encoding import validate_columns
-from rankshot.ranking.kendalls_w import concordance
-from rankshot.ranking.layouts import ABSENT, NamedOrder, name_groups
-from rankshot.ranking.number_tables import encode_positions
+from rankshot.ranking.agreement import concordance
+from rankshot.ranking.construction import encode_positions, validate_columns
+from rankshot.ranking.matrices import ABSENT, NamedOrder, name_groups
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_groups import RaterGroup, find_rater_groups
 from rankshot.survey.answers import Answer, answer_levels, is_counted

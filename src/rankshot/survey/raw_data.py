@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending
 from rankshot.survey.answers import Answer
 from rankshot.survey.overview import Overview
 from rankshot.survey.quality import is_right

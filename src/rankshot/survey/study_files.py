@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.text_files import MARK, read_names
+from rankshot.core.files import MARK, read_names
 from rankshot.survey.presentation import (
     Example,
     ExtraQuestion,

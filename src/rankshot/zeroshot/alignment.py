@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.ranking.checks import require_rankings
+from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 

@@ -26,7 +26,7 @@ from rankshot.core.arrays import (
     smallest,
 )
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.models.tie_integral import tie_nodes
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer

@@ -12,13 +12,13 @@ from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.ranking.checks import refuse_partial
-from rankshot.ranking.layouts import iterate_choices, rows_with_tied_choices
+from rankshot.ranking.matrices import iterate_choices, rows_with_tied_choices
 from rankshot.ranking.models.babington_smith import (
     NO_SUBSETS,
     log_sum_of_choices,
     require_affordable,
 )
+from rankshot.ranking.parts import refuse_partial
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import pair_columns
 from rankshot.zeroshot.stages import StageLogProb, stage_weights

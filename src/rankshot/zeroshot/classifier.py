@@ -12,8 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_choice, require_number
+from rankshot.core.validation import as_names, require_choice, require_number
 from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions

@@ -13,7 +13,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.zeroshot.scores import Floats, Kind, Scores
 
 

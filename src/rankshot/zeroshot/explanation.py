@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.matrices import group_by_place
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.decisions import Candidates, take_top
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.names import as_names
-from rankshot.core.validation import require_number, require_whole_number
+from rankshot.core.validation import as_names, require_number, require_whole_number
 from rankshot.zeroshot.scored_tables import (
     ROUNDING,
     Reliability,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import largest, log_softmax
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
 from rankshot.sources.class_labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.ranking.encoding import row_starts
+from rankshot.ranking.entries import row_starts
 from rankshot.zeroshot.scores import Kind, Scores, column_name
 
 Floats = NDArray[np.float64]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.ranking.agreement import merge_rankings
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.summaries import merge_rankings
 
 
 class RankingModel(Protocol):

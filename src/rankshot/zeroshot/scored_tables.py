@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-6

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.ranking.layouts import group_by_place, iterate_choices, rows_with_tied_choices
+from rankshot.ranking.matrices import group_by_place, iterate_choices, rows_with_tied_choices
 from rankshot.ranking.models.tie_integral import tied_log_prob
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer

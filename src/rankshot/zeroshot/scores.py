@@ -25,9 +25,8 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.dask_arrays import as_dask_array, empty_block, is_dask, map_row_blocks
 from rankshot.core.errors import RankshotError, RowError, quote_names, suggest_name
-from rankshot.core.names import as_names
 from rankshot.core.tables import as_frame, frame_to_matrix
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import as_names, require_choice
 
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]

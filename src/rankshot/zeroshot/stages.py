@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
-from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.floating]

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_choice, require_number
-from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.consensus.average_places import average_places, sort_by_average
 from rankshot.ranking.consensus.kemeny_solvers import (
     adjacent_search,
     insertion_search,
@@ -22,10 +20,13 @@ from rankshot.ranking.consensus.kemeny_solvers import (
     settle_ties,
     solve_exactly,
 )
-from rankshot.ranking.consensus.precedence import compared_weight, precedence
-from rankshot.ranking.consensus.tied_kemeny import find_levels, pair_costs
-from rankshot.ranking.distances.inversions import count_inversions, merge_ties
-from rankshot.ranking.layouts import (
+from rankshot.ranking.consensus.precedence import (
+    average_places,
+    precedence,
+    sort_by_average,
+)
+from rankshot.ranking.distances import count_inversions, merge_ties
+from rankshot.ranking.matrices import (
     ABSENT,
     NamedOrder,
     alike_items,
@@ -35,7 +36,7 @@ from rankshot.ranking.layouts import (
     levels,
     name_groups,
 )
-from rankshot.ranking.parts import AnyRankings, keep_counted
+from rankshot.ranking.parts import AnyRankings, keep_counted, require_one_subject
 from rankshot.ranking.rankings import Rankings
 
 MANY = 1000
@@ -57,7 +58,7 @@ class Consensus:
     score : float
         Kemeny's score: the weight of the pairs that the order reverses, summed over the
         rankings. For full rankings it is the sum of their Kendall distances to the order. A
-        pair that the order ties counts half; with ``kemeny(ties=…)``, as that cost says.
+        pair that the order ties counts half.
     bound : float
         No order has a smaller score than this.
     optimal : bool
@@ -160,7 +161,6 @@ def kemeny(
     rankings: AnyRankings,
     method: Method = "insertion",
     *,
-    ties: float | None = None,
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> Consensus:
@@ -178,12 +178,6 @@ def kemeny(
         place and shuffles parts of the order to leave local optima; it is stronger and usually
         finds an optimum. ``"exact"`` proves optimality by linear and, where needed, integer
         programming.
-    ties : float, optional
-        Allow ties in the consensus, at this cost; by default there are none. A pair that is tied
-        in the consensus or in a ranking, and not in the other, costs ``ties``, and a reversed
-        pair costs 1 (Fagin et al. 2004; corankco's scoring schemes). Usual are 1/2 and 1. A tie
-        in a ranking then says that its items are equal, and so are the items that a top-K list
-        leaves out.
     time_limit : float, optional
         Seconds that ``"exact"`` may take; then it returns the best order and bound so far, which
         is that of ``"insertion"`` at least, as far as this fits in the limit.
@@ -213,26 +207,12 @@ def kemeny(
     Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
     """
     deadline = _require_deadline(time_limit, method)
-    if ties is not None:
-        require_number("ties", ties, above=0, below=np.inf)
-        if method == "adjacent":
-            raise RankshotError("method='adjacent' has no ties: take 'insertion' or 'exact'")
     require_one_subject(rankings)
     classes = _sort_classes(rankings)
     sizes = np.array([len(items) for items in classes])
     first = np.array([items[0] for items in classes])
     W = precedence(rankings, first)
     W *= sizes[:, None] * sizes
-    if ties is not None:
-        compared = compared_weight(rankings, first) * sizes[:, None] * sizes
-        level, score, gap = find_levels(
-            pair_costs(W, compared, ties),
-            exact=method == "exact",
-            deadline=deadline,
-            verbose=verbose,
-        )
-        groups = [np.concatenate([classes[i] for i in g]) for g in group_ties(level, tolerance=0.5)]
-        return Consensus(name_groups(groups, rankings.items), lambda: (score, gap))
     if method == "exact":
         found, gap = solve_exactly(W, deadline=deadline, verbose=verbose)
         score = reversed_weight(W, found)

@@ -12,13 +12,11 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.checks import require_one_subject
-from rankshot.ranking.consensus.average_places import item_weights, places_of_entries
 from rankshot.ranking.consensus.kemeny import Consensus, make_consensus
 from rankshot.ranking.consensus.kemeny_solvers import majority_groups
-from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.layouts import group_ties, iterate_blocks
-from rankshot.ranking.parts import AnyRankings, reduce_parts
+from rankshot.ranking.consensus.precedence import item_weights, places_of_entries, precedence
+from rankshot.ranking.matrices import group_ties, iterate_blocks
+from rankshot.ranking.parts import AnyRankings, reduce_parts, require_one_subject
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

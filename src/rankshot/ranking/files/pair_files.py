@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.files import as_path, require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
     find_column,
@@ -15,8 +16,7 @@ from rankshot.core.tables import (
     open_parquet,
     read_csv_rows,
 )
-from rankshot.core.text_files import as_path, require_ending
-from rankshot.ranking.encoding import Where
+from rankshot.ranking.construction import Where
 from rankshot.ranking.rankings import Rankings
 
 TIE_WORDS = ("tie", "draw", "tie (bothbad)", "both_bad")

@@ -15,18 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_item
-from rankshot.core.names import as_name, as_names
+from rankshot.core.files import NamedFile
 from rankshot.core.tables import find_column, import_pyarrow, open_parquet, refuse_text_columns
-from rankshot.core.text_files import NamedFile
-from rankshot.core.validation import require_whole_number
-from rankshot.ranking.encoding import (
-    Entries,
-    Kind,
-    Where,
-    row_starts,
-    validate_columns,
-    validate_entries,
-)
+from rankshot.core.validation import as_name, as_names, require_whole_number
+from rankshot.ranking.construction import Kind, Where, validate_columns, validate_entries
+from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.rankings import Rankings
 
 FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")

@@ -16,17 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
-from rankshot.core.text_files import MARK, read_lines
-from rankshot.ranking.encoding import (
-    Entries,
+from rankshot.core.files import MARK, read_lines
+from rankshot.core.validation import as_names
+from rankshot.ranking.construction import (
     Kind,
     Where,
     describe_row,
-    row_starts,
     validate_columns,
     validate_entries,
 )
+from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.rankings import Rankings
 
 Bytes = NDArray[np.uint8]

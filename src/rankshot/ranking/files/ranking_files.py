@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
-from rankshot.core.text_files import NamedFile, as_path, read_lines, replace_file, require_ending
-from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.ranking.checks import require_rankings
-from rankshot.ranking.encoding import Kind, Where
+from rankshot.core.files import NamedFile, as_path, read_lines, replace_file, require_ending
+from rankshot.core.validation import as_names, require_choice, require_whole_number
+from rankshot.ranking.construction import Kind, Where
 from rankshot.ranking.files.parquet_files import (
     FIELDS,
     join_portions,
@@ -23,6 +21,7 @@ from rankshot.ranking.files.parquet_files import (
     refuse_misspelt_field,
 )
 from rankshot.ranking.files.preflib_files import PREFLIB_ENDINGS, read_preflib, write_preflib
+from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 
 LINES_AT_ONCE = 20_000

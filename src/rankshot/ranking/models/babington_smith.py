@@ -20,19 +20,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import (
+from rankshot.core.validation import (
+    Seed,
+    as_names,
+    require_generator,
+    require_number,
+    require_whole_number,
+)
+from rankshot.ranking.consensus.kemeny_solvers import solve_exactly
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.construction import require_number_table
+from rankshot.ranking.matrices import completed_orders, iterate_choices
+from rankshot.ranking.parts import (
     refuse_partial,
     require_one_subject,
     require_rankings,
     require_sample_length,
 )
-from rankshot.ranking.consensus.kemeny_solvers import solve_exactly
-from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.layouts import completed_orders, iterate_choices
-from rankshot.ranking.number_tables import require_number_table
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -16,17 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
-from rankshot.ranking.checks import (
-    require_one_subject,
-    require_rankings,
-    require_sample_length,
-    warn_of_weight_range,
+from rankshot.core.validation import (
+    Seed,
+    as_names,
+    require_generator,
+    require_number,
+    require_whole_number,
 )
-from rankshot.ranking.encoding import Entries, row_starts, validate_columns
-from rankshot.ranking.layouts import group_ties, name_groups
+from rankshot.ranking.construction import validate_columns
+from rankshot.ranking.entries import Entries, row_starts
+from rankshot.ranking.matrices import group_ties, name_groups
 from rankshot.ranking.models.covariances import invert_information
 from rankshot.ranking.models.davidson_luce_estimability import (
     require_finite_worths,
@@ -40,7 +40,14 @@ from rankshot.ranking.models.davidson_luce_likelihood import (
     log_prob,
     refuse_cut_ties,
 )
-from rankshot.ranking.parts import keep_counted_part, merge_copies
+from rankshot.ranking.parts import (
+    keep_counted_part,
+    merge_copies,
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+    warn_of_weight_range,
+)
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.layouts import group_by_place, levels
+from rankshot.ranking.matrices import group_by_place, levels
 from rankshot.ranking.models.davidson_luce_likelihood import count_choices
 from rankshot.ranking.rankings import Rankings
 

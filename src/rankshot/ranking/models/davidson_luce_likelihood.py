@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.layouts import completed_orders, group_by_place
+from rankshot.ranking.matrices import completed_orders, group_by_place
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.layouts import ABSENT, group_by_place, last_levels, levels
+from rankshot.ranking.matrices import ABSENT, group_by_place, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
 from rankshot.ranking.rankings import Rankings
 

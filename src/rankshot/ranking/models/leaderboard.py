@@ -27,11 +27,11 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.checks import require_model, require_one_subject, require_rankings
 from rankshot.ranking.models.bootstrap import bootstrap_log_worths
 from rankshot.ranking.models.covariances import find_quasi_variances, variances_of_differences
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
 from rankshot.ranking.models.units import merge_equal
+from rankshot.ranking.parts import require_model, require_one_subject, require_rankings
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -1,81 +1,78 @@
-"""The Mallows model: the farther a ranking is from the centre, the less probable it is."""
+r"""The Mallows model: the farther a ranking is from the centre, the less probable it is.
+
+The model draws a ranking stage by stage (Fligner and Verducci 1986). At a stage with m items
+left, V of them that the centre prefers to the one drawn are passed over, with probability
+e^{-λV} / φ_m(λ), φ_m(λ) = 1 + e^{-λ} + … + e^{-(m-1)λ}.
+
+A tie of g items allows g! orders. The other items that the centre prefers cost the same in
+each order, and the orders inside the tie sum to φ_1 φ_2 … φ_g. Where K cuts the tie, so that
+only m of the g are drawn, the sum over the choices of m goes through the tie in the centre's
+order, in g steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.names import as_names
-from rankshot.core.validation import Seed, require_choice, require_generator, require_number
-from rankshot.ranking.checks import (
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import (
+    Seed,
+    as_names,
+    require_choice,
+    require_generator,
+    require_number,
+    require_whole_number,
+    require_whole_numbers,
+)
+from rankshot.ranking.consensus.kemeny import METHODS, kemeny
+from rankshot.ranking.consensus.precedence import average_order
+from rankshot.ranking.matrices import group_by_place
+from rankshot.ranking.parts import (
+    AnyRankings,
+    map_rows,
+    reduce_parts,
+    refuse_partial,
     require_any_rankings,
     require_one_subject,
     require_sample_length,
+    with_items,
 )
-from rankshot.ranking.consensus.average_places import average_order
-from rankshot.ranking.consensus.kemeny import METHODS, kemeny
-from rankshot.ranking.models.mallows_distances import (
-    DISTANCES,
-    add_up_distances,
-    draw_permutations,
-    fit_spread,
-    log_prob_full,
-)
-from rankshot.ranking.models.mallows_likelihood import add_up_statistics, best_spread
-from rankshot.ranking.models.mallows_subsets import (
-    find_partial,
-    fit_spread_with_subsets,
-    log_prob_with_subsets,
-)
-from rankshot.ranking.parts import AnyRankings, map_rows, reduce_parts, with_items
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-Distance = Literal["kendall", "footrule", "spearman", "cayley", "hamming"]
-CHOICES = ("kendall", *DISTANCES)
+Ints = NDArray[np.int64]
+NO_SUBSETS = "Mallows cannot be fitted to such rankings; use PlackettLuce"
 
 
 class Mallows(BaseEstimator):
-    r"""The Mallows model: full and top-K rankings, ties included; full ones with other distances.
+    r"""The Mallows model of full and top-K rankings, ties included, with Kendall's distance.
 
-    The probability of a full ranking is :math:`e^{-\lambda d(\pi, \pi_0)} / \varphi(\lambda)`. With
-    Kendall's distance, that of a top-K ranking (the paper's equation 11, after Fligner and
-    Verducci) is
+    The probability of a full ranking is :math:`e^{-\lambda d(\pi, \pi_0)} / \varphi(\lambda)`.
+    That of a top-K ranking (the paper's equation 11, after Fligner and Verducci) is
 
     .. math:: P(\pi; \pi_0, \lambda) = \frac{1}{\varphi(\lambda)} e^{-\lambda \sum_{j=1}^K V_j}
 
     where V_j counts the items still unplaced at stage j that the centre π₀ prefers to the one
     placed. Lists of different lengths may be mixed: each has its own normaliser. A tie means
     that the order of its items is unknown and every order is equally likely; the sum over the
-    orders is exact. The probability of a subset ranking is the sum over all full rankings with its
-    order. It is exact: in closed form for pairs, else by a sum over the places that the listed
-    items can have, which is refused where it has more than 50 million terms.
-
-    With the other distances only full rankings without ties have a likelihood here. Their
-    normalisers are exact: a product for Cayley's distance, a sum over distances for Hamming's, a
-    sum over paths for the footrule, in time C², and a sum over all sets of items for Spearman's, so
-    for at most 18 items.
+    orders is exact. Subset rankings are refused: `PlackettLuce` takes them.
 
     Parameters
     ----------
     method : {"insertion", "exact", "adjacent", "borda"}
-        How the centre is found. With Kendall's distance the maximum-likelihood centre is Kemeny's
-        consensus, so ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`.
-        This is so for full and top-K rankings, but not for subset rankings and ties that K cuts:
-        see the notes.
-        With the other distances, ``"borda"`` is the order of the average places, and all others
-        mean the maximum-likelihood centre: an assignment problem for the footrule and Hamming's
-        distance, the order of the average places for Spearman's, and a search by swaps for
-        Cayley's, which tries all orders of up to 6 items and has no proof for more.
-    distance : {"kendall", "footrule", "spearman", "cayley", "hamming"}
-        See `kendall_distance`, `footrule_distance`, `spearman_distance`, `cayley_distance` and
-        `hamming_distance`.
+        How the centre is found. The maximum-likelihood centre is Kemeny's consensus, so
+        ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`. ``"borda"`` is
+        the order of the average places.
     verbose : bool
         Show progress.
 
@@ -95,7 +92,7 @@ class Mallows(BaseEstimator):
     -----
     In a tie that K cuts, each item is listed with some probability, and the consensus counts it
     with that weight. The centre is then close to the maximum-likelihood centre, but not always
-    equal to it. So it is with subset rankings: the consensus counts the pairs that were compared.
+    equal to it.
 
     References
     ----------
@@ -115,17 +112,13 @@ class Mallows(BaseEstimator):
         self,
         *,
         method: Literal["insertion", "exact", "adjacent", "borda"] = "insertion",
-        distance: Distance = "kendall",
         verbose: bool = False,
     ) -> None:
         self.method = method
-        self.distance = distance
         self.verbose = verbose
 
     @classmethod
-    def from_center(
-        cls, center: Sequence[str], spread: float, distance: Distance = "kendall"
-    ) -> Mallows:
+    def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
         """Return a fitted model with a given centre (all items, best first) and spread.
 
         Examples
@@ -136,8 +129,7 @@ class Mallows(BaseEstimator):
         """
         spread = require_number("spread", spread, least=0)
         names = as_names(center, "center")
-        require_choice("distance", distance, CHOICES)
-        return cls(distance=distance)._with_center(names, names, spread)
+        return cls()._with_center(names, names, spread)
 
     def fit(self, rankings: AnyRankings) -> Mallows:
         """Find the centre, then the spread that makes the rankings most probable.
@@ -145,33 +137,21 @@ class Mallows(BaseEstimator):
         Parameters
         ----------
         rankings : Rankings or PartitionedRankings
-            Full, top-K or of subsets (not in parts); their weights count. Full with other distances
-            than Kendall's.
+            Full or top-K; their weights count.
         """
-        require_choice("distance", self.distance, CHOICES)
         require_choice("method", self.method, (*METHODS, "borda"))
         require_one_subject(rankings)
-        center = self._find_center(rankings)
-        self._with_center(rankings.items, center, 0.0)
-        if self.distance != "kendall":
-            full = reduce_parts(rankings, add_up_distances, center, self.distance)
-            self.spread_, self.log_likelihood_ = fit_spread(full, self.distance, len(center))
-            return self
-        if isinstance(rankings, Rankings) and find_partial(rankings).any():
-            self.spread_, self.log_likelihood_ = fit_spread_with_subsets(rankings, center)
-            return self
+        if isinstance(rankings, Rankings):
+            refuse_partial(rankings, NO_SUBSETS)
+        if self.method == "borda":
+            center = average_order(rankings)
+        else:
+            found = kemeny(rankings, self.method, verbose=self.verbose)
+            center = tuple(str(item) for item in found.order)
         sums = reduce_parts(rankings, add_up_statistics, center)
-        self.spread_ = best_spread(sums)
+        self._with_center(rankings.items, center, best_spread(sums))
         self.log_likelihood_ = sums.log_likelihood(self.spread_)
         return self
-
-    def _find_center(self, rankings: AnyRankings) -> tuple[str, ...]:
-        if self.method == "borda":
-            return average_order(rankings)
-        if self.distance != "kendall":
-            return DISTANCES[self.distance].find_center(rankings)
-        found = kemeny(rankings, self.method, verbose=self.verbose)
-        return tuple(str(item) for item in found.order)
 
     def _with_center(
         self, items: tuple[str, ...], center: tuple[str, ...], spread: float
@@ -185,16 +165,13 @@ class Mallows(BaseEstimator):
         """Return the log-probability of each ranking; a lazy array for rankings in parts."""
         check_is_fitted(self)
         rankings = with_items(require_any_rankings(rankings), self.items_)
-        if self.distance != "kendall":
-            return map_rows(rankings, log_prob_full, self.center_, self.spread_, self.distance)
-        return map_rows(rankings, log_prob_with_subsets, self.center_, self.spread_)
+        return map_rows(rankings, _log_prob, self.center_, self.spread_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).
 
-        The draws are exact. With Kendall's distance (repeated insertion) the numbers V_j are
-        independent, and each has a geometric distribution that is truncated at the number of items
-        left. With the other distances a full ranking is drawn and cut to k.
+        The draws are exact (repeated insertion): the numbers V_j are independent, and each has a
+        geometric distribution that is truncated at the number of items left.
 
         Examples
         --------
@@ -213,14 +190,310 @@ class Mallows(BaseEstimator):
         center = np.array([code[name] for name in self.center_], np.int32)
         lists = np.empty((n, k), np.int32)
         for rows in row_blocks(n, C):
-            if self.distance != "kendall":
-                size = rows.stop - rows.start
-                places = draw_permutations(self.distance, self.spread_, C, size, rng)
-                lists[rows] = center[np.argsort(places, axis=1)[:, :k]]
-                continue
             passed = _draw_passed(self.spread_, C, k, rows.stop - rows.start, rng)
             lists[rows] = center[_place(passed, C)].T
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
+
+
+# ---- The likelihood
+
+
+def mallows_log_normalizer(spread: float, n_items: int, k: ArrayLike | None = None) -> Floats:
+    r"""Return log φ(λ), which is Σ_{j=1}^K log (1 - e^{-(C-j+1)λ}) / (1 - e^{-λ}).
+
+    Parameters
+    ----------
+    spread : float
+        λ, from 0 (all rankings are equally likely) to infinity (only the centre is possible).
+    n_items : int
+        C.
+    k : int or array of int, optional
+        Lengths of the lists; C by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.ranking import mallows_log_normalizer
+    >>> np.exp(mallows_log_normalizer(0.0, 4, [1, 2, 4])).round(6)
+    array([ 4., 12., 24.])
+    """
+    spread = require_number("spread", spread, least=0)
+    n_items = require_whole_number("n_items", n_items, least=0)
+    lengths = require_whole_numbers("k", n_items if k is None else k)
+    if np.any((lengths < 0) | (lengths > n_items)):
+        raise RankshotError(f"k={short_repr(k)} is not between 0 and the {n_items} items")
+    by_stage = log_phi(spread, np.arange(n_items, 0, -1))
+    return np.asarray(np.append(0.0, np.cumsum(by_stage))[lengths])
+
+
+def log_phi(spread: float, sizes: Ints) -> Floats:
+    """Return log φ_m(λ) for every stage size m."""
+    if spread == 0:
+        return np.asarray(np.log(sizes))
+    return np.asarray(np.log(-np.expm1(-spread * sizes)) - np.log(-np.expm1(-spread)))
+
+
+def mean_passed(spread: float, sizes: Ints) -> Floats:
+    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), exact for small λ, too."""
+    m = sizes.astype(float)
+    if spread < 0.5:
+        # The poles of the two terms at zero cancel.
+        return (m - 1) / 2 + pole_remainder(np.array([spread])) - m * pole_remainder(spread * m)
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / np.expm1(spread) - m / np.expm1(spread * m))
+
+
+def pole_remainder(x: Floats) -> Floats:
+    """Return 1/(e^x - 1) - 1/x + 1/2, whose poles cancel, by its series near zero."""
+    small = np.abs(x) < 0.1
+    safe = np.where(small, 1.0, x)
+    with np.errstate(over="ignore"):
+        direct = 1 / np.expm1(safe) - 1 / safe + 0.5
+    series = x / 12 * (1 - x**2 / 60 * (1 - x**2 / 42 * (1 - x**2 / 40)))
+    return np.where(small, series, direct)
+
+
+class CutTies(NamedTuple):
+    """Ties of one size of which the same number, ``taken``, belongs to the first K.
+
+    ``passed[t, i]`` counts the items outside the tie, still unplaced, that the centre prefers to
+    the tie's i-th item; ties are sorted by the centre. ``weights`` are those of their rankings.
+    """
+
+    taken: int
+    passed: Ints
+    weights: Floats
+
+    def merge_equal(self) -> CutTies:
+        """Merge equal ties and add up their weights; those of weight 0 are left out."""
+        counted = self.weights > 0
+        passed, which = np.unique(self.passed[counted], axis=0, return_inverse=True)
+        weights = np.bincount(which.ravel(), self.weights[counted], minlength=len(passed))
+        return CutTies(self.taken, passed, weights.astype(float))
+
+
+class MallowsStatistics:
+    """What the probability of each ranking depends on, given the centre.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Top-K rankings.
+    rank : ndarray of shape (C,)
+        The rank of each item in the centre, from 0.
+
+    Attributes
+    ----------
+    distance : ndarray of shape (n,)
+        Σ V_j, without pairs of items of one tie, and without ties that K cuts.
+    """
+
+    def __init__(self, rankings: Rankings, rank: Ints) -> None:
+        refuse_partial(rankings, NO_SUBSETS)
+        n = len(rankings)
+        self.n_items = rankings.n_items
+        self.lengths = rankings.lengths
+        self.weights = rankings.weights
+        passed = _count_passed(rankings, rank)
+        begin, size, row = group_by_place(rankings)
+        taken = np.clip(rankings.lengths[row] - begin, 0, size)
+        whole = np.repeat(taken == size, size)
+        self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
+        tied = (size > 1) & (taken > 0)
+        self.tied_taken, self.tied_row = taken[tied], row[tied]
+        self.log_ways = np.bincount(row, gammaln(size + 1) - gammaln(size - taken + 1), minlength=n)
+        self.cuts: list[tuple[Ints, CutTies]] = []
+        cut = (taken > 0) & (taken < size)
+        for g, m in np.unique(np.column_stack([size, taken])[cut], axis=0).tolist():
+            these = np.flatnonzero(cut & (size == g) & (taken == m))
+            entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
+            by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
+            sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
+            weights = rankings.weights[row[these]]
+            self.cuts.append((row[these], CutTies(m, passed[sorted_entries], weights)))
+
+    def log_prob(self, spread: float) -> Floats:
+        """Return the log-probability of each ranking."""
+        result = -_times(spread, self.distance)
+        own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, self.n_items + 1))))
+        np.add.at(result, self.tied_row, own[self.tied_taken])
+        for rows, cut in self.cuts:
+            result[rows] += _log_drawn(spread, cut)[0]
+        normalizer = mallows_log_normalizer(spread, self.n_items, self.lengths)
+        return np.asarray(result - normalizer - self.log_ways)
+
+    def add_up(self) -> MallowsSums:
+        """Return the sufficient statistics of all rankings for the spread."""
+        n, weights = self.n_items + 1, self.weights
+        return MallowsSums(
+            float(weights @ self.distance),
+            np.bincount(self.lengths, weights, minlength=n).astype(float),
+            np.bincount(self.tied_taken, weights[self.tied_row], minlength=n).astype(float),
+            float(weights @ self.log_ways),
+            tuple(cut.merge_equal() for _, cut in self.cuts),
+        )
+
+
+@dataclass(frozen=True)
+class MallowsSums:
+    """The sufficient statistics of weighted rankings for the spread, given the centre.
+
+    Attributes
+    ----------
+    distance, log_ways : float
+        The sums of those of the rankings.
+    by_length : ndarray of shape (C + 1,)
+        The weight of the rankings of each length.
+    by_tie : ndarray of shape (C + 1,)
+        The weight of the ties of which each number of items was drawn.
+    cuts : tuple of CutTies
+        Ties that K cuts, with their weights; equal ones are merged.
+    """
+
+    distance: float
+    by_length: Floats
+    by_tie: Floats
+    log_ways: float
+    cuts: tuple[CutTies, ...]
+
+    def __add__(self, other: MallowsSums) -> MallowsSums:
+        return MallowsSums(
+            self.distance + other.distance,
+            self.by_length + other.by_length,
+            self.by_tie + other.by_tie,
+            self.log_ways + other.log_ways,
+            _join_cuts(self.cuts + other.cuts),
+        )
+
+    def log_likelihood(self, spread: float) -> float:
+        """Return the weighted sum of `MallowsStatistics.log_prob`."""
+        n_items = len(self.by_length) - 1
+        own = np.append(0.0, np.cumsum(log_phi(spread, np.arange(1, n_items + 1))))
+        normalizers = mallows_log_normalizer(spread, n_items, np.arange(n_items + 1))
+        value = float(self.by_tie @ own - self.by_length @ normalizers) - self.log_ways
+        value -= float(_times(spread, np.array(self.distance)))
+        return value + sum(float(cut.weights @ _log_drawn(spread, cut)[0]) for cut in self.cuts)
+
+    def slope(self, spread: float) -> float:
+        """Return the derivative of the log-likelihood in the spread."""
+        sizes = np.arange(1, len(self.by_length))
+        mean = np.append(0.0, np.cumsum(mean_passed(spread, sizes)))
+        # K stages of sizes C, C - 1, …; the orders inside a tie have stages 1, 2, …
+        slope = float(self.by_length @ (mean[-1] - mean[::-1]) - self.by_tie @ mean)
+        slope -= self.distance
+        return slope - sum(float(cut.weights @ _log_drawn(spread, cut)[1]) for cut in self.cuts)
+
+    def least_cost(self) -> float:
+        """Return the least distance to the centre that ties allow; 0 means that all agree."""
+        return self.distance + sum(float(cut.weights @ _least_drawn(cut)) for cut in self.cuts)
+
+
+def _join_cuts(cuts: tuple[CutTies, ...]) -> tuple[CutTies, ...]:
+    """Merge ties of one size and number taken into one value."""
+    by_shape: dict[tuple[int, int], list[CutTies]] = {}
+    for cut in cuts:
+        by_shape.setdefault((cut.taken, cut.passed.shape[1]), []).append(cut)
+    return tuple(
+        CutTies(
+            taken,
+            np.concatenate([cut.passed for cut in same]),
+            np.concatenate([cut.weights for cut in same]),
+        ).merge_equal()
+        for (taken, _), same in by_shape.items()
+    )
+
+
+def _describe(rankings: Rankings, center: tuple[str, ...]) -> MallowsStatistics:
+    place = {name: i for i, name in enumerate(center)}
+    return MallowsStatistics(rankings, np.array([place[name] for name in rankings.items]))
+
+
+def add_up_statistics(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
+    """Return the sufficient statistics of rankings for the spread around a centre."""
+    return _describe(rankings, center).add_up()
+
+
+def _log_prob(rankings: Rankings, center: tuple[str, ...], spread: float) -> Floats:
+    return _describe(rankings, center).log_prob(spread)
+
+
+def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
+    """Return, for every entry, how many items the centre prefers to it come after it.
+
+    Tied items do not come after one another.
+    """
+    entry_rank = rank[rankings.codes]
+    gone = np.empty(rankings.codes.size, np.int64)
+    longest = int(rankings.n_listed.max(initial=1))
+    for rows in row_blocks(len(rankings), longest):
+        block = rankings[rows]
+        ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
+        column = block.entry_rows
+        place = np.arange(column.size) - block.starts[column]
+        # One column per ranking, filled up with items that the centre places last.
+        ranks = np.full((longest, len(block)), rankings.n_items, np.int32)
+        ranks[place, column] = entry_rank[ends]
+        places = np.full((longest, len(block)), longest, np.int32)
+        places[place, column] = block.places
+        counts = np.zeros((longest, len(block)), np.int64)
+        for q in range(longest):
+            if rankings.has_ties:
+                counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
+            else:
+                counts[q] = (ranks[:q] < ranks[q]).sum(axis=0)
+        gone[ends] = counts[place, column]
+    return np.asarray(entry_rank - gone)
+
+
+def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
+    """Return log Σ e^{-λ cost} over the choices of m from each tie, and the mean cost.
+
+    The sum goes through the tie in the centre's order. If j of the first t items were drawn, the
+    next one, if drawn, passes over t - j items of the tie and over ``passed`` items outside it.
+    """
+    n, size = cut.passed.shape
+    log_sum = np.full((cut.taken + 1, n), -np.inf)
+    log_sum[0] = 0
+    mean = np.zeros((cut.taken + 1, n))
+    for t in range(size):
+        j = np.arange(cut.taken)[:, None]
+        cost = cut.passed[:, t] + np.maximum(t - j, 0)
+        drawn = log_sum[:-1] - _times(spread, cost)
+        total = np.logaddexp(log_sum[1:], drawn)
+        with np.errstate(invalid="ignore"):
+            share = np.where(np.isneginf(total), 0.0, np.exp(drawn - total))
+        mean[1:] = (1 - share) * mean[1:] + share * (mean[:-1] + cost)
+        log_sum[1:] = total
+    return log_sum[-1], mean[-1]
+
+
+def _least_drawn(cut: CutTies) -> Floats:
+    """Return the least cost of drawing m from each tie, by the same recursion."""
+    least = np.full((cut.taken + 1, len(cut.passed)), np.inf)
+    least[0] = 0
+    for t in range(cut.passed.shape[1]):
+        others = np.maximum(t - np.arange(cut.taken)[:, None], 0)
+        least[1:] = np.minimum(least[1:], least[:-1] + cut.passed[:, t] + others)
+    drawn: Floats = least[-1]
+    return drawn
+
+
+def _times(spread: float, cost: Ints | Floats) -> Floats:
+    """Return λ cost, with 0 for no cost even at an infinite spread."""
+    with np.errstate(invalid="ignore"):
+        return np.where(cost > 0, spread * cost, 0.0)
+
+
+def best_spread(sums: MallowsSums) -> float:
+    """Find the root of the slope, which decreases: the log-likelihood is concave."""
+    if sums.slope(0.0) <= 0:
+        return 0.0
+    if sums.least_cost() == 0:
+        return np.inf
+    high = 1.0
+    while sums.slope(high) > 0:
+        high *= 2
+    return float(brentq(sums.slope, 0.0, high, xtol=1e-14, rtol=1e-14))
 
 
 # ---- Sampling

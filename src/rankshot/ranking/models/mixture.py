@@ -22,19 +22,19 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.checks import (
-    require_one_subject,
-    require_rankings,
-    require_sample_length,
-)
-from rankshot.ranking.layouts import alike_items
+from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.mixture_em import EM, Run, log_probs_of, log_shares
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.units import Unit, find_units, merge_equal
-from rankshot.ranking.parts import keep_counted_part
+from rankshot.ranking.parts import (
+    keep_counted_part,
+    require_one_subject,
+    require_rankings,
+    require_sample_length,
+)
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

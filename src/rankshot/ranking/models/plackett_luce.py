@@ -15,22 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.names import as_names
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
+    as_names,
     require_choice,
     require_generator,
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.checks import (
-    require_any_rankings,
-    require_one_subject,
-    require_sample_length,
-    warn_of_weight_range,
-)
-from rankshot.ranking.layouts import alike_items, group_ties, name_groups
+from rankshot.ranking.matrices import alike_items, group_ties, name_groups
 from rankshot.ranking.models.covariances import invert_information
 from rankshot.ranking.models.estimability import require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import build_likelihood
@@ -47,6 +41,10 @@ from rankshot.ranking.parts import (
     map_parts,
     map_rows,
     merge_copies,
+    require_any_rankings,
+    require_one_subject,
+    require_sample_length,
+    warn_of_weight_range,
     with_items,
 )
 from rankshot.ranking.rankings import Rankings

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.encoding import Entries, row_starts
+from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.models.plackett_luce_blocks import Block
 from rankshot.ranking.models.plackett_luce_curvature import Curvature, sum_curvature
 from rankshot.ranking.models.plackett_luce_stages import split_by_width

@@ -17,18 +17,28 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.names import as_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
-from rankshot.core.validation import Seed, refuse_masked, require_number, require_whole_number
-from rankshot.ranking.checks import require_one_subject, require_rankings, warn_of_weight_range
+from rankshot.core.validation import (
+    Seed,
+    as_name,
+    refuse_masked,
+    require_number,
+    require_whole_number,
+)
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.covariances import invert_curvature
 from rankshot.ranking.models.estimability import without_cut_ties
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.models.plackett_luce_solvers import EPSILON, SHORT_STEP
-from rankshot.ranking.parts import keep_counted_part, merge_copies
+from rankshot.ranking.parts import (
+    keep_counted_part,
+    merge_copies,
+    require_one_subject,
+    require_rankings,
+    warn_of_weight_range,
+)
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.ranking.layouts import completed_orders, group_by_place, listed_orders
+from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
 from rankshot.ranking.models.tie_integral import TiedChoice, place_nodes
 from rankshot.ranking.models.tied_classes import TiedClasses
 from rankshot.ranking.rankings import Rankings

@@ -6,7 +6,6 @@ file: a checkpoint. A copy of the file alone lacks what is still in the log.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.text_files import TEMPORARY
+from rankshot.core.files import replace_path
 
 BUSY_SECONDS = 60.0
 """How long a writer waits for the others."""
@@ -215,26 +214,21 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
         Whether the copied file has no log. If it also says that a server has it open, so does the
         copy: answers may be missing.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}{TEMPORARY}", dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
-            source.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")
-            columns = {row[1] for row in copy.execute("PRAGMA table_info(survey)")}
-            is_complete = True
-            if "serving" in columns:
-                serving = copy.execute("SELECT serving FROM survey").fetchone()[0]
-                is_complete = not (serving and lost_log)
-                copy.execute("UPDATE survey SET serving = ?", [int(not is_complete)])
-            problem = copy.execute("PRAGMA integrity_check").fetchone()[0]
-            if problem != "ok":
-                raise RankshotError(f"{target}: not written: the database is damaged ({problem})")
-            counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
-            n_answers, n_participants = copy.execute(counts).fetchone()
-        temporary.replace(target)
-    finally:
-        for ending in ("", "-wal", "-shm", "-journal"):
-            Path(name + ending).unlink(missing_ok=True)
+    with (
+        replace_path(target, private=True) as temporary,
+        closing(sqlite3.connect(temporary, isolation_level=None)) as copy,
+    ):
+        source.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        columns = {row[1] for row in copy.execute("PRAGMA table_info(survey)")}
+        is_complete = True
+        if "serving" in columns:
+            serving = copy.execute("SELECT serving FROM survey").fetchone()[0]
+            is_complete = not (serving and lost_log)
+            copy.execute("UPDATE survey SET serving = ?", [int(not is_complete)])
+        problem = copy.execute("PRAGMA integrity_check").fetchone()[0]
+        if problem != "ok":
+            raise RankshotError(f"{target}: not written: the database is damaged ({problem})")
+        counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
+        n_answers, n_participants = copy.execute(counts).fetchone()
     return Backup(n_answers, n_participants, is_complete)

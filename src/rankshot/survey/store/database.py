@@ -35,7 +35,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.text_files import TEMPORARY
+from rankshot.core.files import TEMPORARY
 from rankshot.survey.store.backup import (
     MissingDatabaseError,
     describe_doubt,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.text_files import decode_lines, replace_file, require_ending
+from rankshot.core.files import decode_lines, replace_file, require_ending
 from rankshot.ranking.files.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.files.npz_scores import ZIP_ERRORS, read_array_header

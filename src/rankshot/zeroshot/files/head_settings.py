@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.conse import ConSE

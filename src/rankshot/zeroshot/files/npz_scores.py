@@ -22,9 +22,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.names import as_names
 from rankshot.core.tables import ID, as_text_array
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import as_names, require_choice
 from rankshot.zeroshot.scores import KINDS, Kind, n_columns
 
 MAX_COLUMNS = 2**24

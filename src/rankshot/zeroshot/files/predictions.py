@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.names import as_names
+from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import (
     ID,
     LABEL,
@@ -30,7 +30,7 @@ from rankshot.core.tables import (
     refuse_text_columns,
     write_csv_rows,
 )
-from rankshot.core.text_files import replace_file, require_ending
+from rankshot.core.validation import as_names
 from rankshot.zeroshot.heads.decisions import REJECTED
 from rankshot.zeroshot.scored_tables import ROUNDING
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.names import as_names
+from rankshot.core.validation import as_names
 from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement

@@ -13,6 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import (
     ID,
     import_pyarrow,
@@ -20,7 +21,6 @@ from rankshot.core.tables import (
     open_row_groups,
     write_csv_rows,
 )
-from rankshot.core.text_files import replace_file, require_ending
 from rankshot.zeroshot.files.score_tables import ENDINGS
 from rankshot.zeroshot.scores import Kind
 

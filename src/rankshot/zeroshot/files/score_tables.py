@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, RowError
-from rankshot.core.names import as_names
+from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     ID,
     as_text_array,
@@ -33,8 +33,7 @@ from rankshot.core.tables import (
     read_text_column,
     refuse_text_columns,
 )
-from rankshot.core.text_files import require_ending
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.zeroshot.files.npz_scores import Block, Header, ReadBlocks, open_npz
 from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, n_columns, refuse_infinite
 

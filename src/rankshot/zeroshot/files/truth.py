@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     ID,
     LABEL,
@@ -19,7 +20,6 @@ from rankshot.core.tables import (
     read_csv_rows,
     read_text_column,
 )
-from rankshot.core.text_files import require_ending
 
 Row = tuple[int, str | None, str]
 """The line or row, the id if there is one, and the label."""

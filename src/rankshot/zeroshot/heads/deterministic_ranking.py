@@ -12,15 +12,12 @@ from sklearn.base import BaseEstimator
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.distances.kendall import (
-    chance_distance,
-    kendall_distance,
-    mean_kendall_distance,
-)
-from rankshot.ranking.layouts import rows_with_tied_choices
+from rankshot.ranking.agreement import DEFAULT_K
+from rankshot.ranking.distances import chance_distance, kendall_distance
+from rankshot.ranking.matrices import rows_with_tied_choices
+from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
-from rankshot.ranking.summaries import DEFAULT_K
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
 from rankshot.zeroshot.heads.fitted_state import FittedState, State

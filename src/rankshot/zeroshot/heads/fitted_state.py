@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.ranking.layouts import group_ties, name_groups
+from rankshot.ranking.matrices import group_ties, name_groups
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce

@@ -15,8 +15,8 @@ from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import Seed, require_choice
+from rankshot.ranking.agreement import DEFAULT_K
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.summaries import DEFAULT_K
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.array_scorers import (
     ArrayFormula,

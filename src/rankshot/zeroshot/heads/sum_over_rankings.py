@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.equal_rows import find_first, number_rows
 from rankshot.core.validation import Seed, require_whole_number
+from rankshot.ranking.entries import find_first, number_rows
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost, largest, row_norm
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
-from rankshot.ranking.layouts import group_by_place
+from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import (

@@ -532,7 +532,7 @@ def left_in(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "broken"), KeyboardInterrupt()])
 def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, old, failure):
     def fail(rankings, stream, path):
         stream.write("half")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
-from rankshot.core.equal_rows import number_rows
+from rankshot.ranking.entries import number_rows
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 

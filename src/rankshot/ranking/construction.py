@@ -1,20 +1,20 @@
-"""How `Rankings` are built: from orders and columns to arrays.
+"""How `Rankings` are built: from orders, tables of numbers, pairs and columns to arrays.
 
 Input is validated here, where the message can name the ranking and the value.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.equal_rows import number_rows
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -22,8 +22,14 @@ from rankshot.core.errors import (
     short_repr,
     suggest_item,
 )
-from rankshot.core.names import as_name
-from rankshot.core.validation import refuse_masked, require_whole_number, require_whole_numbers
+from rankshot.core.validation import (
+    as_name,
+    as_names,
+    refuse_masked,
+    require_whole_number,
+    require_whole_numbers,
+)
+from rankshot.ranking.entries import Entries, row_starts
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -45,105 +51,6 @@ table, which is up to ten times as fast."""
 def describe_row(row: int) -> str:
     """Return the name, for messages, of a ranking that is not from a file."""
     return f"ranking {row}"
-
-
-class Entries(NamedTuple):
-    """Lists of different lengths in flat arrays, as `Rankings` stores them.
-
-    Row ``i`` lists the items of numbers ``codes[starts[i]:starts[i + 1]]``, best first.
-    ``places`` counts 0, 1, 2, … inside a row. Items of equal place are tied; their codes are in
-    ascending order, so that equal rankings have equal arrays.
-    """
-
-    codes: NDArray[np.int32]
-    places: NDArray[np.int32]
-    starts: NDArray[np.int64]
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many entries each row has."""
-        return np.diff(self.starts)
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The row that owns each entry."""
-        return np.repeat(np.arange(self.starts.size - 1), self.sizes)
-
-    def take(self, index: NDArray[np.intp]) -> Entries:
-        """Return some of the rows, in the order given."""
-        sizes = self.sizes[index]
-        starts = row_starts(sizes)
-        gather = np.arange(starts[-1]) + np.repeat(self.starts[index] - starts[:-1], sizes)
-        return Entries(self.codes[gather], self.places[gather], starts)
-
-    @staticmethod
-    def concatenate(parts: list[Entries]) -> Entries:
-        """Stack the rows of several values."""
-        return Entries(
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([part.places for part in parts]),
-            row_starts(np.concatenate([part.sizes for part in parts])),
-        )
-
-    def number_equal_rows(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
-        """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
-        number = np.empty(self.starts.size - 1, np.int64)
-        used = 0
-        for size in np.flatnonzero(np.bincount(self.sizes)).tolist():
-            rows = np.flatnonzero(self.sizes == size)
-            starts = self.starts[rows]
-            # Without ties, the places of all rows are 0, 1, 2, …
-            tied = np.any(self.places[starts + size - 1] + 1 < size)
-            listed = (self.codes, self.places) if tied else (self.codes,)
-            entries = (values[starts + i] for values in listed for i in range(size))
-            number[rows] = used + number_rows(
-                chain((column[rows] for column in columns), entries), rows.size
-            )
-            used = int(number[rows].max()) + 1
-        return number
-
-    def group_starts(self) -> NDArray[np.bool_]:
-        """Mark the entries that start a new place, and the end of the last one."""
-        is_first = np.ones(self.codes.size + 1, bool)
-        is_first[1:-1] = self.places[1:] != self.places[:-1]
-        is_first[self.starts] = True
-        return is_first
-
-    def sort_ties(self) -> Entries:
-        """Put tied items in ascending order, so that equal rankings have equal arrays.
-
-        The places of each row must be in ascending order.
-        """
-        is_first = self.group_starts()
-        inside = ~is_first[1:-1]
-        if np.all(self.codes[1:][inside] > self.codes[:-1][inside]):
-            return self
-        tied = ~(is_first[:-1] & is_first[1:])
-        # Sorting does not move items between groups, so only the items have to be read back.
-        group = np.cumsum(is_first[:-1])[tied] * (int(self.codes.max()) + 1)
-        codes = self.codes.copy()
-        codes[tied] = np.sort(group + self.codes[tied]) - group
-        return self._replace(codes=codes)
-
-    def cut(self, lengths: NDArray[np.int64], keep_rest: NDArray[np.bool_]) -> Entries:
-        """Cut each list after its first ``lengths`` items; a tie that is cut is kept whole.
-
-        Later items are dropped, or tied last in the rows of ``keep_rest``.
-        """
-        rows = self.rows
-        last_place = self.places[self.starts[:-1] + lengths - 1][rows]
-        inside = self.places <= last_place
-        keep = inside | keep_rest[rows]
-        places = np.where(inside, self.places, last_place + 1)[keep].astype(np.int32)
-        sizes = np.bincount(rows[keep], minlength=lengths.size)
-        return Entries(self.codes[keep], places, row_starts(sizes)).sort_ties()
-
-
-def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each row starts, and where the last one ends."""
-    starts = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return starts
 
 
 # ---- Orders of names
@@ -417,3 +324,264 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     if not code:
         return np.zeros(labels.size, np.int64)
     return np.array([code.get(name, 0) for name in labels], np.int64)
+
+
+# ---- Tables of numbers: positions, scores and item numbers
+
+
+RULES = {
+    "positions": "must be 0 (not listed) or more",
+    "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
+}
+
+
+def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
+    """Return a float matrix with one column per item, or raise for the first wrong cell."""
+    refuse_masked(what, values)
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise _odd_cell_error(values, n_items, what) from None
+    if table.ndim == 0:
+        raise _odd_cell_error(values, n_items, what)
+    table = np.atleast_2d(table)
+    if table.ndim != 2 or table.shape[1] != n_items:
+        raise RankshotError(
+            f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
+        )
+    return table
+
+
+def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError:
+    """Return an error that names the first cell that is not a number."""
+    rows = values if isinstance(values, LIST_TYPES) else []
+    if len(rows) and not isinstance(rows[0], LIST_TYPES):
+        rows = [rows]
+    for row, cells in enumerate(rows):
+        if not isinstance(cells, LIST_TYPES) or len(cells) != n_items:
+            return RankshotError(
+                f"{what}, ranking {row}: expected {n_items} numbers, not {short_repr(cells)}"
+            )
+        for cell in cells:
+            try:
+                float(cell)
+            except (TypeError, ValueError, OverflowError):
+                return RankshotError(f"{what}, ranking {row}: {short_repr(cell)} is not a number")
+    return RankshotError(f"{what} must be a table of numbers, not {short_repr(values)}")
+
+
+def rank_numbers(values: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers in the order of ``values``, where ``table``, the same as floats, has ties.
+
+    Floats of 2^53 and more do not hold all whole numbers. Where ``table`` is nan, so is the result.
+    """
+    known = ~np.isnan(table)
+    if np.abs(table).max(initial=0, where=known) < 2**53:
+        return table
+    exact = np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, object)
+    if exact.dtype == np.float64:
+        return table
+    ranks = np.full(table.shape, np.nan)
+    ranks[known] = np.unique(exact.reshape(table.shape)[known], return_inverse=True)[1]
+    return ranks
+
+
+def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
+    """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
+    n, C = values.shape
+    order = np.lexsort((values, ~placed))
+    ranked = np.take_along_axis(values, order, axis=1)
+    step = np.zeros((n, C), np.int32)
+    step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    places = np.cumsum(step, axis=1, dtype=np.int32)
+    sizes = placed.sum(axis=1)
+    kept = np.arange(C) < sizes[:, None]
+    return Entries(order[kept].astype(np.int32), places[kept], row_starts(sizes))
+
+
+def refuse_cells(
+    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], what: str
+) -> None:
+    """Raise for the first bad cell of a table, naming its row, its item and its value."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise RankshotError(
+            f"ranking {row}, item {names[column]!r}: {what} {RULES[what]}, not {table[row, column]}"
+        )
+
+
+def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:
+    """Return the strict orders of a matrix of item numbers; check them unless they are trusted."""
+    table = require_whole_numbers("item numbers", lists)
+    if table.ndim != 2:
+        raise RankshotError(
+            f"item numbers must be a matrix, one row per ranking, not of shape {table.shape}"
+        )
+    n, k = table.shape
+    places = np.tile(np.arange(k, dtype=np.int32), n)
+    entries = Entries(table.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
+    if trusted:
+        return entries
+    outside = (table < 0) | (table >= len(items))
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise RankshotError(f"ranking {row}: no item has the number {table[row, column]}")
+    return validate_entries(entries, items, describe_row)
+
+
+def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
+    """Warn if every row has the numbers 0, 1, …, C - 1: places are counted from 1."""
+    C = positions.shape[1]
+    if C > 1 and len(positions) and np.all(np.sort(positions, axis=1) == np.arange(C)):
+        warnings.warn(
+            f"every row of positions holds 0, 1, …, {C - 1}: places start at 1, and 0 means that "
+            "an item is not listed. If you count from 0, add 1 to all of them",
+            stacklevel=3,
+        )
+
+
+# ---- Pairs: comparisons of two items
+
+
+def describe_pair(row: int) -> str:
+    """Return the name, for messages, of a pair that is not from a file."""
+    return f"pair {row}"
+
+
+# ---- Names of winners and losers
+
+
+def encode_pairs(
+    winners: Iterable[Any],
+    losers: Iterable[Any],
+    items: Iterable[Any] | None,
+    ties: ArrayLike | None,
+    where: Where,
+) -> tuple[tuple[str, ...], Entries]:
+    """Return the names of the items, and the pairs as arrays."""
+    columns = [_as_list(winners, "winners"), _as_list(losers, "losers")]
+    n = len(columns[0])
+    if len(columns[1]) != n:
+        raise RankshotError(f"{n:,} winners, but {len(columns[1]):,} losers")
+    labels = columns[0] + columns[1]
+    names, code = _number_labels(labels, None if items is None else as_names(items), where)
+    pairs = np.fromiter(map(code.__getitem__, labels), np.int32, 2 * n).reshape(2, n)
+    if (same := pairs[0] == pairs[1]).any():
+        row = int(np.argmax(same))
+        raise RankshotError(f"{where(row)}: item {names[pairs[0, row]]!r} against itself")
+    return names, _stack_pairs(pairs[0], pairs[1], _tie_column(ties, n, where))
+
+
+def _as_list(values: Iterable[Any], what: str) -> list[Any]:
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return list(values.tolist())
+    no_list = (str, bytes, set, frozenset, dict, np.ndarray)
+    if isinstance(values, no_list) or not isinstance(values, Iterable):
+        raise RankshotError(f"{what} must be a list of names, not {short_repr(values)}")
+    return list(values)
+
+
+def _number_labels(
+    labels: list[Any], items: tuple[str, ...] | None, where: Where
+) -> tuple[tuple[str, ...], dict[Any, int]]:
+    """Return the names of the items, and the number of each label that occurs.
+
+    Labels are checked once each, not once per pair: there are many pairs of few items.
+    """
+    n = len(labels) // 2
+    try:
+        name_of = {label: as_name(label) for label in dict.fromkeys(labels)}
+        is_name = None not in name_of.values()
+    except TypeError:
+        is_name = False
+    if not is_name:
+        row, odd = next((i % n, label) for i, label in enumerate(labels) if as_name(label) is None)
+        raise RankshotError(f"{where(row)}: an item must be a name, not {short_repr(odd)}")
+    if items is None and not labels:
+        raise RankshotError("no items are given, and there are no pairs to take them from")
+    names = tuple(sorted({str(name) for name in name_of.values()})) if items is None else items
+    code = {name: number for number, name in enumerate(names)}
+    for label, name in name_of.items():
+        if name not in code:
+            row = labels.index(label) % n
+            raise UnknownItemError(
+                f"{where(row)}: unknown item {short_repr(name)}{suggest_item(name, code)}"
+            )
+    return names, {label: code[str(name)] for label, name in name_of.items()}
+
+
+def _tie_column(ties: ArrayLike | None, n: int, where: Where) -> NDArray[np.bool_]:
+    if ties is None:
+        return np.zeros(n, bool)
+    refuse_masked("ties", ties)
+    try:
+        column = np.asarray(ties)
+    except ValueError:
+        raise RankshotError(f"ties must be truth values, not {short_repr(ties)}") from None
+    if column.shape != (n,):
+        raise RankshotError(f"ties has shape {column.shape} for {n:,} pairs")
+    if column.dtype != bool:
+        for row, tie in enumerate(column.tolist()):
+            if not isinstance(tie, bool):
+                raise RankshotError(f"{where(row)}: a tie is True or False, not {short_repr(tie)}")
+    return column.astype(bool)
+
+
+def _stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.bool_]) -> Entries:
+    n = len(ties)
+    codes = np.stack([winners, losers], axis=1).astype(np.int32)
+    # Tied items are listed by number, as everywhere.
+    codes[ties] = np.sort(codes[ties], axis=1)
+    places = np.zeros((n, 2), np.int32)
+    places[:, 1] = ~ties
+    return Entries(codes.ravel(), places.ravel(), 2 * np.arange(n + 1))
+
+
+# ---- Tables of counts
+
+
+def encode_pair_counts(
+    wins: ArrayLike, items: Iterable[Any], ties: ArrayLike | None
+) -> tuple[tuple[str, ...], Entries, NDArray[np.float64]]:
+    """Return the names of the items, and one pair with its weight for each count above zero."""
+    names = as_names(items)
+    won = _require_counts(wins, names, "wins")
+    tied = np.zeros_like(won) if ties is None else _require_counts(ties, names, "ties")
+    if (odd := np.argwhere(tied != tied.T)).size:
+        i, j = odd[0]
+        raise RankshotError(
+            f"ties of {names[i]!r} and {names[j]!r}: the table has both {tied[i, j]:g} and "
+            f"{tied[j, i]:g}; it must be symmetric"
+        )
+    winners, losers = np.nonzero(won)
+    first, second = np.nonzero(np.triu(tied))
+    is_tie = np.arange(winners.size + first.size) >= winners.size
+    entries = _stack_pairs(np.append(winners, first), np.append(losers, second), is_tie)
+    return names, entries, np.append(won[winners, losers], tied[first, second])
+
+
+def _require_counts(values: ArrayLike, names: tuple[str, ...], what: str) -> NDArray[np.float64]:
+    C = len(names)
+    refuse_masked(what, values)
+    try:
+        table = np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise RankshotError(
+            f"{what} must be a table of numbers with a row and a column for each of the {C} "
+            f"items, not {short_repr(values)}"
+        ) from None
+    if table.shape != (C, C):
+        raise RankshotError(
+            f"{what} must have a row and a column for each of the {C} items, not shape "
+            f"{table.shape}"
+        )
+    for bad, rule in (
+        (~(np.isfinite(table) & (table >= 0)), "a count must be a finite number of 0 or more"),
+        (np.diag(np.diag(table)) != 0, "an item is not compared with itself"),
+    ):
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise RankshotError(
+                f"{what} of {names[i]!r} and {names[j]!r}: {rule}, not {table[i, j]:g}"
+            )
+    return table

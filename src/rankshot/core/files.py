@@ -1,16 +1,18 @@
-"""Text files: read line by line in bounded memory, written completely or not at all."""
+"""Files: text read line by line in bounded memory; anything written completely or not at all."""
 
 from __future__ import annotations
 
 import os
 import re
-import tempfile
+import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, BinaryIO, Protocol, TextIO
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import OutputError, RankshotError, short_repr
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
@@ -122,38 +124,63 @@ def read_names(path: Path) -> tuple[str, ...]:
 
 TEMPORARY = ".rankshot-"
 """Part of the names of files that are not complete. A process that is killed leaves such a file."""
+DISK_ERRORS = frozenset({ENOSPC, EDQUOT, EFBIG, EROFS})
+"""The numbers of errors that no further attempt would avoid, such as that of a full disk."""
+
+
+@contextmanager
+def replace_path(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Yield an empty file beside ``path`` that replaces it if the block ends without an exception.
+
+    After an exception, ``path`` is as it was, and the new file is removed. If it is ``private``,
+    only its owner may read it; otherwise it has the mode of the file before.
+
+    Raises
+    ------
+    OutputError
+        If nothing can be written there, or the disk is full.
+    """
+    place = path.resolve()
+    # The ending stays, since writers choose the format by it.
+    temporary = place.with_name(f".{place.name}{TEMPORARY}{token_hex(4)}{place.suffix}")
+    try:
+        exists = place.exists()
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        os.close(os.open(temporary, flags, 0o600 if private or exists else 0o666))
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
+    try:
+        yield temporary
+        with temporary.open("r+b") as stream:
+            os.fsync(stream.fileno())
+        if exists and not private:
+            shutil.copymode(place, temporary)
+        temporary.replace(place)
+    except OSError as error:
+        if error.errno in DISK_ERRORS:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise
+    finally:
+        # SQLite has files beside a database.
+        for ending in ("", "-wal", "-shm", "-journal"):
+            Path(f"{temporary}{ending}").unlink(missing_ok=True)
 
 
 @contextmanager
 def replace_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
-    """Open a new file that replaces ``path`` when the block ends without an exception.
-
-    If it is ``private``, only its owner may read it; otherwise it has the mode of the file before.
-    Text that UTF-8 cannot encode (lone surrogates) becomes a `RankshotError`.
-    """
-    place = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{place.name}{TEMPORARY}", dir=place.parent)
-    except OSError as error:
-        raise RankshotError(f"{place}: cannot write there ({error.strerror})") from None
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        if not private:
-            temporary.chmod(place.stat().st_mode if place.exists() else 0o666 & ~_umask())
-        temporary.replace(place)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, UnicodeEncodeError):
+    """Open a text file, with line ends as on Unix, for `replace_path`; bytes go to its buffer."""
+    with replace_path(path, private=private) as temporary:
+        try:
+            with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+                yield stream
+        except UnicodeEncodeError as error:
             odd = short_repr(error.object[error.start : error.end])
             raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
-        raise
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove what processes that were killed in `replace_path` left, of all files or one name."""
+    pattern = rf"\.{re.escape(name) or '.+'}{re.escape(TEMPORARY)}[a-z0-9_]{{8}}(\.\w+)?"
+    for path in folder.iterdir():
+        if re.fullmatch(pattern, path.name) and path.is_file():
+            path.unlink()

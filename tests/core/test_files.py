@@ -1,5 +1,6 @@
 """Text files: bounded lines with numbers, names, and files that are replaced as a whole."""
 
+import errno
 import io
 import stat
 from pathlib import Path
@@ -7,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from rankshot import RankshotError
-from rankshot.core import text_files
-from rankshot.core.text_files import iterate_lines, read_lines, read_names, replace_file
+from rankshot.core import files
+from rankshot.core.errors import OutputError
+from rankshot.core.files import (
+    iterate_lines,
+    read_lines,
+    read_names,
+    remove_leftovers,
+    replace_file,
+    replace_path,
+)
 
 MARK = b"\xef\xbb\xbf"
 
@@ -27,7 +36,7 @@ def test_long_lines_and_many_lines_are_refused(tmp_path, monkeypatch):
         list(iterate_lines(io.BytesIO(b"abc\nabcd\n"), path, 4))
     with pytest.raises(RankshotError, match=r"t\.txt: more than 2 lines"):
         list(iterate_lines(io.BytesIO(b"a\nb\nc"), path, 4, 2))
-    monkeypatch.setattr(text_files, "MAX_LINE", 1000)
+    monkeypatch.setattr(files, "MAX_LINE", 1000)
     (tmp_path / "t.jsonl").write_text("x\n" + "y" * 2000)
     with pytest.raises(RankshotError, match=r"t\.jsonl:2: a line longer than 1,000 bytes"):
         list(read_lines(tmp_path / "t.jsonl"))
@@ -78,3 +87,29 @@ def test_text_that_utf8_cannot_encode(tmp_path):
     ):
         stream.write("a\ud800")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("replace", [replace_file, replace_path])
+def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path, replace):
+    path = tmp_path / "t.txt"
+    path.write_text("old")
+    with pytest.raises(OutputError, match=r"t\.txt: cannot be written: No space"), replace(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
+
+
+def test_private_files_and_leftovers(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("old")
+    with replace_path(path, private=True) as temporary:
+        temporary.write_text("new")
+        Path(f"{temporary}-wal").touch()
+        names = [temporary.name, temporary.name.replace("t.txt", "u.txt"), "my.rankshot-1234abcd"]
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("new", [path])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for name in names:
+        (tmp_path / name).touch()
+    remove_leftovers(tmp_path, "t.txt")
+    assert sorted(left.name for left in tmp_path.iterdir()) == sorted(["t.txt", *names[1:]])
+    remove_leftovers(tmp_path)
+    assert sorted(left.name for left in tmp_path.iterdir()) == sorted(["t.txt", names[2]])

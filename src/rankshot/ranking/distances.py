@@ -1,0 +1,710 @@
+"""Kendall's distance between rankings, for all pairs at once; and rank-biased overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+
+from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_number, require_whole_number
+from rankshot.ranking.matrices import completed_orders, levels
+from rankshot.ranking.parts import describe_ranking, refuse_partial, require_rankings
+from rankshot.ranking.rankings import Rankings
+
+Float32s = NDArray[np.float32]
+Floats = NDArray[np.float64]
+TILE_ROWS = 512
+TILE_PAIRS = BLOCK_CELLS // TILE_ROWS
+"""A tile compares `TILE_ROWS` rankings on `TILE_PAIRS` pairs of items at a time."""
+DENSE_ADVANTAGE = 30
+"""A dense product does this many multiplications in the time of one of a sparse product."""
+SORTING_COST = 3, 7
+"""Comparing two rankings by sorting takes as long as this many signs of pairs of items for each
+item and each halving of their number: without ties, and with ties."""
+
+
+def kendall_distance(
+    a: Rankings, b: Rankings | None = None, k: int | None = None
+) -> NDArray[np.float64]:
+    r"""Return the matrix of Kendall distances between the rankings of ``a`` and of ``b``.
+
+    For full rankings it is the number of pairs that the two put in opposite orders (the
+    paper's equation 4). A ranking with ties, and a top-K list, stands for all full rankings
+    that refine it, and the distance is the Hausdorff distance between the two sets,
+
+    .. math:: d(a, b) = |U| + \max(|S|, |T|),
+
+    with U the pairs in opposite orders, S those tied in a alone, T those tied in b alone
+    (Critchlow 1985; Fagin et al. 2006). The items that a top-K list leaves out are tied after its
+    last item, so lists may have different lengths. For two lists of one length the value is
+    Critchlow's top-K distance: the paper's equation 5 with its misprint corrected (``D`` is the
+    set of items that only the *second* list names).
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused: the
+        distance to a ranking of other items is undefined.
+    k : int, optional
+        Compare only the first k of each; a tie that k cuts is kept whole. For another k in each
+        ranking, give ``rankings.top(k)``.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders(
+    ...     [["a", "b", "c", "d"], ["d", "c", "b", "a"], ["a"]], items=["a", "b", "c", "d"])
+    >>> rs.kendall_distance(r)
+    array([[0., 6., 3.],
+           [6., 0., 6.],
+           [3., 6., 0.]])
+    """
+    first = prepare_rankings(require_rankings(a), k)
+    second = first if b is None else prepare_rankings(require_rankings(b).with_items(a.items), k)
+    if sorting_is_cheaper(first, second, symmetric=b is None):
+        return _compare_by_sorting(first, second, symmetric=b is None)
+    distance = np.empty((len(first), len(second)))
+    longest = max(int(r.n_listed.max(initial=1)) for r in (first, second))
+    pairs = longest**2 if _sparse_is_cheaper(first, second) else 1
+    step = max(1, min(TILE_ROWS, BLOCK_CELLS // max(a.n_items, pairs)))
+    for i in range(0, len(first), step):
+        tile_a = first[i : i + step]
+        for j in range(i if b is None else 0, len(second), step):
+            tile_b = tile_a if b is None and i == j else second[j : j + step]
+            distance[i : i + step, j : j + step] = _tile(tile_a, tile_b)
+            if b is None:
+                distance[j : j + step, i : i + step] = distance[i : i + step, j : j + step].T
+    return distance
+
+
+def prepare_rankings(rankings: Rankings, k: int | None) -> Rankings:
+    """Refuse rankings of a subset, and cut the others after k places."""
+    refuse_partial(rankings, "no distance is defined between rankings of different items")
+    if k is None:
+        return rankings
+    return rankings.top(require_whole_number("k", k, most=rankings.n_items))
+
+
+# ---- Few long rankings: each pair by sorting
+
+
+def sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
+    """Estimate whether comparing pairs of rankings takes less time than tables of pairs of items.
+
+    The tables have a sign for each pair of items and ranking, and a product for each two rankings.
+    """
+    C = a.n_items
+    n_compared = len(a) * (len(a) - 1) / 2 if symmetric else len(a) * len(b)
+    n_signs = len(a) if symmetric else len(a) + len(b)
+    strict = is_strict(a) and (symmetric or is_strict(b))
+    sorting = n_compared * C * max(np.log2(C), 1) * SORTING_COST[not strict]
+    tables = C * C / 2 * (n_signs + len(a) * len(b) / DENSE_ADVANTAGE)
+    return bool(sorting < tables) and not _sparse_is_cheaper(a, b)
+
+
+def _compare_by_sorting(a: Rankings, b: Rankings, *, symmetric: bool) -> Floats:
+    shape = (len(a), len(b))
+    i, j = np.triu_indices(len(a), 1) if symmetric else map(np.ravel, np.indices(shape))
+    counts = compare_orders(a, b, i, j)
+    # Those tied in one alone: |S| = |tied in a| - |tied in both|, and likewise |T|.
+    tied_a, tied_b = (_count_pairs(a.n_items) - count_ordered_pairs(r) for r in (a, b))
+    distance = np.zeros(shape)
+    distance[i, j] = counts.discordant + np.maximum(tied_a[i], tied_b[j]) - counts.tied_in_both
+    return distance + distance.T if symmetric else distance
+
+
+def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
+    """Return |U| + max(|S|, |T|) for every pair of two small sets of rankings."""
+    if a.has_ties or b.has_ties:
+        agreement, both = _sign_products(a, b)
+        ordered_a, ordered_b = count_ordered_pairs(a), count_ordered_pairs(b)
+        discordant = (both - agreement) / 2
+    else:
+        # Without ties inside the lists, the number of items that both lists name determines
+        # everything except the order of these items.
+        member_a, member_b = _members(a), _members(b)
+        shared = (member_a @ member_b.T).astype(float)
+        both = _count_pairs_ordered_in_both(a, b, shared)
+        ordered_a, ordered_b = (
+            _count_pairs(a.n_items) - _count_tied_pairs(a),
+            _count_pairs(b.n_items) - _count_tied_pairs(b),
+        )
+        if _sparse_is_cheaper(a, b):
+            discordant = _discordant_lists(a, b, member_a, member_b, shared)
+        else:
+            discordant = (both - _sign_products(a, b, both=False)[0]) / 2
+    return discordant + np.maximum(ordered_a[:, None] - both, ordered_b - both)
+
+
+def _count_pairs(n: int | NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(n) * (np.asarray(n) - 1.0) / 2
+
+
+# ---- Counting pairs of any rankings
+
+
+def _sign_products(
+    a: Rankings, b: Rankings, *, both: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return, for all pairs of rankings, s_a · s_b and |s_a| · |s_b| over all pairs of items.
+
+    The sign s of a pair of items is -1, 0 or 1. The first product counts concordant minus
+    discordant pairs; the second, computed only if ``both``, counts the pairs ordered in both.
+    """
+    levels_a, levels_b = (levels(r).astype(np.float32) for r in (a, b))
+    product = np.zeros((len(a), len(b)))
+    ordered_in_both = np.zeros((len(a), len(b)))
+    for run in _runs_of_pairs(a.n_items, TILE_PAIRS):
+        signs_a = _signs(levels_a, run)
+        signs_b = signs_a if a is b else _signs(levels_b, run)
+        product += signs_a @ signs_b.T
+        if both:
+            ordered_in_both += np.abs(signs_a) @ np.abs(signs_b).T
+    return product, ordered_in_both
+
+
+def _signs(table: Float32s, run: list[tuple[int, int, int]]) -> Float32s:
+    signs = np.empty((len(table), sum(end - begin for _, begin, end in run)), np.float32)
+    column = 0
+    for i, begin, end in run:
+        width = end - begin
+        np.subtract(table[:, i : i + 1], table[:, begin:end], out=signs[:, column : column + width])
+        column += width
+    # Levels are whole numbers: their clipped difference is its sign.
+    return np.clip(signs, -1, 1, out=signs)
+
+
+def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Yield the pairs (i, j) with i < j, at most ``width`` at a time, as (i, first j, end)."""
+    run: list[tuple[int, int, int]] = []
+    room = width
+    for i in range(n_items - 1):
+        begin = i + 1
+        while begin < n_items:
+            end = min(n_items, begin + room)
+            run.append((i, begin, end))
+            room -= end - begin
+            begin = end
+            if room == 0:
+                yield run
+                run, room = [], width
+    if run:
+        yield run
+
+
+def count_ordered_pairs(rankings: Rankings) -> NDArray[np.float64]:
+    """Return how many pairs of items each ranking puts in order."""
+    C = rankings.n_items
+    if is_strict(rankings):
+        return np.full(len(rankings), float(_count_pairs(C)))
+    bucket = rankings.entry_rows * C + rankings.places
+    sizes = np.bincount(bucket, minlength=len(rankings) * C).reshape(-1, C)
+    tied = _count_pairs(sizes).sum(axis=1) + _count_pairs(C - rankings.n_listed)
+    return np.asarray(_count_pairs(C) - tied)
+
+
+# ---- Counting pairs of lists without ties
+
+
+def _members(rankings: Rankings) -> Float32s:
+    table = np.zeros((len(rankings), rankings.n_items), np.float32)
+    table[rankings.entry_rows, rankings.codes] = 1
+    return table
+
+
+def _count_tied_pairs(rankings: Rankings) -> NDArray[np.float64]:
+    return _count_pairs(rankings.n_items - rankings.n_listed)
+
+
+def _count_pairs_ordered_in_both(
+    a: Rankings, b: Rankings, shared: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Count the pairs ordered in both: all pairs minus those tied in a, in b or in both."""
+    left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
+    tied_in_both = left_by_both * (left_by_both - 1) / 2
+    return np.asarray(
+        _count_pairs(a.n_items)
+        - _count_tied_pairs(a)[:, None]
+        - _count_tied_pairs(b)
+        + tied_in_both
+    )
+
+
+def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
+    """Estimate which of the two ways to count inversions takes fewer multiplications."""
+    dense = float(len(a) * len(b)) * float(_count_pairs(a.n_items))
+    # The worst case: lists that share all their items.
+    sparse = float(_count_pairs(a.n_listed).sum()) * len(b)
+    return sparse * DENSE_ADVANTAGE < dense
+
+
+def _discordant_lists(
+    a: Rankings, b: Rankings, member_a: Float32s, member_b: Float32s, shared: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Count discordant pairs: both items in both lists, or one, or each in one list alone.
+
+    With A the shared items and places counted from 0, an item of A has a(i) items before it
+    in list a, so Σ_A a(i) - |A|(|A| - 1)/2 of them are not in A: they come after it in b.
+    """
+    signs_a, signs_b = _pair_signs(a), _pair_signs(b)
+    agreement = (signs_a @ signs_b.T).toarray()
+    inverted = (_count_pairs(shared) - agreement) / 2
+    placed_a, placed_b = _members(a), _members(b)
+    placed_a[a.entry_rows, a.codes] = a.places
+    placed_b[b.entry_rows, b.codes] = b.places
+    passed = placed_a @ member_b.T + member_a @ placed_b.T - shared * (shared - 1)
+    apart = (a.n_listed[:, None] - shared) * (b.n_listed - shared)
+    return np.asarray(inverted + passed + apart)
+
+
+def _pair_signs(rankings: Rankings) -> csr_array:
+    """Return the signs of the pairs of items that a list names: ±1 in column i C + j, i < j."""
+    C = rankings.n_items
+    rows, columns, signs = [], [], []
+    for size in np.unique(rankings.n_listed):
+        these = np.flatnonzero(rankings.n_listed == size)
+        lists = rankings.codes[rankings.starts[these][:, None] + np.arange(size)].astype(np.int64)
+        earlier, later = np.triu_indices(size, 1)
+        i, j = lists[:, earlier], lists[:, later]
+        rows.append(np.repeat(these, earlier.size))
+        columns.append((np.minimum(i, j) * C + np.maximum(i, j)).ravel())
+        signs.append(np.where(i < j, np.float32(1), np.float32(-1)).ravel())
+    data = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
+    return csr_array(data, shape=(len(rankings), C * C))
+
+
+# ---- Mean distance over the strict orders that ties allow
+
+
+def chance_distance(n_items: int, k: int) -> float:
+    """Return the mean distance between two top-k lists, if all of them are equally probable.
+
+    With o the probability that a list leaves out both items of a pair, each order of the pair has
+    the probability (1 - o)/2. The pair counts if the orders are opposite, or if only the first
+    list leaves it out: (1 - o)²/2 + o (1 - o) = (1 - o²)/2.
+    """
+    pairs = n_items * (n_items - 1) / 2
+    left_out = (n_items - k) * (n_items - k - 1) / 2 / max(pairs, 1)
+    return max(pairs * (1 - left_out**2) / 2, 0.5)
+
+
+# ---- Counting inversions
+
+
+Ints = NDArray[np.int64]
+LEAF = 8
+"""Groups of fewer than twice as many values are compared pair by pair."""
+
+
+class PairCounts(NamedTuple):
+    """Numbers of pairs of items, one value per pair of rankings."""
+
+    discordant: NDArray[np.float64]
+    tied_in_both: NDArray[np.float64]
+
+
+def compare_orders(
+    a: Rankings, b: Rankings, rows_a: NDArray[np.intp], rows_b: NDArray[np.intp]
+) -> PairCounts:
+    """Compare ranking ``rows_a[t]`` of a with ranking ``rows_b[t]`` of b, for every t.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c"]], items=["a", "b", "c"])
+    >>> compare_orders(r, r, np.array([0, 1]), np.array([1, 1]))
+    PairCounts(discordant=array([2., 0.]), tied_in_both=array([0., 1.]))
+    """
+    counts = PairCounts(np.zeros(rows_a.size), np.zeros(rows_a.size))
+    levels_b = levels(b)
+    strict = is_strict(a) and (a is b or is_strict(b))
+    orders = completed_orders(a) if strict else None
+    levels_a = levels_b if a is b or strict else levels(a)
+    for some in row_blocks(rows_a.size, 8 * a.n_items):
+        i, j = rows_a[some], rows_b[some]
+        if orders is not None:
+            permuted: NDArray[Any] = np.take_along_axis(levels_b[j], orders[i], axis=1)
+        else:
+            permuted, counts.tied_in_both[some] = merge_ties(levels_a[i], levels_b[j])
+        counts.discordant[some] = count_inversions(permuted)
+    return counts
+
+
+def is_strict(rankings: Rankings) -> bool:
+    """Tell whether every ranking puts all items in order; the last item need not be listed."""
+    return not rankings.has_ties and bool(np.all(rankings.n_listed >= rankings.n_items - 1))
+
+
+def merge_ties(a: NDArray[Any], b: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Return permutations that break the ties of each by the other, and the pairs tied in both."""
+    n, C = a.shape
+    key_a, key_b = a * np.int64(C + 1) + b, b * np.int64(C + 1) + a
+    order_a, order_b = (np.argsort(key, axis=1, kind="stable") for key in (key_a, key_b))
+    place_b = np.empty((n, C), np.int64)
+    np.put_along_axis(place_b, order_b, np.arange(C)[None], axis=1)
+    begins = np.ones((n, C), bool)
+    by_key = np.take_along_axis(key_a, order_a, axis=1)
+    begins[:, 1:] = by_key[:, 1:] != by_key[:, :-1]
+    first = np.flatnonzero(begins)
+    size = np.diff(np.append(first, n * C))
+    tied = np.bincount(first // C, size * (size - 1) // 2, minlength=n).astype(np.int64)
+    return np.take_along_axis(place_b, order_a, axis=1), tied
+
+
+def count_inversions(permutations: NDArray[Any]) -> Ints:
+    """Return the number of inversions of each row, a permutation of 0, 1, …, C - 1.
+
+    A group of values in sequence is split into its smaller and its larger half. The smaller
+    values pass over the larger ones before them: the sum of their places, minus 0 + 1 + … for
+    the smaller ones before them. The halves are groups of their own, and so on.
+
+    Examples
+    --------
+    >>> count_inversions(np.array([[0, 1, 2], [2, 1, 0]]))
+    array([0, 3])
+    """
+    n, C = permutations.shape
+    depth = max(0, int(np.log2(max(C, 1) / LEAF)))
+    width = -(-C // 2**depth)
+    size, groups = width * 2**depth, 1
+    # The smallest integers are the fastest; values added after the last one invert nothing.
+    values = np.empty((n, size), np.int16 if size < 2**15 else np.int32)
+    values[:, :C], values[:, C:] = permutations, np.arange(C, size)
+    total, rows = np.zeros(n, np.int64), np.arange(n)
+    flat = values.reshape(-1)
+    while size > width:
+        half = size // 2
+        small = flat < half
+        places = np.flatnonzero(small)
+        # Each group begins at a multiple of its size.
+        begins = size * groups * (rows * groups + (groups - 1) / 2)
+        total += places.reshape(n, -1).sum(axis=1) - (half * begins).astype(np.int64)
+        total -= groups * (half * (half - 1) // 2)
+        halves = np.empty((n * groups, 2, half), flat.dtype)
+        halves[:, 0] = flat[places].reshape(-1, half)
+        halves[:, 1] = flat[np.flatnonzero(~small)].reshape(-1, half)
+        halves[:, 1] -= half
+        flat, size, groups = halves.reshape(-1), half, 2 * groups
+    leaves = np.ascontiguousarray(flat.reshape(-1, width).T).reshape(width, n, groups)
+    for step in range(1, width):
+        total += np.count_nonzero(leaves[:-step] > leaves[step:], axis=(0, 2))
+    return total
+
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+# ---- Sums over the places of items
+
+
+def footrule_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
+    r"""Return the matrix of Spearman's footrule distances between rankings of ``a`` and ``b``.
+
+    For full rankings it is the sum over the items of how far apart their places are,
+    :math:`\sum_i |a(i) - b(i)|`. A ranking with ties, and a top-K list, stands for all full
+    rankings that refine it, and the distance is the Hausdorff distance between the two sets, as
+    for `kendall_distance` (Critchlow 1985). The most distant refinements break the ties of one by
+    the reversed other, and then those of the other by the first (Fagin et al. 2006).
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
+    k : int, optional
+        Compare only the first k of each; a tie that k cuts is kept whole.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    References
+    ----------
+    Critchlow (1985), Metric methods for analyzing partially ranked data. Springer.
+    Fagin, Kumar, Mahdian, Sivakumar and Vee (2006), Comparing partial rankings. SIAM J. Discrete
+    Mathematics 20.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"], ["a"]])
+    >>> rs.ranking.footrule_distance(r)
+    array([[0., 4., 2.],
+           [4., 0., 4.],
+           [2., 4., 0.]])
+    """
+    return _compare_places(a, b, k, "cityblock", lambda x, y: np.abs(x - y).sum(axis=1))
+
+
+def spearman_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
+    r"""Return the matrix of Spearman's distances between the rankings of ``a`` and of ``b``.
+
+    For full rankings it is :math:`\sum_i (a(i) - b(i))^2`, from which Spearman's correlation is
+    :math:`1 - 6 d / (C^3 - C)`. Ties and top-K lists are compared as in `footrule_distance`.
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
+    k : int, optional
+        Compare only the first k of each; a tie that k cuts is kept whole.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]])
+    >>> rs.ranking.spearman_distance(r)
+    array([[0., 8.],
+           [8., 0.]])
+    """
+    return _compare_places(a, b, k, "sqeuclidean", lambda x, y: ((x - y) ** 2).sum(axis=1))
+
+
+def _compare_places(
+    a: Rankings,
+    b: Rankings | None,
+    k: int | None,
+    metric: str,
+    compare: Callable[[Ints, Ints], Any],
+) -> Floats:
+    first, second = _require_both(a, b)
+    if k is not None:
+        k = require_whole_number("k", k, most=first.n_items)
+        first, second = first.top(k), second.top(k)
+    levels_a, levels_b = levels(first).astype(np.int64), levels(second).astype(np.int64)
+    if is_strict(first) and is_strict(second):
+        return np.asarray(cdist(levels_a, levels_b, metric))
+    distance = np.empty((len(first), len(second)))
+    for i, level in enumerate(levels_a):
+        for columns in row_blocks(len(second), 4 * first.n_items):
+            others = levels_b[columns]
+            one = np.broadcast_to(level, others.shape)
+            distance[i, columns] = np.maximum(
+                compare(_break_ties(one, -others), _break_ties(others, one)),
+                compare(_break_ties(one, others), _break_ties(others, -one)),
+            )
+    return distance
+
+
+def _break_ties(table: Ints, by: Ints) -> Ints:
+    """Return places without ties: those of ``table``, its ties by ``by``, then by number."""
+    order = np.argsort(table * (2 * np.abs(by).max(initial=0) + 1) + by, axis=1, kind="stable")
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(order.shape[1])[None], axis=1)
+    return places
+
+
+# ---- Permutations
+
+
+def cayley_distance(a: Rankings, b: Rankings | None = None) -> Floats:
+    """Return the matrix of Cayley distances between the rankings of ``a`` and of ``b``.
+
+    It is the least number of swaps of any two items that turns one ranking into the other: C minus
+    the number of cycles of the permutation between them.
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Full rankings without ties, over the same items; ``b`` is ``a`` by default.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c", "d"], ["d", "b", "c", "a"]])
+    >>> rs.ranking.cayley_distance(r)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    first, second = _require_both(a, b)
+    places_a, places_b = (_require_permutations(r, "Cayley") for r in (first, second))
+    orders = np.argsort(places_a, axis=1)
+    distance = np.empty((len(first), len(second)))
+    for i, order in enumerate(orders):
+        for columns in row_blocks(len(second), 4 * first.n_items):
+            labels = label_cycles(places_b[columns][:, order])
+            distance[i, columns] = (labels != np.arange(first.n_items)).sum(axis=1)
+    return distance
+
+
+def label_cycles(permutations: Ints) -> Ints:
+    """Return the smallest element of the cycle of each element, for each row.
+
+    Examples
+    --------
+    >>> label_cycles(np.array([[1, 0, 2], [1, 2, 0]]))
+    array([[0, 0, 2],
+           [0, 0, 0]])
+    """
+    n, C = permutations.shape
+    labels = np.tile(np.arange(C), (n, 1))
+    # After t steps a label is the smallest of 2^t elements in a row.
+    for _ in range(int(C - 1).bit_length()):
+        labels = np.minimum(labels, np.take_along_axis(labels, permutations, axis=1))
+        permutations = np.take_along_axis(permutations, permutations, axis=1)
+    return labels
+
+
+def hamming_distance(a: Rankings, b: Rankings | None = None) -> Floats:
+    """Return the matrix of Hamming distances: how many items have different places.
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Full rankings without ties, over the same items; ``b`` is ``a`` by default.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c", "d"], ["d", "b", "c", "a"]])
+    >>> rs.ranking.hamming_distance(r)
+    array([[0., 2.],
+           [2., 0.]])
+    """
+    first, second = _require_both(a, b)
+    places = (_require_permutations(r, "Hamming") for r in (first, second))
+    return np.asarray(np.round(cdist(*places, "hamming") * first.n_items))
+
+
+def _require_permutations(rankings: Rankings, name: str) -> Ints:
+    return require_places(
+        rankings,
+        f"the {name} distance is defined for permutations alone. Use Kendall's, the footrule or "
+        "Spearman's distance",
+    )
+
+
+def require_places(rankings: Rankings, why: str) -> Ints:
+    """Return the place of every item, from 0, or raise for a ranking that is not full or has ties.
+
+    The last item of a top-K ranking need not be listed.
+    """
+    refuse_partial(rankings, why)
+    short = rankings.n_listed < rankings.n_items - 1
+    if (short | rankings.rows_with_ties).any():
+        row = int((short | rankings.rows_with_ties).argmax())
+        problem = "does not order all items" if short[row] else "has ties"
+        raise RankshotError(f"{describe_ranking(rankings, row)} {problem}: {why}")
+    return levels(rankings).astype(np.int64)
+
+
+# ---- Rank-biased overlap
+
+
+def rank_biased_overlap(a: Rankings, b: Rankings | None = None, p: float = 0.9) -> Floats:
+    r"""Return the matrix of rank-biased overlaps between the rankings of ``a`` and of ``b``.
+
+    It is a similarity from 0 (no item in common) to 1 (the same list), and the first places count
+    most: with :math:`A_d` the agreement of the first d items of both lists, the share that they
+    have in common, it is
+
+    .. math:: (1 - p) \sum_{d=1}^\infty p^{d-1} A_d.
+
+    Lists end. Their agreement after that is extrapolated: the unseen items of the shorter list
+    agree as often as its last depth does, and after the end of the longer list the agreement stays
+    the same (RBO_ext, equation 32 of Webber et al.). Tied items all occur at the first of their
+    places, and the agreement is twice the number of common items, divided by the number of items
+    of both lists to that depth. Only the listed items count: a top-K list says nothing of places
+    after K here.
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused: an item that
+        was not compared is not an item that comes later.
+    p : float
+        Between 0 and 1: how much depth matters. The first 10 places have 86 % of the weight for
+        p = 0.9.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    References
+    ----------
+    Webber, Moffat and Zobel (2010), A similarity measure for indefinite rankings. ACM
+    Transactions on Information Systems 28.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a"]], items=["a", "b", "c", "d"])
+    >>> rs.rank_biased_overlap(r).round(3)
+    array([[1. , 0.9],
+           [0.9, 1. ]])
+    """
+    p = require_number("p", p, above=0, below=1)
+    first, second = _require_both(a, b)
+    depth = max(int(r.n_listed.max(initial=1)) for r in (first, second))
+    begins_a, begins_b = (_first_places(r, depth) for r in (first, second))
+    seen_a, seen_b = (_count_by_depth(table, depth) for table in (begins_a, begins_b))
+    overlap = np.empty((len(first), len(second)))
+    for i in range(len(first)):
+        for some in row_blocks(len(second), 4 * first.n_items):
+            common = _count_by_depth(np.maximum(begins_a[i], begins_b[some]), depth)
+            sizes = np.broadcast_to(first.n_listed[i], common.shape[:1]), second.n_listed[some]
+            overlap[i, some] = _extrapolate(common, seen_a[i] + seen_b[some], *sizes, p)
+    return overlap
+
+
+def _first_places(rankings: Rankings, depth: int) -> Ints:
+    """Return the place of each item, that of the first of its tie, from 0; ``depth`` if absent."""
+    table = levels(rankings)
+    listed = np.zeros(table.shape, bool)
+    listed[rankings.entry_rows, rankings.codes] = True
+    sizes = np.zeros((len(table), rankings.n_items + 1), np.int64)
+    np.add.at(sizes, (np.arange(len(table))[:, None], table), 1)
+    begins = np.take_along_axis(np.cumsum(sizes, axis=1) - sizes, table, axis=1)
+    return np.where(listed, begins, depth)
+
+
+def _count_by_depth(begins: Ints, depth: int) -> Ints:
+    """Return how many items have begun at depth 1, at depth 2, and so on."""
+    n = len(begins)
+    cells = np.arange(n)[:, None] * (depth + 1) + begins
+    counts = np.bincount(cells.ravel(), minlength=n * (depth + 1)).reshape(n, depth + 1)
+    return np.cumsum(counts[:, :-1], axis=1)
+
+
+def _extrapolate(common: Ints, seen: Ints, size_a: Ints, size_b: Ints, p: float) -> Floats:
+    """Return RBO_ext from the common items and the items of both lists to each depth."""
+    short, long = np.minimum(size_a, size_b)[:, None], np.maximum(size_a, size_b)[:, None]
+    depth = np.arange(1, common.shape[1] + 1)
+    agreement = 2 * common / seen
+    at_short = np.take_along_axis(agreement, short - 1, axis=1)
+    # After its end, the shorter list goes on with items of which this share is common.
+    missing = np.maximum(depth - short, 0)
+    agreement = 2 * (common + at_short * missing) / (seen + missing)
+    last = np.take_along_axis(agreement, long - 1, axis=1)[:, 0]
+    weights = np.where(depth <= long, p ** (depth - 1.0), 0.0)
+    return np.asarray((1 - p) * (weights * agreement).sum(axis=1) + last * p ** long[:, 0])
+
+
+def _require_both(a: Rankings, b: Rankings | None) -> tuple[Rankings, Rankings]:
+    first = require_rankings(a)
+    second = first if b is None else require_rankings(b).with_items(a.items)
+    for rankings in (first, second):
+        refuse_partial(rankings, "no distance is defined between rankings of different items")
+    return first, second

@@ -1,1 +1,0 @@
-"""Distances between rankings, of all pairs and on average."""
