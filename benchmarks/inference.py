@@ -18,7 +18,7 @@ from PIL import Image
 
 import rankshot as rs
 from rankshot.datasets import load_thumbnails
-from rankshot.inference.networks import load_efficientnet
+from rankshot.inference.model import load_efficientnet
 from rankshot.inference.pictures import read_picture
 from rankshot.inference.scoring import BATCH, plan_scoring
 

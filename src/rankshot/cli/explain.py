@@ -26,7 +26,7 @@ from rankshot.cli.head_parameters import (
     SimilarityOption,
     TemperatureOption,
 )
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
+from rankshot.cli.score import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
 from rankshot.core.errors import RankshotError
 
 FIRST = 3

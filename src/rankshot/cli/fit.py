@@ -26,7 +26,7 @@ from rankshot.cli.head_parameters import (
     SimilarityOption,
     TemperatureOption,
 )
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
+from rankshot.cli.score import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from rankshot.cli.head_parameters import (
     build_prior,
 )
 from rankshot.cli.matched_names import match_columns, read_rankings_of, say_matched
-from rankshot.cli.score_options import ScoreType, infer_score_type
+from rankshot.cli.score import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 
 if TYPE_CHECKING:

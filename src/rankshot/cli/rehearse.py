@@ -13,7 +13,7 @@ import typer
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.head_options import read_new_rankings
 from rankshot.cli.matched_names import match_columns, rename
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
+from rankshot.cli.score import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:

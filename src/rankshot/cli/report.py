@@ -27,7 +27,7 @@ from rankshot.cli.head_parameters import (
     build_prior,
 )
 from rankshot.cli.matched_names import read_rankings_of
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
+from rankshot.cli.score import ScoreType, ScoreTypeOption, find_inputs
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 
 if TYPE_CHECKING:

@@ -236,8 +236,8 @@ def _refuse_other_type(values: NDArray[np.floating], table: ScoreTable, score_ty
     found = guess_score_type(values, table)
     if {found, score_type} == {LOGITS, PROBABILITIES}:
         raise RankshotError(
-            f"{table.path}: the scores look like {found}, and those of the dataset are interpreted as "
-            f"{score_type}; if all are {score_type}, say so (score_type)"
+            f"{table.path}: the scores look like {found}, and those of the dataset are interpreted "
+            f"as {score_type}; if all are {score_type}, say so (score_type)"
         )
 
 

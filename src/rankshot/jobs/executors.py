@@ -290,8 +290,13 @@ class Pool:
     name = "this process"
     losses: tuple[type[Exception], ...] = ()
     """What the loss of all workers raises."""
+    is_here = True
+    """Whether it is this process."""
+    _task: Callable[..., Result]
 
-    def open(self, task: Callable[..., Result], content: bytes, output: str, notify: Notify) -> None:
+    def open(
+        self, task: Callable[..., Result], content: bytes, output: str, notify: Notify
+    ) -> None:
         """Be ready for parts of a job; refuse workers that do not see its output."""
         del output, notify
         self._task = partial(_try_part, partial(task, content=content))
@@ -343,6 +348,7 @@ class _FuturesPool(Pool):
     """Does parts by an executor of ``concurrent.futures``."""
 
     name = "the executor"
+    is_here = False
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -438,9 +444,12 @@ class SchedulerLostError(Exception):
 class _DaskPool(Pool):
     """Does parts by the workers of a scheduler of Dask."""
 
+    is_here = False
+
     def __init__(self, client: Any, *, use_gpu: bool) -> None:
         self._client, self._own_client, self._security = client, None, client.security
-        self._use_gpu, self._resources = use_gpu, {}
+        self._use_gpu = use_gpu
+        self._resources: dict[str, int] = {}
         self._prefix, self._n_started = f"rankshot-{token_hex(8)}", 0
         self._running: dict[Any, str] = {}
         self._counted_at, self._n_wanted = -REFRESH_SECONDS, 0
@@ -449,7 +458,9 @@ class _DaskPool(Pool):
         closed, ended = distributed.comm.core.CommClosedError, distributed.client.ClosedClientError
         self.losses = (SchedulerLostError, CancelledError, closed, ended, TimeoutError)
 
-    def open(self, task: Callable[..., Result], content: bytes, output: str, notify: Notify) -> None:
+    def open(
+        self, task: Callable[..., Result], content: bytes, output: str, notify: Notify
+    ) -> None:
         self._task, self._notify = task, notify
         self._running.clear()
         self._find_workers(join_address(output, MANIFEST), notify)
@@ -512,12 +523,12 @@ class _DaskPool(Pool):
                 raise SchedulerLostError(type(error).__name__) from error
         if future.status != "error":
             raise SchedulerLostError("its tasks are gone")
-        error = future.exception()
-        if isinstance(error, import_distributed().KilledWorker):
-            n = format_count(error.allowed_failures + 1, "worker")
+        cause = future.exception()
+        if isinstance(cause, import_distributed().KilledWorker):
+            n = format_count(cause.allowed_failures + 1, "worker")
             problem = f"{n} died with this part alone; does it fit into their memory?"
             return Result(problem=problem, killed=True)
-        return _judge_error(error)
+        return _judge_error(cause)
 
     def _fetch(self, future: Any) -> Result:
         """Return the result of a task; if it was lost with its worker, another one has to come."""
@@ -538,7 +549,9 @@ class _DaskPool(Pool):
                 function, *arguments, resources=resources, pure=False
             ).result()
         except import_distributed().KilledWorker:
-            raise JobError("workers died at the first part; does it fit into their memory?") from None
+            raise JobError(
+                "workers died at the first part; does it fit into their memory?"
+            ) from None
         except self.losses as error:
             raise JobError(f"the scheduler is lost ({error}); nothing was begun") from None
 

@@ -13,7 +13,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -187,7 +187,7 @@ def do_part(
     metadata = {JOB_KEY: key, INPUT_KEY: part.version}
     try:
         if version != __version__:
-            raise JobError(
+            raise JobError(  # noqa: TRY301
                 f"a worker has rankshot {__version__}, and the job began with {version}: install "
                 "the same version everywhere"
             )
@@ -332,7 +332,11 @@ def open_output(
     kept = read_manifest(output)
     own = set() if kept is None else set(map(output_name, kept[1]))
     if foreign := sorted({name for name in present if is_visible(name)} - own):
-        why = "no job of rankshot has begun there" if kept is None else "the job there has no such part"
+        why = (
+            "no job of rankshot has begun there"
+            if kept is None
+            else "the job there has no such part"
+        )
         raise RankshotError(
             f"{output}: is not empty ({quote_names(foreign, 3)}), and {why}; give another output, "
             "or remove what is there"

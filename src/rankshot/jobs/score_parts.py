@@ -1,8 +1,10 @@
-"""`score`: a model over many inputs, on processes or a cluster, into a dataset of scores."""
+"""`score`: a model over many inputs, in one process or many, into a dataset or one table."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -15,10 +17,16 @@ from typing import Any, NamedTuple
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
-from rankshot.inference.models import open_model
-from rankshot.inference.preprocessing import Preprocessing
-from rankshot.inference.score_runs import NAMES, describe_plan, find_change, write_skipped
+from rankshot.inference.inputs import (
+    JSON_ENDINGS,
+    Entries,
+    Input,
+    Skipped,
+    describe_entry,
+    open_inputs,
+)
+from rankshot.inference.model import fingerprint_files, open_model
+from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import (
     BATCH,
     ON_ERROR,
@@ -26,20 +34,23 @@ from rankshot.inference.scoring import (
     ScoringPlan,
     nothing_scored,
     plan_scoring,
+    refuse_skipped,
     set_preprocessing,
 )
-from rankshot.jobs.connections import (
-    Notify,
-    count_slots,
-    errors_of_connection,
-    import_distributed,
-    require_one_way,
-    require_workers,
-    use_workers,
+from rankshot.jobs.executors import Notify, Pool, open_pool, run_parts
+from rankshot.jobs.part_jobs import (
+    JobError,
+    PartsRun,
+    Work,
+    fingerprint,
+    format_work,
+    keep_loaded,
+    load_once,
+    read_manifest,
+    refuse_inside,
+    require_folder_name,
+    write_skipped,
 )
-from rankshot.jobs.manifests import fingerprint, refuse_inside
-from rankshot.jobs.part_jobs import PartsRun, run_parts
-from rankshot.jobs.part_tasks import JobError, Work, format_counts, load_once
 from rankshot.jobs.storage import (
     PackedPart,
     Part,
@@ -48,38 +59,36 @@ from rankshot.jobs.storage import (
     follow_links,
     has_pattern,
     is_address,
-    join_address,
-    list_files,
     list_parts,
-    new_part,
-    remove_files,
 )
 from rankshot.sources.class_labels import ClassLabels
-from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_part
+from rankshot.zeroshot.files.score_output import (
+    Block,
+    require_score_file,
+    write_score_part,
+    write_score_table,
+)
+from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
 PART_INPUTS = 1000
 """The number of inputs of a part, about."""
-FEW_PARTS = 64
+MIN_PARTS = 64
 """Parts are shorter if there would be fewer of them. The number of workers has no influence: with
 another one, a second start finds the same parts."""
-GPU = "GPU"
-"""The resource that workers with a GPU declare, as in ``dask worker --resources GPU=1``."""
 FIRST_PARTS = 5
 """What the first scores tell is found in the first of so many parts that has any."""
-SKIPPED, BESIDE = "skipped: ", "not inputs: "
-"""How the names of counts begin: a reason comes after it."""
-SKIPPED_FOLDER = "_skipped"
-"""In the output: a list of the skipped inputs of each part that has some."""
+PROBABILITIES = "probabilities"
+"""The count of rows whose scores are the logarithms of probabilities."""
 
 
 def score(
     model: Any,
-    inputs: str | Path,
+    inputs: Any,
     output: str | Path,
     classes: Classes | None = None,
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
-    client: Any = None,
+    executor: Any = None,
     scheduler: str | None = None,
     workers: int | None = None,
     batch_size: int = BATCH,
@@ -91,28 +100,32 @@ def score(
     progress: Callable[[PartsRun], None] | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
-    r"""Write the scores of a model for many inputs as a dataset, which `classify` takes.
+    r"""Write the scores of a model for any number of inputs, as a dataset or as one table.
 
-    Each worker process of Dask opens the model once. If workers declare the resource ``GPU``, as
+    A dataset is a folder of Parquet parts, which `classify` takes. A part is written when it is
+    done, completely or not at all. If the job is stopped in whatever way, the same call goes on
+    with the parts that are not finished; if all are, nothing is done. (A function has no
+    fingerprint by which it could be recognised: it is always run from the start.)
+
+    Each worker process opens the model once. If workers of Dask declare the resource ``GPU``, as
     in ``dask worker --resources GPU=1``, only these are used, with one part at a time per GPU. The
-    scores are those of `score_to_file` with the same batch size. Parts are written, and the job
-    goes on after it was stopped, as in `classify`.
+    scores are the same, to the last bit, wherever they are computed.
 
     Parameters
     ----------
-    model : str or Path
-        A model that the workers can open: a file in a folder that all machines share, a name on
-        the hub, or ``"efficientnet-lite0"``.
-    inputs : str or Path
-        A folder of pictures, a list or a table, as for `rankshot.inference.score`, in a folder
-        that all machines share; they are divided into parts of about 1,000 inputs. Or, for a model
-        of texts, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an address such as
-        ``s3://bucket/texts``. Each table is a part; if it has no ids, they are ``PART:ROW``.
+    model, classes, preprocessing, batch_size, column, id_column
+        As for `rankshot.inference.score`. Workers open the model themselves: it is then a file in
+        a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
+    inputs : str, Path, sequence or ndarray
+        As for `rankshot.inference.score`; they are divided into parts of up to about 1,000 inputs.
+        Or, for a model of texts, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
+        address such as ``s3://bucket/texts``. Each table is a part; if it has no ids, they are
+        ``PART:ROW``.
     output : str or Path
-        A folder, or its address. What was skipped is listed in ``_skipped`` in it.
-    classes, preprocessing, batch_size, column, id_column
-        As for `rankshot.inference.score`.
-    client, scheduler, workers, again, update, progress, notify
+        A folder, or its address, for a dataset: what was skipped is listed in ``_skipped.csv`` in
+        it. Or one table (.csv, .parquet, .npz), into which the parts are joined at the end; what
+        was skipped is then listed beside it, as in ``scores.skipped.csv``.
+    executor, scheduler, workers, again, update, progress, notify
         As for `classify`.
     on_error : {"raise", "skip"}
         With ``"skip"``, inputs that cannot be read are skipped, and parts that cannot be done are
@@ -121,82 +134,81 @@ def score(
     Returns
     -------
     PartsRun
-        Its ``counts`` are the reasons of what was skipped.
+        Its ``skipped`` are the inputs without scores.
 
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> import distributed, skops.io
-    >>> from sklearn.feature_extraction.text import CountVectorizer
-    >>> from sklearn.naive_bayes import MultinomialNB
-    >>> from sklearn.pipeline import make_pipeline
     >>> from rankshot.jobs import score
-    >>> pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
-    >>> pipeline = pipeline.fit(["play a song", "rain or sun"], ["music", "weather"])
+    >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     skops.io.dump(pipeline, folder + "/intents.skops")
-    ...     texts = Path(folder, "texts")
-    ...     texts.mkdir()
-    ...     for month in ("may", "june"):
-    ...         _ = (texts / f"{month}.csv").write_text("text\nplay it\nwill it rain\n")
-    ...     with distributed.Client(processes=False, dashboard_address="127.0.0.1:0") as client:
-    ...         run = score(folder + "/intents.skops", texts, folder + "/scores", client=client)
-    ...     parts = sorted(path.name for path in Path(folder, "scores").glob("*.parquet"))
-    >>> run.n_rows, parts
-    (4, ['june.parquet', 'may.parquet'])
+    ...     path = Path(folder, "scores.csv")
+    ...     run = score(count, ["banana", "bb"], path, ["a", "b"])
+    ...     print(run.n_rows, path.read_text().split())
+    2 ['id,a,b', '0,3.0,1.0', '1,0.0,2.0']
     """
-    require_choice("on_error", on_error, ON_ERROR)
-    require_whole_number("batch_size", batch_size)
-    require_one_way(client, scheduler, workers)
-    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
-    opened, target = plan.model, as_address(output)
-    if opened.source is None:
-        raise RankshotError(
-            f"{opened.name}: workers open the model themselves; give a file or a name, not an "
-            "object in memory"
-        )
-    require_score_file(Path(target, "part.parquet"), plan.classes.names, opened.kind)
-    is_listed = not _is_dataset(str(inputs), plan)
-    parts: Sequence[Part]
-    if is_listed:
-        parts = _list_inputs(inputs, plan, target, batch_size, column, id_column)
-    else:
-        parts = list_parts(as_address(inputs), (".csv", *JSON_ENDINGS))
-        refuse_inside(target, as_address(inputs), parts)
-    job = _ScoreJob(
-        model=opened.source,
-        preprocessing=opened.preprocessing if opened.prepare is None else None,
-        plan=describe_plan(plan),
-        is_listed=is_listed,
-        batch_size=batch_size,
+    plan = plan_scoring(model, classes, preprocessing)
+    listed = list_inputs(plan, inputs, column, id_column, batch_size)
+    return score_inputs(
+        plan,
+        listed,
+        output,
+        executor=executor,
+        scheduler=scheduler,
+        workers=workers,
         on_error=on_error,
-        column=column,
-        id_column=id_column,
-        output=target,
+        again=again,
+        update=update,
+        progress=progress,
+        notify=notify,
     )
-    content = json.dumps(plan.classes.names).encode()
-    notify(f"{inputs}: {format_count(len(parts), 'part')}")
-    with use_workers(client, scheduler, workers, len(parts), target, notify) as found:
-        require_workers(found, None, notify)
-        resource = GPU if count_slots(found, GPU) else None
-        run = run_parts(
-            found,
-            _try_first_batch(found, job, content, parts, resource),
-            content,
-            parts,
-            target,
-            again=again,
-            update=update,
-            stop_on_error=on_error == "raise",
-            resource=resource,
-            progress=progress,
-            notify=notify,
-        )
-    lists = join_address(target, SKIPPED_FOLDER)
-    # Lists of parts that have vanished since an earlier start.
-    remove_files(lists, sorted({*list_files(lists)} - {f"{part.stem}.csv" for part in parts}))
-    return run
+
+
+# -------------------------------------------------------------------- the parts of the inputs
+
+
+class InputParts(NamedTuple):
+    """Inputs that were listed, once, as the parts of a job; `list_inputs` makes them."""
+
+    name: str
+    parts: Sequence[Part]
+    batch_size: int
+    column: str | None
+    id_column: str | None
+    are_tables: bool = False
+
+
+def list_inputs(
+    plan: ScoringPlan,
+    inputs: Any,
+    column: str | None = None,
+    id_column: str | None = None,
+    batch_size: int = BATCH,
+) -> InputParts:
+    """Return the inputs as parts: tables of texts, or lists, each of which begins with a batch.
+
+    Raises
+    ------
+    RankshotError
+        If the model does not take such inputs, or if there are none.
+    """
+    require_whole_number("batch_size", batch_size)
+    if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
+        parts = list_parts(as_address(inputs), (".csv", *JSON_ENDINGS))
+        return InputParts(str(inputs), parts, batch_size, column, id_column, are_tables=True)
+    found = open_inputs(inputs, plan.model.takes, column, id_column)
+    entries = iter(found)
+    first = list(islice(entries, MIN_PARTS * PART_INPUTS))
+    if not any(isinstance(one, Input) for one in first):
+        first += entries
+        if not any(isinstance(one, Input) for one in first):
+            raise nothing_scored(found.name, [one for one in first if isinstance(one, Skipped)])
+    wanted = min(PART_INPUTS, -(-len(first) // MIN_PARTS))
+    size = -(-wanted // batch_size) * batch_size
+    entries = chain(first, entries)
+    groups = iter(lambda: list(islice(entries, size)), [])
+    packed = [_pack(f"part-{number:06d}", group) for number, group in enumerate(groups)]
+    return InputParts(found.name, packed, batch_size, column, id_column)
 
 
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
@@ -211,168 +223,234 @@ def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
     return True
 
 
-# -------------------------------------------------------------------- parts of listed inputs
+def _pack(name: str, entries: Sequence[Input | Skipped]) -> PackedPart:
+    """Return a part with some entries; its version changes with their texts, or sizes and times."""
+    described = [describe_entry(one) for one in entries]
+    packed = [
+        Input(one.id, one.value.absolute())
+        if isinstance(one, Input) and isinstance(one.value, Path)
+        else one
+        for one in entries
+    ]
+    were_there = [about[-1] != "missing" for about in described]
+    return PackedPart.pack(name, (packed, were_there), fingerprint(described))
 
 
-def _list_inputs(
-    inputs: str | Path,
+def _read_packed(packed: Sequence[Input | Skipped], were_there: Sequence[bool]) -> Entries:
+    for one, was_there in zip(packed, were_there, strict=True):
+        value = one.value if isinstance(one, Input) else None
+        if was_there and isinstance(value, Path) and not value.exists():
+            raise JobError(
+                f"{value}: a worker cannot find it, but it was there when the job began; "
+                "inputs must be in a folder that all machines share"
+            )
+        yield one
+
+
+# -------------------------------------------------------------------- the job
+
+
+def score_inputs(
     plan: ScoringPlan,
-    output: str,
-    batch_size: int,
-    column: str | None,
-    id_column: str | None,
-) -> list[PackedPart]:
-    """Return lists of inputs as parts, each of which begins with a batch."""
-    if Path(inputs).is_dir() and Path(follow_links(output)).is_relative_to(Path(inputs).resolve()):
-        raise RankshotError(f"{output}: is inside of {inputs}; give an output outside of it")
-    found = open_inputs(inputs, plan.model.takes, column, id_column)
-    lines: Iterator[str] = map(_format_entry, found)
-    first = list(islice(lines, FEW_PARTS * PART_INPUTS))
-    if not first:
-        raise nothing_scored(found, [])
-    wanted = min(PART_INPUTS, -(-len(first) // FEW_PARTS))
-    size = -(-wanted // batch_size) * batch_size
-    lines = chain(first, lines)
-    texts = iter(lambda: "".join(islice(lines, size)), "")
-    return [PackedPart.pack(f"part-{number:06d}.jsonl", text) for number, text in enumerate(texts)]
+    listed: InputParts,
+    output: str | Path,
+    *,
+    executor: Any = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    on_error: str = "raise",
+    again: bool = False,
+    update: bool = False,
+    progress: Callable[[PartsRun], None] | None = None,
+    notify: Notify = lambda _: None,
+) -> PartsRun:
+    """Write the scores of inputs that `list_inputs` has listed; see `score`."""
+    require_choice("on_error", on_error, ON_ERROR)
+    target = as_address(output)
+    table = Path(target) if target.endswith(ENDINGS) else None
+    if is_address(target):
+        require_folder_name(target)
+    names = plan.classes.names
+    require_score_file(table or Path(target, "part.parquet"), names, plan.model.kind)
+    _refuse_inside(target, listed)
+    folder = target if table is None else f"{table}.parts"
+    job = _ScoreJob.from_plan(plan, listed, on_error)
+    key = fingerprint([job.description, [part.version for part in listed.parts]])
+    again = again or plan.model.fingerprint is None
+    if table is not None and not again:
+        finished = _find_finished(table, key, len(listed.parts), is_begun=Path(folder).exists())
+        if finished is not None:
+            job.accept(Work(skipped=finished.skipped))
+            return finished
+    keep_loaded(job, plan)
+    content = json.dumps(names).encode()
+    with open_pool(
+        executor, scheduler, workers, len(listed.parts), folder, notify, use_gpu=True
+    ) as pool:
+        if not pool.is_here:
+            notify(f"{listed.name}: {format_count(len(listed.parts), 'part')}")
+            job.has_probabilities = _try_first_parts(pool, job, content, listed.parts)
+        run = run_parts(
+            job,
+            content,
+            listed.parts,
+            folder,
+            pool,
+            again=again,
+            update=update,
+            stop_on_error=on_error == "raise" or table is not None,
+            progress=progress,
+            notify=notify,
+        )
+    if not run.n_rows and not run.failed:
+        raise nothing_scored(listed.name, run.skipped)
+    if table is not None:
+        _join_parts(Path(folder), table, plan, run, key)
+    return run
 
 
-def _format_entry(entry: Input | Skipped) -> str:
-    """Return a line of JSON; for a file, with its size and time, so that changes are noticed."""
-    found: dict[str, Any] = entry._asdict()
-    if isinstance(entry, Input) and isinstance(entry.value, Path):
-        path = entry.value.absolute()
-        found = {"id": entry.id, "path": str(path)}
-        if path.exists():
-            status = path.stat()
-            found |= {"size": status.st_size, "time": status.st_mtime_ns}
-    return json.dumps(found) + "\n"
+def _refuse_inside(output: str, listed: InputParts) -> None:
+    """Refuse an output among the inputs, which would change with it."""
+    if listed.are_tables:
+        refuse_inside(output, as_address(listed.name), listed.parts)
+    elif Path(listed.name).is_dir() and Path(follow_links(output)).is_relative_to(
+        Path(listed.name).resolve()
+    ):
+        raise RankshotError(f"{output}: is inside of {listed.name}; give an output outside of it")
 
 
-def _parse_entries(path: Path) -> Entries:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            found = json.loads(line)
-            if "reason" in found:
-                yield Skipped(**found)
-            elif "path" not in found:
-                yield Input(**found)
-            elif "size" in found and not Path(found["path"]).exists():
-                raise JobError(
-                    f"{found['path']}: a worker cannot find it, but it was there when the job "
-                    "began; inputs must be in a folder that all machines share"
-                )
-            else:
-                yield Input(found["id"], Path(found["path"]))
+def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
+    """Return what the score of an input depends on, by names that a user knows."""
+    model = plan.model
+    return {
+        "model": model.fingerprint,
+        # All digits; the text for people has four.
+        "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
+        "classes": fingerprint(plan.classes.names),
+    }
 
 
-# -------------------------------------------------------------------- on a worker
+def require_same_plan(folder: Path, plan: ScoringPlan) -> None:
+    """Refuse a folder of parts that are the scores of another model."""
+    kept = read_manifest(str(folder.absolute()))
+    now = describe_plan(plan)
+    for what in now:
+        if kept is not None and kept[0].get(what) != now[what]:
+            name = what if what == "model" else f"model, with other {what}"
+            raise RankshotError(f"{folder}: keeps the scores of another {name}")
 
 
-class _Opened(NamedTuple):
-    """A plan, and a lock: a model does one part at a time, on all its cores or its GPU."""
-
-    plan: ScoringPlan
-    lock: Any
+_model_lock = Lock()
+"""A model does one part at a time, on all its cores or its GPU."""
 
 
-_opened: dict[str, _Opened] = {}
-"""The last model of this process."""
-_opening = Lock()
-
-
-@dataclass(frozen=True)
+@dataclass
 class _ScoreJob:
-    """What the workers do with a part of the inputs; see `PartJob`."""
+    """What is done with a part of the inputs; see `PartJob`."""
 
-    model: str
+    name: str
+    source: str | None
     preprocessing: Preprocessing | None
     plan: Mapping[str, Any]
-    is_listed: bool
+    are_tables: bool
     batch_size: int
     on_error: str
     column: str | None
     id_column: str | None
-    output: str
     has_probabilities: bool | None = None
+
+    @classmethod
+    def from_plan(cls, plan: ScoringPlan, listed: InputParts, on_error: str) -> _ScoreJob:
+        model = plan.model
+        return cls(
+            model.name,
+            model.source,
+            model.preprocessing if model.prepare is None else None,
+            describe_plan(plan),
+            listed.are_tables,
+            listed.batch_size,
+            on_error,
+            listed.column,
+            listed.id_column,
+        )
 
     @property
     def description(self) -> Mapping[str, Any]:
         return {
             "command": "score",
-            **{NAMES[key]: value for key, value in self.plan.items() if key in NAMES},
+            **self.plan,
             "batch": self.batch_size,
-            "on error": self.on_error,
             "column": self.column,
             "id column": self.id_column,
-            "probabilities": self.has_probabilities,
         }
 
-    def load(self, content: bytes) -> _Opened:
-        key = fingerprint(self.plan)
-        with _opening:
-            if key not in _opened:
-                _opened.clear()
-                _opened[key] = _Opened(self._open(json.loads(content)), Lock())
-            return _opened[key]
+    @property
+    def load_key(self) -> str:
+        return fingerprint(self.plan)
 
-    def _open(self, names: list[str]) -> ScoringPlan:
-        opened = set_preprocessing(open_model(self.model), self.preprocessing)
-        own = tuple((name,) for name in names)
-        plan = ScoringPlan(
-            opened, ClassLabels(tuple(names), (None,) * len(names), own, tuple(names))
-        )
-        if changed := find_change(self.plan, describe_plan(plan)):
-            raise RankshotError(f"{self.model}: not the same {changed} as where the job began")
+    def load(self, content: bytes) -> ScoringPlan:
+        if self.source is None:
+            raise RankshotError(
+                f"{self.name}: workers open the model themselves; give a file or a name, not an "
+                "object in memory"
+            )
+        opened = set_preprocessing(open_model(self.source), self.preprocessing)
+        names = tuple(json.loads(content))
+        labels = ClassLabels(names, (None,) * len(names), tuple((name,) for name in names), names)
+        plan = ScoringPlan(opened, labels)
+        for what, value in describe_plan(plan).items():
+            if value != self.plan[what]:
+                raise RankshotError(f"{self.source}: not the same {what} as where the job began")
         return plan
 
+    def accept(self, work: Work) -> None:
+        """Take from finished parts what the scores are; an input that was skipped is an error."""
+        if self.on_error == "raise":
+            refuse_skipped(work.skipped)
+        if self.has_probabilities is None and work.n_rows:
+            self.has_probabilities = PROBABILITIES in work.counts
+
     def run(
-        self, loaded: _Opened, part: Part, source: Path, target: Path, metadata: dict[str, str]
+        self, loaded: ScoringPlan, part: Part, source: Any, target: Path, metadata: dict[str, str]
     ) -> Work:
         skipped: list[Skipped] = []
         counts: dict[str, int] = {}
-        plan = replace(loaded.plan, has_probabilities=self.has_probabilities)
+        plan = replace(loaded, has_probabilities=self.has_probabilities)
         batches = plan.run(self.read(part, source), self.batch_size, self.on_error)
 
         def blocks() -> Iterator[Block]:
+            n_rows = 0
             for batch in batches:
                 skipped.extend(batch.skipped)
+                n_rows += len(batch.ids)
                 yield batch.ids, batch.values
-            counts.update(self._list_skipped(part, skipped))
-            metadata.update(format_counts(counts))
+            if plan.has_probabilities:
+                counts[PROBABILITIES] = n_rows
+            metadata.update(format_work(counts, skipped))
 
         begin = perf_counter()
-        with loaded.lock, closing(batches):
+        with _model_lock, closing(batches):
             waited = perf_counter()
-            n_rows = write_score_part(target, plan.classes.names, blocks(), metadata)
+            n_rows = write_score_part(
+                target, plan.classes.names, blocks(), metadata, plan.model.kind
+            )
             seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
-        return Work(n_rows, counts, seconds)
+        # In one process, parts are done in order: the first scores tell for all what they are.
+        self.has_probabilities = plan.has_probabilities
+        return Work(n_rows, counts, skipped, seconds)
 
-    def read(self, part: Part, source: Path) -> Entries:
+    def read(self, part: Part, source: Any) -> Entries:
         """Yield the inputs of a part."""
-        if self.is_listed:
-            return _parse_entries(source)
-        prefix = f"{part.stem}:"
-        return iter(open_inputs(source, "texts", self.column, self.id_column, prefix))
-
-    def _list_skipped(self, part: Part, skipped: Sequence[Skipped]) -> dict[str, int]:
-        """Write what was skipped beside the parts; return how often each reason occurs."""
-        name = f"{SKIPPED_FOLDER}/{part.stem}.csv"
-        if not skipped:
-            remove_files(self.output, [name])
-            return {}
-        with new_part(join_address(self.output, name)) as path, replace_file(path) as stream:
-            reasons, others = write_skipped(stream, skipped)
-        named = {f"{SKIPPED}{reason}": n for reason, n in reasons.items()}
-        return named | {f"{BESIDE}{reason}": n for reason, n in others.items()}
+        if not self.are_tables:
+            return _read_packed(*source)
+        return iter(open_inputs(source, "texts", self.column, self.id_column, f"{part.stem}:"))
 
 
 def _score_first_batch(job: _ScoreJob, content: bytes, part: Part) -> bool | None:
     """Return whether the scores of the first inputs are probabilities; None without any scores."""
-    opened: _Opened = load_once(job, fingerprint(job.description), content)
-    plan = replace(opened.plan)
+    plan: ScoringPlan = replace(load_once(job, content), has_probabilities=None)
     with (
-        opened.lock,
+        _model_lock,
         fetch_part(part) as source,
         closing(plan.run(job.read(part, source), job.batch_size, job.on_error)) as batches,
     ):
@@ -381,36 +459,74 @@ def _score_first_batch(job: _ScoreJob, content: bytes, part: Part) -> bool | Non
     return plan.has_probabilities
 
 
-def _try_first_batch(
-    client: Any, job: _ScoreJob, content: bytes, parts: Sequence[Part], resource: str | None
-) -> _ScoreJob:
-    """Return the job with what the first scores tell: whether all of them are probabilities.
+def _try_first_parts(
+    pool: Pool, job: _ScoreJob, content: bytes, parts: Sequence[Part]
+) -> bool | None:
+    """Return what the first scores tell for all parts: whether they are probabilities.
 
     If a worker has no access to the model or to the inputs, or if no scores can be had, this is
     reported before anything is written.
     """
     problem: RankshotError | None = None
-    resources = None if resource is None else {resource: 1}
     for part in parts[:FIRST_PARTS]:
-        task = client.submit(
-            _score_first_batch, job, content, part, resources=resources, pure=False
-        )
         try:
-            found = task.result()
+            found: bool | None = pool.call(_score_first_batch, job, content, part)
         except RankshotError as error:
             if isinstance(error, JobError) or job.on_error == "raise":
                 raise
             # Another part may be good, and the job names the bad ones.
             problem = problem or error
-        except import_distributed().KilledWorker:
-            raise RankshotError(
-                f"{job.model}: workers died when they ran it; does it fit into their memory?"
-            ) from None
-        except errors_of_connection() as error:
-            raise RankshotError(f"the scheduler is lost ({error}); nothing was begun") from None
         else:
             if found is not None:
-                return replace(job, has_probabilities=found)
+                return found
     if problem is not None:
         raise problem
-    return job
+    return None
+
+
+# -------------------------------------------------------------------- one table
+
+
+def _list_beside(table: Path) -> Path:
+    return table.with_suffix(".skipped.csv")
+
+
+def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key: str) -> None:
+    """Make one table of the parts, and remove them; a file beside it says what was done."""
+
+    def read_blocks() -> Iterator[Block]:
+        for ids, scores in open_scores(folder).batches():
+            assert ids is not None  # noqa: S101 (all parts have them)
+            yield ids.tolist(), scores.values
+
+    write_skipped(str(table.parent), _list_beside(table).name, run.skipped)
+    write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)
+    with replace_file(Path(f"{table}.json")) as stream:
+        done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
+        json.dump({"job": key, "table": fingerprint_files([table]), "run": done}, stream)
+    shutil.rmtree(folder)
+
+
+def _find_finished(table: Path, key: str, n_parts: int, *, is_begun: bool) -> PartsRun | None:
+    """Return what the same job has done, if its table is there; refuse to replace another one.
+
+    A file of which nothing is known is replaced, and a job that was begun goes on.
+    """
+    try:
+        kept = json.loads(Path(f"{table}.json").read_text(encoding="utf-8"))
+        is_same, is_as_written = kept["job"] == key, kept["table"] == fingerprint_files([table])
+        n_rows, counts = kept["run"]["n_rows"], Counter(kept["run"]["counts"])
+        skipped = [Skipped(*one) for one in kept["run"]["skipped"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if is_same and is_as_written:
+        run = PartsRun(n_parts, n_resumed=n_parts, n_rows=n_rows)
+        run.counts, run.skipped = counts, skipped
+        return run
+    if is_begun:
+        return None
+    why = "was changed after the job that wrote it" if is_same else "has the scores of another job"
+    raise RankshotError(
+        f"{table}: {why} (another model, preprocessing, classes or inputs); give another output, "
+        "or begin again, which replaces it (again=True)"
+    )
