@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test types quick-tests coverage test-slow test-lowest docs pictures dist hooks bench bench-gpu clean
+.PHONY: demo test types quick-tests coverage test-slow test-lowest reproduce docs pictures dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -67,6 +67,11 @@ hooks: $(VENV)/.test $(VENV)/.hooks
 	$(BIN)/pre-commit install
 	$(BIN)/pre-commit run --all-files
 
+# The paper's tables and figures on the full data: make reproduce DATA=cifar FROM=DIRECTORY. See
+# reproduction/README.md.
+reproduce: $(VENV)/.reproduce
+	$(BIN)/python -m reproduction $(DATA) $(FROM)
+
 # The documentation site, in docs/_build/html. Its gallery runs; warnings are errors.
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
@@ -110,6 +115,10 @@ $(VENV)/.demo: $(VENV)/.core
 
 $(VENV)/.test: $(VENV)/.core
 	$(PIP) --editable '.[test]'
+	touch $@
+
+$(VENV)/.reproduce: $(VENV)/.core
+	$(PIP) --editable '.[glove,plot]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from reproduction.efficientnet import EfficientNetFeatures
 
 from rankshot.core.files import replace_file
-from rankshot.datasets.efficientnet import EfficientNetFeatures
-from rankshot.datasets.imagenet import RATER_FILE, SCORES_FILE
+from rankshot.datasets.images import RATER_FILE, SCORES_FILE
 from rankshot.ranking.files.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.class_names import reduce_name
+from rankshot.sources.names.matching import reduce_name
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rankshot"
 CLASSES_FILE = PACKAGE / "sources" / "data" / "imagenet_classes.tsv"

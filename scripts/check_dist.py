@@ -63,7 +63,7 @@ EXAMPLES = {
         >>> bool(table.values[0, 0] > table.values[0, 1])
         True
         """,
-    "corpus": "rankshot.sources.word2vec",
+    "corpus": "rankshot.sources.corpus",
     "arrays": """
         >>> import numpy as np
         >>> from rankshot.core.arrays import device_of
@@ -110,7 +110,7 @@ EXAMPLES = {
         """,
     "images": """
         >>> import numpy as np
-        >>> from rankshot.datasets.efficientnet import EfficientNetFeatures
+        >>> from reproduction.efficientnet import EfficientNetFeatures
         >>> EfficientNetFeatures()(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape
         (2, 1280)
         """,

@@ -8,6 +8,7 @@ from html import unescape
 import numpy as np
 import pytest
 from PIL import Image
+from reproduction.result_tables import Comparison, ComparisonRow
 from rich.console import Console
 
 import rankshot as rs
@@ -27,7 +28,6 @@ from command_line import (
 from rankshot.cli.console import format_order
 from rankshot.cli.demo import comparison_table
 from rankshot.datasets import load_imagenet
-from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.metrics import Interval, format_share
 

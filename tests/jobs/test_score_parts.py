@@ -313,4 +313,6 @@ def test_what_cannot_be_scored_is_refused_at_once(place):
         with pytest.raises(rs.RankshotError, match=message):
             score(model, inputs, output, CLASSES, preprocessing=PREPARE, workers=2)
     with pytest.raises(rs.RankshotError, match="give one of executor"):
-        score("net.onnx", "photos", "out", CLASSES, workers=1, scheduler="tcp://127.0.0.1:1")
+        score(
+            "net.onnx", "photos", "out", CLASSES, preprocessing=PREPARE, workers=1, scheduler="x:1"
+        )

@@ -59,9 +59,3 @@ def test_top_1_lists_and_probabilities_of_choix(choix, rng):
     asked = subsets([[0, [1, 2]], [1, [0, 2]], [2, [0, 1]]]).top(1)
     expected = choix.probabilities([0, 1, 2], model.log_worths_)
     assert np.exp(model.log_prob(asked)) == pytest.approx(expected)
-
-
-def test_the_footrule_of_choix_is_ours_with_ties_too(choix):
-    a, b = [3, 2, 2, 1], [1, 3, 2, 2]
-    rankings = rs.Rankings.from_scores([a, b], items=range(4))
-    assert rs.ranking.footrule_distance(rankings)[0, 1] == choix.footrule_dist(a, b)

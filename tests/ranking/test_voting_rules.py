@@ -2,7 +2,6 @@
 
 from itertools import chain, combinations, permutations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from test_parts import cut
@@ -113,46 +112,6 @@ def test_smith_set_is_the_smallest_that_beats_the_rest(votes):
             assert rs.copeland(rankings).order[0] == rs.schulze(rankings).order[0] == winner
 
 
-def test_median_rank_is_the_median_of_repeated_places(votes, rng):
-    for rankings in votes:
-        weights = rng.integers(0, 4, len(rankings))
-        weights[0] = 1
-        kind = "subset" if rankings.is_subset.all() else "top"
-        weighted = rs.Rankings.from_orders(
-            rankings.orders(), items=ITEMS, weights=weights, kind=kind
-        )
-        places = {name: [] for name in ITEMS}
-        seen = set()
-        for order, weight in zip(rankings.orders(), weights.tolist(), strict=True):
-            if weight == 0:
-                continue
-            groups = [[g] if isinstance(g, str) else g for g in order]
-            named = {name for group in groups for name in group}
-            seen |= named
-            if kind == "top" and named != set(ITEMS):
-                groups.append(sorted(set(ITEMS) - named))
-            total, begin = sum(map(len, groups)), 0
-            for group in groups:
-                for name in group:
-                    places[name] += weight * [(begin + len(group) / 2) / total]
-                begin += len(group)
-        median = {
-            name: round(float(np.median(own)), 9) if name in seen else 1.0
-            for name, own in places.items()
-        }
-        assert rs.ranking.median_rank(weighted).order == grouped(median)
-
-
-def test_median_rank_does_not_depend_on_blocks(random_rankings, monkeypatch):
-    rankings = random_rankings(n=30)
-    whole = rs.ranking.median_rank(rankings)
-    monkeypatch.setattr(
-        "rankshot.ranking.matrices.row_blocks",
-        lambda n, cells: (slice(i, min(i + 4, n)) for i in range(0, n, 4)),
-    )
-    assert rs.ranking.median_rank(rankings) == whole
-
-
 # ---- Published elections
 
 
@@ -204,7 +163,7 @@ def test_renaming_items_renames_the_answers(orders, names):
     one = rs.Rankings.from_orders([[ITEMS[i] for i in order] for order in orders], items=ITEMS)
     two = rs.Rankings.from_orders([[names[i] for i in order] for order in orders], items=ITEMS)
     new = dict(zip(ITEMS, names, strict=True))
-    for rule in (rs.borda, rs.copeland, rs.schulze, rs.ranking.median_rank):
+    for rule in (rs.borda, rs.copeland, rs.schulze):
         first, second = rule(one), rule(two)
         renamed = [{new[name] for name in group} for group in flat(first.order)]
         assert renamed == [set(group) for group in flat(second.order)]
@@ -218,7 +177,7 @@ def test_renaming_items_renames_the_answers(orders, names):
 def test_rules_of_rankings_in_parts(random_rankings, rng, kind):
     rankings = random_rankings(n=30, kind=kind)
     parts, _ = cut(rankings, rng)
-    for rule in (rs.borda, rs.copeland, rs.schulze, rs.ranking.median_rank):
+    for rule in (rs.borda, rs.copeland, rs.schulze):
         assert rule(parts) == rule(rankings)
     assert rs.ranking.smith_set(parts) == rs.ranking.smith_set(rankings)
     assert rs.ranking.condorcet_winner(parts) == rs.ranking.condorcet_winner(rankings)
@@ -233,7 +192,7 @@ def test_unlisted_items_come_last_in_every_rule(kind):
         kind=kind,
         weights=[1, 1, 1, 0],
     )
-    for rule in (rs.borda, rs.copeland, rs.schulze, rs.ranking.median_rank):
+    for rule in (rs.borda, rs.copeland, rs.schulze):
         order = rule(votes).order
         assert order[-1] == ("p", "q")
         assert set(chain.from_iterable(flat(order[:-1]))) == {"a", "b", "z"}
@@ -247,7 +206,6 @@ def test_unlisted_items_come_last_in_every_rule(kind):
     [
         rs.copeland,
         rs.schulze,
-        rs.ranking.median_rank,
         rs.ranking.condorcet_winner,
         rs.ranking.smith_set,
     ],

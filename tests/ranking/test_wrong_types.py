@@ -187,16 +187,10 @@ PARAMETERS = {
             *(
                 rs.copeland,
                 rs.schulze,
-                rs.ranking.median_rank,
                 rs.ranking.condorcet_winner,
                 rs.ranking.smith_set,
             ),
-            *(
-                rs.ranking.footrule_distance,
-                rs.ranking.spearman_distance,
-                rs.ranking.cayley_distance,
-                rs.ranking.hamming_distance,
-            ),
+            *(),
             *(rs.rank_biased_overlap, rs.leaderboard, rs.choose_n_groups),
         )
     },

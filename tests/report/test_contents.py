@@ -8,13 +8,14 @@ import pytest
 from report_samples import EVALUATION, EXAMPLE, summary
 
 import rankshot as rs
-from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.restriction import restrict_items
 from rankshot.report.contents import (
     Calibration,
     ClassMap,
     ExplainedInput,
+    MethodComparison as Comparison,
+    MethodRow as ComparisonRow,
     Overview,
     Report,
 )

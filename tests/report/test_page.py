@@ -12,12 +12,13 @@ from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, ch
 from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, summary
 
 from rankshot import RankshotError
-from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.report.contents import (
     Calibration,
     ClassMap,
     Evaluation,
     ExplainedInput,
+    MethodComparison as Comparison,
+    MethodRow as ComparisonRow,
     Overview,
     Report,
     SourceLine,

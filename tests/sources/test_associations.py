@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankshot.sources.associations import dice, normalized_web_similarity, pmi, ppmi
-from rankshot.sources.class_vectors import cosine
+from rankshot.sources.vectors import cosine
 
 
 def test_by_hand():

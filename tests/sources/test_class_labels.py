@@ -7,7 +7,7 @@ import pytest
 
 import rankshot as rs
 from rankshot.sources import compare_as
-from rankshot.sources.class_names import reduce_name
+from rankshot.sources.names.matching import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k")

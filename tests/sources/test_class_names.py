@@ -6,7 +6,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets import class_names, imagenet_classes
 from rankshot.sources import compare_as, find_misspellings, read_look_up
-from rankshot.sources.class_names import split_synonyms
+from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.wordnet_nouns import load_nouns
 
 

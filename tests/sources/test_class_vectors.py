@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.sources.class_vectors import ClassVectors
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources.vectors import ClassVectors, WordVectors
 
 NAMES = ["cat", "dog", "bus", "tree"]
 

@@ -6,8 +6,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankshot import RankshotError
-from rankshot.sources.class_vectors import cosine
-from rankshot.sources.embedding import Embedding
+from rankshot.sources.vectors import Embedding, cosine
 
 
 class Model:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError
-from rankshot.sources import word_vector_files, word_vector_files as word2vec_binary
-from rankshot.sources.word_vector_files import detect_format
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources import vector_files as word2vec_binary, vector_files as word_vector_files
+from rankshot.sources.vector_files import detect_format
+from rankshot.sources.vectors import WordVectors
 
 rng = np.random.default_rng(0)
 WORDS = ["the", "cat", "Dog", "polar_bear", "café", "日本", "sea-lion", "5", "maple", "tree"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankshot import RankshotError
-from rankshot.sources import word_vectors
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources import vectors as word_vectors
+from rankshot.sources.vectors import WordVectors
 
 rng = np.random.default_rng(0)
 TABLE = {

@@ -7,8 +7,8 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.embedded import load_panel
-from rankshot.sources.wordnet_lookup import find_candidates
 from rankshot.sources.wordnet_nouns import MEASURES, load_nouns
+from rankshot.sources.wordnet_senses import find_candidates
 
 HERE = Path(__file__).parent
 

@@ -9,9 +9,15 @@ import pytest
 import rankshot as rs
 from rankshot.datasets import imagenet_classes
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
-from rankshot.sources.wordnet_lookup import find_candidates
 from rankshot.sources.wordnet_nouns import MEASURES, load_nouns
-from rankshot.sources.wordnet_senses import SYNONYMS, UNTAGGED, WEAK, _SenseList, choose_senses
+from rankshot.sources.wordnet_senses import (
+    SYNONYMS,
+    UNTAGGED,
+    WEAK,
+    _SenseList,
+    choose_senses,
+    find_candidates,
+)
 
 CIFAR_10 = load_panel().target_names
 CIFAR_100 = load_panel().items

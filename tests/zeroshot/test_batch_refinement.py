@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from exact import equally_frequent
 from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
+from reproduction.ablation import adjust_for_frequencies
 from scipy.special import log_softmax, softmax
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
@@ -11,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.experiments.ablation import adjust_for_frequencies
 from rankshot.zeroshot.heads import batch_refinement
 from rankshot.zeroshot.heads.batch_refinement import (
     LEAST_AGREEMENT,

@@ -11,11 +11,11 @@ parameters, `clone`, `repr`, tags and base classes, and none of them calls `fit`
 import numpy as np
 import pytest
 import sklearn.utils.estimator_checks as checks
+from reproduction.peers.attributes import DAP, IAP
+from reproduction.peers.linear import ESZSL, SAE, VectorRegression
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from rankshot.experiments.peers.attributes import DAP, IAP
-from rankshot.experiments.peers.linear import ESZSL, SAE, VectorRegression
 
 # ------------------------------------------------------------------ the classifier
 

@@ -35,7 +35,6 @@ from rankshot.cli.rank import rank
 from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import report
-from rankshot.cli.reproduce import reproduce
 from rankshot.cli.score import score
 from rankshot.cli.survey import survey
 from rankshot.core.errors import RankshotError
@@ -100,7 +99,6 @@ COMMANDS = (
     explain,
     report,
     export,
-    reproduce,
 )
 for command in COMMANDS:
     app.command(cls=_OnceCommand)(command)

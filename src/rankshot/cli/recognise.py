@@ -19,8 +19,12 @@ from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.fit import save_head
 from rankshot.cli.head_options import HeadOptions, fit_head
+<<<<<<< HEAD
 from rankshot.cli.head_parameters import DECAY, Classes, Head
 from rankshot.cli.part_runs import show_parts
+=======
+from rankshot.cli.head_parameters import Classes, Head
+>>>>>>> main
 from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
 from rankshot.cli.rank_sources import (
     SourceInput,
@@ -132,8 +136,12 @@ def recognise(
     text_column: TextColumnOption = None,
     id_column: IdColumnOption = None,
     base_url: Annotated[
-        str, typer.Option(help="The endpoint of model:NAME, without /chat/completions.")
-    ] = "http://localhost:8080/v1",
+        str | None,
+        typer.Option(
+            help="The endpoint of model:NAME, without /chat/completions. The default is the "
+            "environment variable OPENAI_BASE_URL, or OpenAI's own; the key is in OPENAI_API_KEY."
+        ),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
     ] = False,
@@ -180,7 +188,7 @@ def recognise(
         similarity=None,
         head=Head.WEIGHTED_MEAN,
         k=None,
-        decay=DECAY,
+        decay=None,
         prior=None,
         posterior=None,
         temperature=None,
@@ -273,7 +281,7 @@ def _rank(
     specs: list[str],
     run: RunFolder,
     plan: ScoringPlan,
-    base_url: str,
+    base_url: str | None,
     *,
     yes: bool,
     is_default: bool,

@@ -11,24 +11,21 @@ import typer
 from rankshot.cli.console import check_page, say
 from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
 from rankshot.cli.head_parameters import (
-    DECAY,
-    TAKE_REFERENCE,
     DecayOption,
     Head,
     HeadKOption,
     HeadOption,
     HeadPriorOption,
-    Posterior,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
     SettingsOption,
     TemperatureOption,
-    build_prior,
 )
 from rankshot.cli.matched_names import read_rankings_of
 from rankshot.cli.score import ScoreType, ScoreTypeOption, find_inputs
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.zeroshot.settings import REFERENCE_HEADS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +85,7 @@ def report(
     ] = None,
     head: HeadOption = Head.WEIGHTED_MEAN,
     k: HeadKOption = None,
-    decay: DecayOption = DECAY,
+    decay: DecayOption = None,
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
@@ -141,7 +138,7 @@ def report(
         raise RankshotError("--reference needs --scores as well: only explanations use it")
     if settings is not None and rankings is None:
         raise RankshotError("--settings needs --rankings as well: they tell which classes are new")
-    if scores is not None and options.head not in TAKE_REFERENCE:
+    if scores is not None and options.head not in REFERENCE_HEADS:
         raise RankshotError(
             f"--head {options.head} is not explained in a report: leave out --scores; --head "
             "weighted-mean and --head probabilistic are"
@@ -265,7 +262,7 @@ def _add_rankings(
         )
     page = _add_calibration_before(page, options, predicted, labels, has_seen=has_seen)
     rankings = rankings[np.isin(rankings.targets.astype(str), predicted.targets)]
-    k = min(options.places, rankings.n_items)
+    k = min(getattr(options.model, "k", None) or rankings.n_items, rankings.n_items)
     consensus = getattr(model, "consensus_", None)
     if consensus is None:
         try:
@@ -319,8 +316,7 @@ def _add_calibration_before(
     """Add the calibration with the temperature of the head before the rehearsal of --settings."""
     from rankshot.report.prediction_summaries import undo_temperature
 
-    before = None if options.rehearsed is None else options.rehearsed.default_temperature
-    now = options.temperature
+    before, now = options.settings.default_temperature, options.settings.temperature
     if before is None or now is None or labels is None or page.evaluation is None:
         return page
     if has_seen:
@@ -328,18 +324,18 @@ def _add_calibration_before(
             "The calibration before the rehearsal is not shown, because seen classes may be "
             "predicted, too: their probabilities depend on other settings as well."
         )
-        say(f"{options.settings}: {note}")
+        say(f"{options.settings_file}: {note}")
         return replace(page, notes=(*page.notes, note))
     found = undo_temperature(labels, predicted.proba, predicted.targets, now, before)
     return replace(page, evaluation=replace(page.evaluation, uncalibrated=found))
 
 
 def _describe_head(options: HeadOptions) -> list[tuple[str, str]]:
-    settings = [("--head", options.head.value)]
-    if options.head is Head.PROBABILISTIC:
-        settings += [("--posterior", (options.posterior or Posterior.MEAN).value)]
-    if options.posterior is not Posterior.SUM:
-        settings += [("--decay", f"{options.decay:g}")]
+    settings, posterior = [("--head", options.head)], options.settings.posterior
+    if options.head == "probabilistic":
+        settings += [("--posterior", posterior or "mean")]
+    if posterior != "sum" and options.head in REFERENCE_HEADS:
+        settings += [("--decay", f"{options.model.decay:g}")]
     if not options.merges_rankings:
         used = "each ranking counts for itself; the consensus is only shown as a summary"
         settings += [("rankings", used)]
@@ -350,7 +346,7 @@ def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Ranking
     """Return the consensus of each class, as a head with these options merges its rankings."""
     from rankshot.zeroshot import ProbabilisticRanking
 
-    prior = None if options.prior is None else build_prior(options.prior)
+    prior = getattr(options.model, "prior", None)
     head = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
     return cast("Rankings", head.fit(rankings.top(k)).consensus_)
 

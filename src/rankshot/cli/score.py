@@ -307,11 +307,11 @@ def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     table : ScoreTable
         The table that they are from.
     """
-    from rankshot.zeroshot.files.table_scores import are_shares, guess_score_type
+    from rankshot.zeroshot.files.table_scores import guess_score_type
 
     score_type = ScoreType(guess_score_type(values, table))
     remark = "see --score-type"
-    if score_type is ScoreType.LOGITS and are_shares(values):
+    if score_type is ScoreType.LOGITS and values.min() >= 0 and values.max() <= 1:
         remark = (
             "although all are between 0 and 1: if each is the probability of a separate yes-no "
             "question, give --score-type one-vs-rest-probabilities"

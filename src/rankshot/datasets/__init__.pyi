@@ -1,10 +1,3 @@
-from .animals import build_animals_features as build_animals_features, load_animals as load_animals
-from .cifar import (
-    Thumbnails as Thumbnails,
-    build_cifar_features as build_cifar_features,
-    load_cifar as load_cifar,
-    load_thumbnails as load_thumbnails,
-)
 from .embedded import (
     ANIMAL_SENSES as ANIMAL_SENSES,
     CIFAR_SENSES as CIFAR_SENSES,
@@ -16,12 +9,14 @@ from .embedded import (
     load_panel as load_panel,
     load_similarities as load_similarities,
 )
-from .features import ImageData as ImageData
-from .imagenet import (
+from .images import (
+    ImageData as ImageData,
     ImageNetClasses as ImageNetClasses,
     ImageNetScores as ImageNetScores,
+    Thumbnails as Thumbnails,
     imagenet_classes as imagenet_classes,
+    load_cifar as load_cifar,
     load_imagenet as load_imagenet,
+    load_thumbnails as load_thumbnails,
 )
 from .intents import TextData as TextData, load_intents as load_intents
-from .loading import MissingFeaturesError as MissingFeaturesError, load_images as load_images

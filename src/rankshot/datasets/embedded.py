@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.class_vectors import ClassVectors
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
 
 CLASS_FILES = {
     "cifar": ("cifar100_classes.txt", "cifar10_classes.txt"),
@@ -58,6 +58,12 @@ def embedded_file(file: str) -> AbstractContextManager[Path]:
     return as_file(files("rankshot.datasets") / "data" / file)
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Make the array read-only and return it."""
+    array.flags.writeable = False
+    return array
+
+
 # ---- Class names
 
 
@@ -91,17 +97,11 @@ def class_names(dataset: str) -> ClassNames:
     >>> len(seen), len(new), new[:3]
     (40, 10, ('chimpanzee', 'giant+panda', 'hippopotamus'))
     """
-    require_dataset(dataset)
+    if dataset not in CLASS_FILES:
+        hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {quote_names(CLASS_FILES)}"
+        raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
     seen, new = CLASS_FILES[dataset]
     return ClassNames(_read_names(seen), _read_names(new))
-
-
-def require_dataset(dataset: Any, known: Iterable[str] = CLASS_FILES) -> None:
-    """Raise an error if there is no data set of that name."""
-    known = list(known)
-    if not isinstance(dataset, str) or dataset not in known:
-        hint = f"{suggest_name(dataset, known)}; there are {quote_names(known)}"
-        raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
 
 
 def _read_names(file: str) -> tuple[str, ...]:

@@ -29,10 +29,9 @@ from rankshot.inference.pictures import (
     read_picture,
     require_pillow,
 )
-from rankshot.sources.class_labels import ClassLabels, read_class_labels
+from rankshot.sources.names.labels import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
-    SOFTMAX_TOLERANCE,
     Scores,
     are_probabilities,
     column_name,
@@ -239,9 +238,7 @@ class ScoringPlan:
             batch = batch._replace(ids=[batch.ids[i] for i in np.flatnonzero(finite)])
             values = values[finite]
         if self.has_probabilities is None and len(values):
-            self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(
-                values, SOFTMAX_TOLERANCE
-            )
+            self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
             values = self._take_logarithms(values)
         return batch._replace(values=values, skipped=skipped)

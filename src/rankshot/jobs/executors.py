@@ -116,6 +116,7 @@ def run_parts(
     """
     open_output(output, job.description, parts, again=again, update=update)
     run = _Run(job, content, parts, output, pool or Pool(), stop_on_error, progress, notify)
+    run.was_again = again
     try:
         run.finish_all()
     except (KeyboardInterrupt, SystemExit):
@@ -153,6 +154,7 @@ class _Run:
         self.task = partial(do_part, job=job, key=self.key, output=output, version=__version__)
         self.content = content
         self.state = PartsRun(len(parts))
+        self.was_again = False
         self.failed: list[Part] = []
         self.skipped: dict[str, Sequence[Skipped]] = {}
         self._begin = monotonic()
@@ -261,7 +263,8 @@ class _Run:
         """Say how much is finished, and how to go on."""
         return (
             f"{self.state.n_finished:,} of {format_count(self.state.n_parts, 'part')} are "
-            "finished, and the same command goes on with the others"
+            f"finished, and the same command {'without again ' if self.was_again else ''}goes on "
+            "with the others"
         )
 
     def _reconnect(self, error: Exception) -> None:

@@ -6,7 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -39,6 +39,9 @@ from rankshot.inference.scoring import (
 )
 from rankshot.jobs.executors import Notify, Pool, open_pool, run_parts
 from rankshot.jobs.part_jobs import (
+    FAILED,
+    MANIFEST,
+    SKIPPED,
     JobError,
     PartsRun,
     Work,
@@ -61,7 +64,7 @@ from rankshot.jobs.storage import (
     is_address,
     list_parts,
 )
-from rankshot.sources.class_labels import ClassLabels
+from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_output import (
     Block,
     require_score_file,
@@ -284,9 +287,12 @@ def score_inputs(
             return finished
     keep_loaded(job, plan)
     content = json.dumps(names).encode()
-    with open_pool(
-        executor, scheduler, workers, len(listed.parts), folder, notify, use_gpu=True
-    ) as pool:
+    with (
+        _remove_if_empty(folder),
+        open_pool(
+            executor, scheduler, workers, len(listed.parts), folder, notify, use_gpu=True
+        ) as pool,
+    ):
         if not pool.is_here:
             notify(f"{listed.name}: {format_count(len(listed.parts), 'part')}")
             job.has_probabilities = _try_first_parts(pool, job, content, listed.parts)
@@ -307,6 +313,22 @@ def score_inputs(
     if table is not None:
         _join_parts(Path(folder), table, plan, run, key)
     return run
+
+
+@contextmanager
+def _remove_if_empty(folder: str) -> Iterator[None]:
+    """After an error, leave nothing behind if no part was done."""
+    try:
+        yield
+    except BaseException:
+        place = Path(folder)
+        if place.is_dir() and {path.name for path in place.iterdir()} <= {
+            MANIFEST,
+            FAILED,
+            SKIPPED,
+        }:
+            shutil.rmtree(place, ignore_errors=True)
+        raise
 
 
 def _refuse_inside(output: str, listed: InputParts) -> None:

@@ -9,17 +9,12 @@ from .consensus.kemeny import Consensus as Consensus, borda as borda, kemeny as 
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
     copeland as copeland,
-    median_rank as median_rank,
     schulze as schulze,
     smith_set as smith_set,
 )
 from .distances import (
-    cayley_distance as cayley_distance,
-    footrule_distance as footrule_distance,
-    hamming_distance as hamming_distance,
     kendall_distance as kendall_distance,
     rank_biased_overlap as rank_biased_overlap,
-    spearman_distance as spearman_distance,
 )
 from .files.pair_files import read_pairs as read_pairs
 from .files.ranking_files import read_rankings as read_rankings, write_rankings as write_rankings

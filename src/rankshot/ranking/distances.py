@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.spatial.distance import cdist
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
-from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.matrices import completed_orders, levels
-from rankshot.ranking.parts import describe_ranking, refuse_partial, require_rankings
+from rankshot.ranking.parts import refuse_partial, require_rankings
 from rankshot.ranking.rankings import Rankings
 
 Float32s = NDArray[np.float32]
@@ -403,211 +401,6 @@ def count_inversions(permutations: NDArray[Any]) -> Ints:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-# ---- Sums over the places of items
-
-
-def footrule_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
-    r"""Return the matrix of Spearman's footrule distances between rankings of ``a`` and ``b``.
-
-    For full rankings it is the sum over the items of how far apart their places are,
-    :math:`\sum_i |a(i) - b(i)|`. A ranking with ties, and a top-K list, stands for all full
-    rankings that refine it, and the distance is the Hausdorff distance between the two sets, as
-    for `kendall_distance` (Critchlow 1985). The most distant refinements break the ties of one by
-    the reversed other, and then those of the other by the first (Fagin et al. 2006).
-
-    Parameters
-    ----------
-    a, b : Rankings
-        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
-    k : int, optional
-        Compare only the first k of each; a tie that k cuts is kept whole.
-
-    Returns
-    -------
-    ndarray of shape (len(a), len(b))
-
-    References
-    ----------
-    Critchlow (1985), Metric methods for analyzing partially ranked data. Springer.
-    Fagin, Kumar, Mahdian, Sivakumar and Vee (2006), Comparing partial rankings. SIAM J. Discrete
-    Mathematics 20.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"], ["a"]])
-    >>> rs.ranking.footrule_distance(r)
-    array([[0., 4., 2.],
-           [4., 0., 4.],
-           [2., 4., 0.]])
-    """
-    return _compare_places(a, b, k, "cityblock", lambda x, y: np.abs(x - y).sum(axis=1))
-
-
-def spearman_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
-    r"""Return the matrix of Spearman's distances between the rankings of ``a`` and of ``b``.
-
-    For full rankings it is :math:`\sum_i (a(i) - b(i))^2`, from which Spearman's correlation is
-    :math:`1 - 6 d / (C^3 - C)`. Ties and top-K lists are compared as in `footrule_distance`.
-
-    Parameters
-    ----------
-    a, b : Rankings
-        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
-    k : int, optional
-        Compare only the first k of each; a tie that k cuts is kept whole.
-
-    Returns
-    -------
-    ndarray of shape (len(a), len(b))
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]])
-    >>> rs.ranking.spearman_distance(r)
-    array([[0., 8.],
-           [8., 0.]])
-    """
-    return _compare_places(a, b, k, "sqeuclidean", lambda x, y: ((x - y) ** 2).sum(axis=1))
-
-
-def _compare_places(
-    a: Rankings,
-    b: Rankings | None,
-    k: int | None,
-    metric: str,
-    compare: Callable[[Ints, Ints], Any],
-) -> Floats:
-    first, second = _require_both(a, b)
-    if k is not None:
-        k = require_whole_number("k", k, most=first.n_items)
-        first, second = first.top(k), second.top(k)
-    levels_a, levels_b = levels(first).astype(np.int64), levels(second).astype(np.int64)
-    if is_strict(first) and is_strict(second):
-        return np.asarray(cdist(levels_a, levels_b, metric))
-    distance = np.empty((len(first), len(second)))
-    for i, level in enumerate(levels_a):
-        for columns in row_blocks(len(second), 4 * first.n_items):
-            others = levels_b[columns]
-            one = np.broadcast_to(level, others.shape)
-            distance[i, columns] = np.maximum(
-                compare(_break_ties(one, -others), _break_ties(others, one)),
-                compare(_break_ties(one, others), _break_ties(others, -one)),
-            )
-    return distance
-
-
-def _break_ties(table: Ints, by: Ints) -> Ints:
-    """Return places without ties: those of ``table``, its ties by ``by``, then by number."""
-    order = np.argsort(table * (2 * np.abs(by).max(initial=0) + 1) + by, axis=1, kind="stable")
-    places = np.empty_like(order)
-    np.put_along_axis(places, order, np.arange(order.shape[1])[None], axis=1)
-    return places
-
-
-# ---- Permutations
-
-
-def cayley_distance(a: Rankings, b: Rankings | None = None) -> Floats:
-    """Return the matrix of Cayley distances between the rankings of ``a`` and of ``b``.
-
-    It is the least number of swaps of any two items that turns one ranking into the other: C minus
-    the number of cycles of the permutation between them.
-
-    Parameters
-    ----------
-    a, b : Rankings
-        Full rankings without ties, over the same items; ``b`` is ``a`` by default.
-
-    Returns
-    -------
-    ndarray of shape (len(a), len(b))
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> r = rs.Rankings.from_orders([["a", "b", "c", "d"], ["d", "b", "c", "a"]])
-    >>> rs.ranking.cayley_distance(r)
-    array([[0., 1.],
-           [1., 0.]])
-    """
-    first, second = _require_both(a, b)
-    places_a, places_b = (_require_permutations(r, "Cayley") for r in (first, second))
-    orders = np.argsort(places_a, axis=1)
-    distance = np.empty((len(first), len(second)))
-    for i, order in enumerate(orders):
-        for columns in row_blocks(len(second), 4 * first.n_items):
-            labels = label_cycles(places_b[columns][:, order])
-            distance[i, columns] = (labels != np.arange(first.n_items)).sum(axis=1)
-    return distance
-
-
-def label_cycles(permutations: Ints) -> Ints:
-    """Return the smallest element of the cycle of each element, for each row.
-
-    Examples
-    --------
-    >>> label_cycles(np.array([[1, 0, 2], [1, 2, 0]]))
-    array([[0, 0, 2],
-           [0, 0, 0]])
-    """
-    n, C = permutations.shape
-    labels = np.tile(np.arange(C), (n, 1))
-    # After t steps a label is the smallest of 2^t elements in a row.
-    for _ in range(int(C - 1).bit_length()):
-        labels = np.minimum(labels, np.take_along_axis(labels, permutations, axis=1))
-        permutations = np.take_along_axis(permutations, permutations, axis=1)
-    return labels
-
-
-def hamming_distance(a: Rankings, b: Rankings | None = None) -> Floats:
-    """Return the matrix of Hamming distances: how many items have different places.
-
-    Parameters
-    ----------
-    a, b : Rankings
-        Full rankings without ties, over the same items; ``b`` is ``a`` by default.
-
-    Returns
-    -------
-    ndarray of shape (len(a), len(b))
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> r = rs.Rankings.from_orders([["a", "b", "c", "d"], ["d", "b", "c", "a"]])
-    >>> rs.ranking.hamming_distance(r)
-    array([[0., 2.],
-           [2., 0.]])
-    """
-    first, second = _require_both(a, b)
-    places = (_require_permutations(r, "Hamming") for r in (first, second))
-    return np.asarray(np.round(cdist(*places, "hamming") * first.n_items))
-
-
-def _require_permutations(rankings: Rankings, name: str) -> Ints:
-    return require_places(
-        rankings,
-        f"the {name} distance is defined for permutations alone. Use Kendall's, the footrule or "
-        "Spearman's distance",
-    )
-
-
-def require_places(rankings: Rankings, why: str) -> Ints:
-    """Return the place of every item, from 0, or raise for a ranking that is not full or has ties.
-
-    The last item of a top-K ranking need not be listed.
-    """
-    refuse_partial(rankings, why)
-    short = rankings.n_listed < rankings.n_items - 1
-    if (short | rankings.rows_with_ties).any():
-        row = int((short | rankings.rows_with_ties).argmax())
-        problem = "does not order all items" if short[row] else "has ties"
-        raise RankshotError(f"{describe_ranking(rankings, row)} {problem}: {why}")
-    return levels(rankings).astype(np.int64)
 
 
 # ---- Rank-biased overlap

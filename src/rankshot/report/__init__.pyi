@@ -28,4 +28,3 @@ from .ranking_summaries import (
     map_rankings as map_rankings,
     summarize_rankings as summarize_rankings,
 )
-from .reproduction import render_reproduction as render_reproduction

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.experiments.result_tables import Comparison
 from rankshot.ranking.agreement import TargetSummary
 from rankshot.report.gallery import Gallery
 from rankshot.report.pictures import Picture
@@ -30,6 +29,49 @@ LEAD = (
 
 
 # ---- Values
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """The accuracy of one method with one source, with every classifier.
+
+    Attributes
+    ----------
+    method, source : str
+        Rows of one method are shown together.
+    cells : tuple of Interval or None
+        One per classifier; None where the method cannot be used or was not.
+    """
+
+    method: str
+    source: str
+    cells: tuple[Interval | None, ...]
+
+    def __post_init__(self) -> None:
+        for place, cell in enumerate(self.cells):
+            if cell is not None and not -ROUNDING <= cell.low <= cell.high <= 1 + ROUNDING:
+                raise RankshotError(
+                    f"{short_repr(self.method)}, {short_repr(self.source)}: cell {place}: "
+                    f"{cell.estimate} from {cell.low} to {cell.high} is not an interval of shares "
+                    "between 0 and 1"
+                )
+
+
+@dataclass(frozen=True)
+class MethodComparison:
+    """Accuracies of methods and sources (rows) with classifiers (columns)."""
+
+    classifiers: tuple[str, ...]
+    rows: tuple[MethodRow, ...]
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        for place, row in enumerate(self.rows):
+            if len(row.cells) != len(self.classifiers):
+                raise RankshotError(
+                    f"row {place} ({short_repr(row.method)}, {short_repr(row.source)}) has "
+                    f"{len(row.cells)} cells, but there are {len(self.classifiers)} classifiers"
+                )
 
 
 @dataclass(frozen=True)
@@ -333,7 +375,7 @@ class Report:
         The heading, and one or two sentences that say what the page is for.
     facts : tuple of (str, str)
         Short labels and values, shown as cards at the top.
-    comparison : Comparison, optional
+    comparison : MethodComparison, optional
     evaluation : Evaluation, optional
     overview : Overview, optional
         Instead of an evaluation, if the true classes are not known.
@@ -361,7 +403,7 @@ class Report:
     title: str
     lead: str = LEAD
     facts: tuple[tuple[str, str], ...] = ()
-    comparison: Comparison | None = None
+    comparison: MethodComparison | None = None
     evaluation: Evaluation | None = None
     overview: Overview | None = None
     gallery: Gallery | None = None

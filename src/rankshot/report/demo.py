@@ -8,11 +8,9 @@ from typing import cast
 import numpy as np
 
 from rankshot.datasets import load_thumbnails
-from rankshot.experiments.benchmark import LIST_LENGTH
-from rankshot.experiments.demo import REPORTED, Demo
-from rankshot.experiments.methods import K, paper_head
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import ExplainedInput, Report
+from rankshot.report.demo_results import LIST_LENGTH, Demo, K, paper_head
 from rankshot.report.gallery import Answers, build_gallery, choose_pictures, describe_choice
 from rankshot.report.pictures import Picture
 from rankshot.report.prediction_summaries import (
@@ -62,12 +60,11 @@ def demo_report(demo: Demo) -> Report:
     first = np.concatenate([shown, np.delete(np.arange(len(demo.truth)), shown)])
     examples = first[choose_examples(predicted[first], demo.truth[first], targets)].tolist()
     best = max(c.estimate for row in demo.comparison.rows for c in row.cells if c is not None)
-    seen = ", ".join(f"{name} {share:.1%}" for name, share in demo.seen_accuracy.items())
     return Report(
         title="Ten classes that the classifier never saw",
         lead=(
-            "This page compares zero-shot methods. Classifiers that were trained on the 100 "
-            "classes of CIFAR-100 recognise the 10 classes of CIFAR-10 without a single training "
+            "This page compares zero-shot methods. A classifier that was trained on the 100 "
+            "classes of CIFAR-100 recognises the 10 classes of CIFAR-10 without a single training "
             "image of them. Each new class is described by rankings of the seen classes, most "
             "similar first; the classifier’s scores tell how probable each ranking is for an image."
         ),
@@ -108,7 +105,7 @@ def demo_report(demo: Demo) -> Report:
         ),
         notes=(
             describe_rehearsal(demo),
-            f"Accuracy of the classifiers on held-out images of the seen classes: {seen}.",
+            f"Accuracy on held-out images of the seen classes: {demo.seen_accuracy:.1%}.",
             CONSENSUS_NOTE,
             PANEL_NOTE,
             DATA_NOTE,
@@ -120,8 +117,8 @@ def describe_rehearsal(demo: Demo) -> str:
     """Return what the rehearsal was, and what it found."""
     before, after = demo.rehearsal.calibration_error_
     return (
-        f"Evaluation, pictures and explanations: the {REPORTED} classifier with the head that a "
-        f"rehearsal chose. In it, {len(demo.rehearsal.classes_)} seen classes played new ones. "
+        "Evaluation, pictures and explanations: the head that a rehearsal chose. In it, "
+        f"{len(demo.rehearsal.classes_)} seen classes were held out. "
         f"Their mean accuracy was {demo.rehearsal.accuracy_}, and the expected calibration error "
         f"{before:.3f} with the default temperature, {after:.3f} with the chosen one. For the new "
         f"classes it predicted a mean accuracy of {demo.predicted}."

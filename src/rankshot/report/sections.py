@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankshot.experiments.result_tables import Comparison, ComparisonRow
 from rankshot.ranking.agreement import TargetSummary
 from rankshot.ranking.maps import find_largest_groups
 from rankshot.report.charts import (
@@ -21,7 +20,13 @@ from rankshot.report.charts import (
     draw_intervals,
     draw_map,
 )
-from rankshot.report.contents import ClassMap, ExplainedInput, SourceTable
+from rankshot.report.contents import (
+    ClassMap,
+    ExplainedInput,
+    MethodComparison,
+    MethodRow,
+    SourceTable,
+)
 from rankshot.report.pictures import Picture
 from rankshot.report.svg import Html, fit_axis
 from rankshot.report.texts import (
@@ -46,7 +51,7 @@ MAX_RATERS = 12
 MAX_ALTERNATIVES = 8
 
 
-# ---- Comparison
+# ---- MethodComparison
 
 
 class ComparisonCell(NamedTuple):
@@ -58,9 +63,9 @@ class ComparisonCell(NamedTuple):
     best_of_all: bool
 
 
-def format_comparison(comparison: Comparison) -> dict[str, Any]:
+def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
     """Return the rows by method, with the best of them marked, and their plot."""
-    methods: dict[str, list[ComparisonRow]] = {}
+    methods: dict[str, list[MethodRow]] = {}
     for row in comparison.rows:
         methods.setdefault(row.method, []).append(row)
     bests = {method: _best_estimate(rows) for method, rows in methods.items()}
@@ -92,13 +97,13 @@ def format_comparison(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _best_estimate(rows: Sequence[ComparisonRow]) -> float:
+def _best_estimate(rows: Sequence[MethodRow]) -> float:
     estimates = [cell.estimate for row in rows for cell in row.cells if cell is not None]
     return max(estimates, default=-math.inf)
 
 
 def _format_cells(
-    row: ComparisonRow, best_of_method: float, best_of_all: float
+    row: MethodRow, best_of_method: float, best_of_all: float
 ) -> list[ComparisonCell | None]:
     return [
         None

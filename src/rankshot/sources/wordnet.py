@@ -1,29 +1,29 @@
-"""`WordNet`: similarities of names by WordNet's noun hierarchy, offline."""
+"""`WordNet`: similarities of names by WordNet's noun hierarchy; `Hierarchy`: their tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.wordnet_lookup import (
+from rankshot.sources.wordnet_nouns import CATEGORIES, MEASURES, Nouns, load_nouns
+from rankshot.sources.wordnet_senses import (
     ExcludedNounError,
+    Sense,
     SenseCandidates,
     UnknownNounError,
+    choose_senses,
     find_candidates,
     pin_sense,
-    require_categories,
 )
-from rankshot.sources.wordnet_nouns import MEASURES, Nouns, load_nouns
-from rankshot.sources.wordnet_senses import Sense, choose_senses
 
-REFUSED = 5
+UNKNOWN_SHOWN = 5
 """How many unknown names an error message lists."""
 
 
@@ -68,11 +68,11 @@ class WordNet:
         senses: Mapping[str, str] | None = None,
         categories: Iterable[str] | None = None,
     ) -> None:
-        if senses is not None and not isinstance(senses, Mapping):
-            raise RankshotError(f"senses must map names to senses, not be {short_repr(senses)}")
         self.measure = require_choice("measure", measure, MEASURES)
         self.pins = dict(senses or {})
-        self.categories = require_categories(categories)
+        self.categories = None if categories is None else as_names(categories, "categories")
+        for category in self.categories or ():
+            require_choice("category", category, CATEGORIES)
 
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
         """Return the sense of each name; the senses of all names are chosen together.
@@ -84,7 +84,10 @@ class WordNet:
         """
         found, unknown = self._choose(as_names(names, "names"))
         if unknown:
-            _refuse(unknown)
+            nouns, shown = load_nouns(), list(unknown.items())[:UNKNOWN_SHOWN]
+            some = "; ".join(f"{error}{nouns.hint(name)}" for name, error in shown)
+            more = f"; and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
+            raise RankshotError(f"{some}{more}. Pin such a name to a sense of another word")
         return found
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
@@ -158,12 +161,6 @@ def _make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
     return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
 
 
-def _refuse(unknown: Mapping[str, UnknownNounError]) -> NoReturn:
-    some = [f"{unknown[name]}{load_nouns().hint(name)}" for name in list(unknown)[:REFUSED]]
-    more = f"; and {len(unknown) - REFUSED} more" if len(unknown) > REFUSED else ""
-    raise RankshotError(f"{'; '.join(some)}{more}. Pin such a name to a sense of another word")
-
-
 def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, sense in senses.items():
@@ -202,3 +199,85 @@ def _tell_apart(sense: Sense, other: Sense | None) -> tuple[str, str]:
         only = [*synonyms, *above, ""][0]
         texts.append(f"{str(one).removesuffix(')')}{only})")
     return texts[0], texts[1]
+
+
+# ---- The tree of some names
+
+
+@dataclass
+class Branch:
+    """A node of the tree: a word of WordNet, or one of the given names, and its children."""
+
+    label: str
+    is_name: bool
+    below: list[Branch] = field(default_factory=list)
+
+
+class Hierarchy:
+    """A tree of some names and of the WordNet senses that they are kinds of.
+
+    Chains without a fork are shortened. Where a sense has several hypernyms, the first is taken.
+
+    Parameters
+    ----------
+    names : iterable of names
+        The names, such as classes.
+    wordnet : WordNet, optional
+        Says which sense of each name is meant; by default a new `WordNet`.
+
+    Examples
+    --------
+    >>> from rankshot.sources import Hierarchy
+    >>> print(Hierarchy(["cat", "dog", "truck", "ship"]))
+    whole
+    ├── carnivore
+    │   ├── cat
+    │   └── dog
+    └── vehicle
+        ├── truck
+        └── ship
+    """
+
+    def __init__(self, names: Iterable[Any], wordnet: WordNet | None = None) -> None:
+        nouns = load_nouns()
+        senses = (wordnet or WordNet()).senses(names)
+        paths = {
+            name: _path_from_root(nouns, nouns.synset(sense.name)) for name, sense in senses.items()
+        }
+        self.root = _build_branch(nouns, paths, depth=0)
+
+    def __str__(self) -> str:
+        return "\n".join([self.root.label, *_draw_lines(self.root, "")])
+
+
+def _path_from_root(nouns: Nouns, synset: int) -> list[int]:
+    way = [synset]
+    while parents := nouns.parents(way[-1]):
+        way.append(parents[0])
+    return way[::-1]
+
+
+def _build_branch(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
+    """Follow the common path down to the first fork, and branch there."""
+    while True:
+        here = [name for name, way in paths.items() if len(way) == depth + 1]
+        branches: dict[int, dict[str, list[int]]] = {}
+        for name, way in paths.items():
+            if len(way) > depth + 1:
+                branches.setdefault(way[depth + 1], {})[name] = way
+        if here or len(branches) != 1:
+            break
+        depth += 1
+    below = [_build_branch(nouns, some, depth + 1) for some in branches.values()]
+    if here:
+        # Names of the same sense share a branch.
+        return Branch(" = ".join(here), is_name=True, below=below)
+    any_way = next(iter(paths.values()))
+    return Branch(nouns.word(any_way[depth]), is_name=False, below=below)
+
+
+def _draw_lines(branch: Branch, indent: str) -> Iterator[str]:
+    for i, child in enumerate(branch.below):
+        last = i == len(branch.below) - 1
+        yield f"{indent}{'└── ' if last else '├── '}{child.label}"
+        yield from _draw_lines(child, indent + ("    " if last else "│   "))

@@ -9,7 +9,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -25,6 +25,7 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.newton import Point, maximize
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.decisions import most_probable
@@ -49,6 +50,8 @@ In rehearsals with equally frequent classes it was .74 or more; with half of the
 LEAST_AGREEMENT = {"equal": 0.55, "estimated": 0.65}
 """The share of the batch for which refined answers must be those of the head. In rehearsals with
 equally frequent classes it was .57 or more. Estimated frequencies lead astray more easily."""
+LONGEST_OFFSET_STEP = 30.0
+"""Newton's steps change no offset by more at a time."""
 MOST_EXCESS = 0.01
 """The largest relative error of the share of the batch that a balanced class may have."""
 
@@ -278,12 +281,12 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _refine(self, projected: Floats, head_log_proba: Floats, prior: ClassPrior) -> None:
         """Run the EM algorithm, and calibrate its probabilities."""
         self.class_prior_ = prior
-        log_share = head_log_proba
+        log_share, offsets = head_log_proba, None
         for _ in range(self.n_iterations):
             self._maximize(projected, log_share)
             joint = self.head_weight * head_log_proba + projected @ self._slopes + self._offsets
             if prior == "equal":
-                self.log_prior_ = balancing_offsets(joint)
+                self.log_prior_ = offsets = balancing_offsets(joint, offsets)
             log_share = log_softmax(joint + self.log_prior_, np, 1)
         same = most_probable(log_share) == most_probable(head_log_proba)
         self.agreement_ = float(same.mean())
@@ -395,7 +398,7 @@ def calibrating_temperature(log_proba: Floats, accuracy: float) -> float:
     return float(np.exp(brentq(excess, 0.0, highest))) if excess(highest) < 0 else np.inf
 
 
-def balancing_offsets(joint: Floats) -> Floats:
+def balancing_offsets(joint: Floats, start: Floats | None = None) -> Floats:
     """Return what to add to each column so that all columns get the same share of the rows.
 
     The shares of a row are its softmax. The offsets minimise a convex function whose gradient is
@@ -404,26 +407,29 @@ def balancing_offsets(joint: Floats) -> Floats:
     """
     n, L = joint.shape
 
-    def excess(added: Floats) -> Floats:
-        return np.asarray(softmax(joint + added, axis=1).sum(axis=0) * L / n - 1)
-
-    def total(added: Floats) -> float:
-        return float(logsumexp(joint + added, axis=1).sum() * L / n - added.sum())
+    def evaluate(added: Floats) -> Point:
+        log_total = logsumexp(joint + added, axis=1)
+        shares = np.exp(joint + added - log_total[:, None]).sum(axis=0) * L / n
+        value = float(added.sum() - log_total.sum() * L / n)
+        size = float(np.abs(added).sum() + np.abs(log_total).sum() * L / n)
+        return Point(value, 1 - shares, size, 1 + shares)
 
     def curvature(added: Floats) -> Floats:
         share = softmax(joint + added, axis=1)
         return np.asarray((np.diag(share.sum(axis=0)) - share.T @ share) * L / n)
 
-    options = {"gtol": 1e-10, "max_trust_radius": 1e6}
-    try:
-        found = minimize(
-            total, np.zeros(L), jac=excess, hess=curvature, method="trust-exact", options=options
-        ).x
-        left = float(np.abs(excess(found)).max())
-    except ValueError:
-        # A class with probability 0 for all inputs: no offset can balance it.
-        left = np.inf
-    if not left < MOST_EXCESS:
+    # A class with probability 0 for all inputs cannot be balanced by any offset.
+    impossible = np.isneginf(joint).all(axis=0).any()
+    if not impossible:
+        found = maximize(
+            evaluate,
+            curvature,
+            np.zeros(L) if start is None else start,
+            invariant=np.ones(L),
+            tol=1e-20,
+            longest_step=LONGEST_OFFSET_STEP,
+        ).parameters
+    if impossible or not np.abs(evaluate(found).gradient).max() < MOST_EXCESS:
         raise RankshotError(
             "the classes cannot be made equally frequent in this batch: use class_prior='estimated'"
         )

@@ -1,0 +1,200 @@
+"""The new classes as a tree and on maps: the paper's Figures 1 and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
+from rankshot.ranking.maps import place_points
+from rankshot.ranking.mean_distances import mean_kendall_distance
+from rankshot.sources.similarity import Similarity
+from rankshot.sources.wordnet import Branch, Hierarchy, WordNet
+from reproduction.benchmark import Benchmark, collect_points
+
+SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
+"""By data set, the fixed WordNet senses with which the package's similarities were computed."""
+Floats = NDArray[np.float64]
+WU_PALMER = "Wu & Palmer"
+EUCLIDEAN = "Euclidean distance"
+NORMALIZED = "Euclidean distance, normalized"
+KENDALL = "Kendall’s distance of the first 2"
+K = 2
+"""The length of the top lists in the paper's Figure 3."""
+
+
+# ---- Tree, Figure 1
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A class, or a WordNet word of which several classes are kinds.
+
+    Attributes
+    ----------
+    label : str
+        Classes with the same sense share a node; their names are joined by " = ".
+    is_class : bool
+    below : tuple of TreeNode
+    """
+
+    label: str
+    is_class: bool
+    below: tuple[TreeNode, ...] = ()
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, TreeNode]]:
+        """Yield the depth of every node and the node, parents before their children."""
+        yield depth, self
+        for child in self.below:
+            yield from child.walk(depth + 1)
+
+    def __str__(self) -> str:
+        inside = ", ".join(map(str, self.below))
+        return f"{self.label} ({inside})" if inside else self.label
+
+
+@dataclass(frozen=True)
+class ClassTree:
+    """The new classes and the words above them in WordNet; a chain without a fork is one node.
+
+    Attributes
+    ----------
+    dataset : str
+    root : TreeNode
+    senses : tuple of (str, str)
+        Each class and its WordNet sense.
+    """
+
+    dataset: str
+    root: TreeNode
+    senses: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+
+def build_class_tree(benchmark: Benchmark) -> ClassTree:
+    """Return the WordNet tree of the new classes.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> from reproduction.class_maps import build_class_tree
+    >>> from reproduction.benchmark import load_benchmark
+    >>> tree = build_class_tree(load_benchmark(load_cifar()))
+    >>> print(tree.root.below[0])
+    vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
+    """
+    senses = look_up_senses(benchmark)
+    hierarchy = Hierarchy(senses, WordNet(senses=senses))
+    return ClassTree(benchmark.name, _node(hierarchy.root), tuple(senses.items()))
+
+
+def look_up_senses(benchmark: Benchmark) -> dict[str, str]:
+    """Return the WordNet sense of each new class, the same as in the table of similarities.
+
+    Senses are chosen in the context of *all* classes. Ten names alone are less context, and other
+    senses could be chosen.
+    """
+    data = benchmark.data
+    found = WordNet(senses=SENSES[benchmark.name]).senses(data.new_classes + data.seen_classes)
+    return {name: found[name].name for name in data.new_classes}
+
+
+def _node(branch: Branch) -> TreeNode:
+    return TreeNode(branch.label, branch.is_name, tuple(map(_node, branch.below)))
+
+
+@dataclass(frozen=True, eq=False)
+class SemanticMap:
+    """Points in the plane, one per source and target.
+
+    Attributes
+    ----------
+    name : str
+        The distance by which the points were placed.
+    targets, sources : tuples of str
+        The target and the source of each point.
+    places : ndarray of shape (points, 2)
+    left_out : tuple of (str, str)
+        Pairs of source and target without a point: the source has no ranking for the target.
+    """
+
+    name: str
+    targets: tuple[str, ...]
+    sources: tuple[str, ...]
+    places: Floats
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+# ---- Maps of words, Figure 1
+
+
+def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
+    """Place the new classes on two maps: by WordNet, and by word vectors.
+
+    The distance is 1 - similarity: Wu and Palmer's measure, and the cosine of word vectors.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> from reproduction.class_maps import build_word_maps
+    >>> from reproduction.benchmark import load_benchmark
+    >>> [(one.name, one.places.shape) for one in build_word_maps(load_benchmark(load_cifar()))]
+    [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
+    """
+    classes, vectors = benchmark.data.new_classes, benchmark.vectors
+    wordnet = WordNet("wup", senses=look_up_senses(benchmark))
+    by_wordnet = _word_map(WU_PALMER, wordnet.similarity(classes, classes))
+    return by_wordnet, _word_map(vectors.source, vectors.cosines(classes, classes))
+
+
+def _word_map(name: str, table: Similarity) -> SemanticMap:
+    """Place names by their similarity; a name without a vector is left out."""
+    known = np.isfinite(np.diagonal(table.values))
+    distances = 1 - table.values[np.ix_(known, known)]
+    targets = tuple(np.array(table.targets)[known].tolist())
+    left_out = tuple((name, str(target)) for target in np.array(table.targets)[~known])
+    return SemanticMap(name, targets, (name,) * len(targets), place_points(distances), left_out)
+
+
+# ---- Maps of sources, Figure 3
+
+
+def build_source_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap, SemanticMap]:
+    """Place the points of `collect_points` on three maps, by three distances.
+
+    The first two distances compare similarities, unchanged and divided by the sum of their
+    absolute values. The third compares rankings, by Kendall's distance of the first 2. It is the
+    mean over the strict lists that ties allow. The paper's Hausdorff distance takes the worst
+    case; because WordNet ties many items, its rankings would then be far from all others, even
+    from those of the same class.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> from reproduction.class_maps import build_source_maps
+    >>> from reproduction.benchmark import load_benchmark
+    >>> maps = build_source_maps(load_benchmark(load_cifar()))
+    >>> [(one.name, len(one.places)) for one in maps]
+    [('Euclidean distance', 50), ('Euclidean distance, normalized', 50),
+     ('Kendall’s distance of the first 2', 50)]
+    """
+    points = collect_points(benchmark.real.sources)
+    rows = points.values
+    scaled = rows / np.abs(rows).sum(axis=1, keepdims=True)
+    kendall = mean_kendall_distance(points.rankings, k=K)
+    # The mean distance of a ranking with ties to itself is not 0; that of a point is.
+    np.fill_diagonal(kendall, 0)
+    distances = {EUCLIDEAN: cdist(rows, rows), NORMALIZED: cdist(scaled, scaled), KENDALL: kendall}
+    targets, sources = tuple(points.targets.tolist()), tuple(points.sources.tolist())
+    left_out = tuple((name, target) for name, lost in points.left_out.items() for target in lost)
+    first, second, third = (
+        SemanticMap(name, targets, sources, place_points(distance), left_out)
+        for name, distance in distances.items()
+    )
+    return first, second, third

@@ -1,0 +1,319 @@
+"""Zero-shot methods of others: tuned in the rehearsal, tested on the new classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.core.errors import RankshotError
+from rankshot.sources.vectors import ClassVectors, unit_vectors
+from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
+from rankshot.zeroshot.heads.conse import ConSE
+from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.scores import Scores
+from reproduction.benchmark import Benchmark, Task
+from reproduction.classifiers import AnnounceStep, LinearClassifier
+from reproduction.peers.attributes import DAP, IAP
+from reproduction.peers.base import Peer
+from reproduction.peers.linear import DIRECTIONS, ESZSL, SAE, VectorRegression
+from reproduction.result_tables import ResultTable, Value
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.str_]
+Setting = dict[str, Any]
+Grid = Mapping[str, tuple[Any, ...]]
+UNCHANGED, UNIT = "as they are", "of length one"
+FEATURES = (UNCHANGED, UNIT)
+"""The scaling of features before they are centred; tuned like other settings."""
+ESZSL_GRID = {
+    "features": FEATURES,
+    "feature_penalty": (1.0, 10.0, 100.0, 1000.0),
+    "vector_penalty": (0.1, 1.0, 10.0, 100.0),
+}
+SAE_GRID = {
+    "features": FEATURES,
+    "encoder_weight": (0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0),
+    "direction": DIRECTIONS,
+}
+REGRESSION_GRID = {"features": FEATURES, "penalty": (0.01, 0.1, 1.0, 10.0, 100.0)}
+DAP_GRID = {"features": (UNCHANGED,), "penalty": (0.1, 1.0, 10.0)}
+"""Few values, because one fit takes half a minute."""
+CONSE_GRID = {"n_classes": (1, 3, 10, 30)}
+FEATURE_NOTES = (
+    (
+        "Features are centred by the training mean and divided by their root mean square length; "
+        "penalties refer to this scale."
+    ),
+    (
+        "The panel's rankings cannot replace class vectors: these methods need a vector of every "
+        "seen class, and the panel ranked only some seen classes, against the others."
+    ),
+)
+COLUMNS = (
+    *("method", "class vectors", "what it trains", "settings"),
+    *("rehearsal", "accuracy", "mean class accuracy"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PeerTask:
+    """A task with the inputs of the peers.
+
+    Attributes
+    ----------
+    task : Task
+    features : dict of str to pair of ndarrays
+        For each of `FEATURES`, the features of the training inputs and of the test inputs.
+    scores : Scores
+        The scores of the test inputs by a classifier that is already trained.
+    """
+
+    task: Task
+    features: dict[str, tuple[Floats, Floats]]
+    scores: Scores
+
+
+class PeerMethod(NamedTuple):
+    """A method with its class vectors, what it trains, and the settings to choose from.
+
+    A method that cannot be used here has no settings, and ``missing`` says what to install.
+    """
+
+    method: str
+    vectors: str
+    trains: str
+    settings: tuple[Setting, ...]
+    predict: Callable[[PeerTask, Setting], Labels]
+    missing: str = ""
+
+
+class PeerTrial(NamedTuple):
+    """A setting and its mean class accuracy in the rehearsal."""
+
+    setting: Setting
+    accuracy: float
+
+
+def peer_table(
+    benchmark: Benchmark,
+    rehearsal_classifier: LinearClassifier,
+    real_classifier: LinearClassifier,
+    announce: AnnounceStep,
+    methods: Sequence[PeerMethod] | None = None,
+    notes: Sequence[str] = FEATURE_NOTES,
+) -> ResultTable:
+    """Tune, train and test the peers on the features that our classifiers use.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+        If it has attributes, the methods that need them are included.
+    rehearsal_classifier, real_classifier : LinearClassifier
+        Multiclass classifiers of the rehearsal's items and of all seen classes, for the methods
+        that train nothing.
+    announce : callable
+        Called with a text before each method is tuned or tested.
+    methods : sequence of PeerMethod, optional
+        By default `peer_methods`.
+    notes : sequence of str
+        About these methods.
+    """
+    for name, classifier in (
+        ("rehearsal_classifier", rehearsal_classifier),
+        ("real_classifier", real_classifier),
+    ):
+        if classifier.kind != "multiclass":
+            raise RankshotError(f"{name} must be a multiclass classifier, not {classifier.kind}")
+    methods = peer_methods(benchmark) if methods is None else methods
+    trials = _tune(benchmark.rehearsal, rehearsal_classifier, methods, announce)
+    real = prepare_task(benchmark.real, real_classifier)
+    bootstrap = Bootstrap(benchmark.real.test_label)
+    weights = class_weights(benchmark.real.test_label)
+    rows: list[tuple[Value, ...]] = []
+    for one, trial in zip(methods, trials, strict=True):
+        if trial is None:
+            rows.append((one.method, one.vectors, one.trains, one.missing, None, None, None))
+            continue
+        announce(f"testing {one.method} with {one.vectors}")
+        correct = one.predict(real, trial.setting) == benchmark.real.test_label
+        rows.append(
+            (
+                one.method,
+                one.vectors,
+                one.trains,
+                format_setting(trial.setting),
+                trial.accuracy,
+                bootstrap.interval(correct),
+                bootstrap.interval(correct, weights),
+            )
+        )
+    return ResultTable(
+        "peers",
+        "Peers: methods that take vectors or names of the classes, on the same inputs",
+        COLUMNS,
+        tuple(rows),
+        (_describe_tuning(benchmark), *notes),
+        n_labels=2,
+    )
+
+
+def peer_methods(benchmark: Benchmark) -> list[PeerMethod]:
+    """Return the methods for whose class vectors the benchmark has data, in the order of rows."""
+    words, attributes = benchmark.vectors, benchmark.attributes
+    methods = [
+        _feature_method(ESZSL(), words, ESZSL_GRID),
+        _feature_method(SAE(), words, SAE_GRID),
+        _feature_method(VectorRegression(), words, REGRESSION_GRID),
+        conse_method(words),
+    ]
+    if attributes is not None:
+        methods += [
+            _feature_method(ESZSL(), attributes, ESZSL_GRID),
+            _feature_method(SAE(), attributes, SAE_GRID),
+            _feature_method(DAP(), attributes, DAP_GRID, "a classifier of each attribute"),
+            _iap(attributes),
+        ]
+    return methods
+
+
+def _feature_method(
+    peer: Peer, vectors: ClassVectors, grid: Grid, trains: str = "a map of features and vectors"
+) -> PeerMethod:
+    def predict(given: PeerTask, setting: Setting) -> Labels:
+        task, parameters = given.task, setting.copy()
+        train, test = given.features[parameters.pop("features")]
+        fitted = clone(peer).set_params(**parameters).fit(train, task.train_label, vectors)
+        return np.asarray(fitted.predict(test, vectors.select(task.targets)))
+
+    name = type(peer).__name__
+    return PeerMethod(name, vectors.source, trains, expand_grid(grid), predict)
+
+
+def conse_method(vectors: ClassVectors) -> PeerMethod:
+    """Return ConSE with these class vectors."""
+
+    def predict(given: PeerTask, setting: Setting) -> Labels:
+        cosines = vectors.cosines(given.task.targets, given.task.items)
+        return ConSE(**setting).fit(cosines).predict(given.scores)
+
+    return PeerMethod("ConSE", vectors.source, "nothing", expand_grid(CONSE_GRID), predict)
+
+
+def _iap(vectors: ClassVectors) -> PeerMethod:
+    def predict(given: PeerTask, _: Setting) -> Labels:
+        fitted = IAP().fit(vectors.select(given.task.items))
+        return fitted.predict(given.scores, vectors.select(given.task.targets))
+
+    return PeerMethod("IAP", vectors.source, "nothing", ({},), predict)
+
+
+def expand_grid(grid: Grid) -> tuple[Setting, ...]:
+    """Return all combinations of the values of a grid.
+
+    Examples
+    --------
+    >>> expand_grid({"penalty": (1.0, 10.0), "direction": ("up",)})
+    ({'penalty': 1.0, 'direction': 'up'}, {'penalty': 10.0, 'direction': 'up'})
+    """
+    return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
+
+
+def format_setting(setting: Setting) -> str:
+    """Return a setting as text.
+
+    Examples
+    --------
+    >>> format_setting({"features": "of length one", "feature_penalty": 10.0})
+    'features of length one, feature penalty 10'
+    >>> format_setting({})
+    'none'
+    """
+    parts = [
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}"
+        for name, value in setting.items()
+    ]
+    return ", ".join(parts) or "none"
+
+
+# ---- Tuning
+
+
+def _tune(
+    task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: AnnounceStep
+) -> list[PeerTrial | None]:
+    """Return the best trial of each method; None for one that cannot be used."""
+    rehearsal = prepare_task(task, classifier)
+    best: list[PeerTrial | None] = []
+    for one in methods:
+        if one.missing:
+            best.append(None)
+            continue
+        announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
+        best.append(choose_best_trial(try_settings(one, rehearsal)))
+    return best
+
+
+def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[PeerTrial]:
+    """Evaluate every setting of a method in the rehearsal."""
+    for setting in method.settings:
+        found = method.predict(rehearsal, setting)
+        yield PeerTrial(setting, mean_class_accuracy(rehearsal.task.test_label, found))
+
+
+def choose_best_trial(tried: Iterable[PeerTrial]) -> PeerTrial:
+    """Return the trial with the highest accuracy; the first one of a tie.
+
+    Examples
+    --------
+    >>> trials = [PeerTrial({"T": 1}, 0.2), PeerTrial({"T": 3}, 0.4), PeerTrial({"T": 10}, 0.4)]
+    >>> choose_best_trial(trials).setting
+    {'T': 3}
+    """
+    return max(tried, key=lambda trial: trial.accuracy)
+
+
+def prepare_task(task: Task, classifier: LinearClassifier) -> PeerTask:
+    """Compute the features and the classifier's scores of a task; texts have no dense features."""
+    features = {}
+    for kind in FEATURES if isinstance(task.train, np.ndarray) else ():
+        train, test = (X.astype(np.float64) for X in (task.train, task.test))
+        if kind == UNIT:
+            # A row of zeros has no direction; it stays zero.
+            train, test = (np.nan_to_num(unit_vectors(X)) for X in (train, test))
+        features[kind] = center_and_scale(train, test)
+    return PeerTask(task, features, classifier.scores(task.test))
+
+
+def center_and_scale(train: Floats, test: Floats) -> tuple[Floats, Floats]:
+    """Center both by the training mean, and divide them by the root mean square training length.
+
+    A penalty then has the same meaning whatever the scale of the features.
+
+    Examples
+    --------
+    >>> train, test = center_and_scale(np.array([[1.0, 0.0], [5.0, 0.0]]), np.array([[3.0, 4.0]]))
+    >>> train.tolist(), test.tolist()
+    ([[-1.0, 0.0], [1.0, 0.0]], [[0.0, 2.0]])
+    """
+    mean = train.mean(axis=0)
+    centered = train - mean
+    length = float(np.sqrt((centered**2).sum(axis=1).mean()))
+    if length == 0:
+        raise RankshotError(f"all {len(train)} training inputs are the same")
+    return centered / length, (test - mean) / length
+
+
+def _describe_tuning(benchmark: Benchmark) -> str:
+    n, play = len(benchmark.rehearsal.items), len(benchmark.rehearsal.targets)
+    return (
+        "Settings are those with the highest mean class accuracy in the rehearsal: of "
+        f"{n + play} seen classes, {n} to train on and {play} that play new ones. Then each method "
+        "was trained on all of them. Nothing was chosen on new classes. Intervals: 95 % of 1,000 "
+        "resamples within each class."
+    )

@@ -1,0 +1,126 @@
+"""Tables of results: the same rows for the terminal, the report, Markdown and a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.files import replace_file
+from rankshot.zeroshot.metrics import Interval, format_share
+
+
+class OursAndPaper(NamedTuple):
+    """Our number and the paper's number of the same cell; None where there is none."""
+
+    ours: Interval | float | None
+    paper: float | None
+
+
+Value = str | int | float | Interval | OursAndPaper | None
+"""The value of a cell. None is an impossible cell, which is displayed as a dash."""
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of results.
+
+    Attributes
+    ----------
+    name : str
+        A short name for the CSV file: "table 2".
+    title : str
+        The text above the table.
+    columns : tuple of str
+        The column headings; the first ``n_labels`` are those of the row labels.
+    rows : tuple of tuples
+        The first ``n_labels`` values of each row are its labels, which are texts.
+    notes : tuple of str
+        Whole sentences below the table.
+    n_labels : int
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+    n_labels: int = 1
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise RankshotError(
+                    f"{self.name}: row {number} has {len(row)} values for "
+                    f"{len(self.columns)} columns"
+                )
+            if not all(isinstance(label, str) for label in row[: self.n_labels]):
+                raise RankshotError(
+                    f"{self.name}: row {number}: the first {self.n_labels} values must be texts"
+                )
+
+    def row(self, *labels: str) -> tuple[Value, ...]:
+        """Return the values of the row with these labels."""
+        for row in self.rows:
+            if row[: self.n_labels] == labels:
+                return row[self.n_labels :]
+        raise RankshotError(f"{self.name}: no row {short_repr(labels)}")
+
+
+def format_value(value: Value) -> str:
+    """Return a cell as text: a number with its interval, and the paper's number."""
+    match value:
+        case None:
+            return "–"
+        case OursAndPaper():
+            ours = format_value(value.ours)
+            return ours if value.paper is None else f"{ours}; paper {format_share(value.paper)}"
+        case float():
+            return format_share(value)
+    return str(value)
+
+
+def format_markdown(table: ResultTable) -> str:
+    """Return a table in Markdown, with its notes below."""
+    lines = [f"### {table.title}", "", _markdown_row(table.columns)]
+    lines.append(_markdown_row(["---"] * len(table.columns)))
+    lines += [_markdown_row([format_value(value) for value in row]) for row in table.rows]
+    return "\n".join([*lines, "", *(f"- {note}" for note in table.notes)]).rstrip() + "\n"
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+def write_markdown(tables: Iterable[ResultTable], path: Path) -> None:
+    """Write all tables as Markdown."""
+    with replace_file(path) as stream:
+        stream.write("\n".join(map(format_markdown, tables)))
+
+
+def write_csv(tables: Iterable[ResultTable], path: Path) -> None:
+    """Write all tables to one CSV file, one line per cell with a number."""
+    with replace_file(path) as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["table", "row", "column", "value", "low", "high", "paper"])
+        for table in tables:
+            writer.writerows(_lines(table))
+
+
+def _lines(table: ResultTable) -> Iterator[tuple[str | float, ...]]:
+    for row in table.rows:
+        label = " | ".join(str(part) for part in row[: table.n_labels])
+        for column, value in zip(
+            table.columns[table.n_labels :], row[table.n_labels :], strict=True
+        ):
+            ours, paper = value if isinstance(value, OursAndPaper) else (value, None)
+            printed = "" if paper is None else paper
+            if isinstance(ours, Interval):
+                yield table.name, label, column, ours.estimate, ours.low, ours.high, printed
+            elif isinstance(ours, int | float):
+                yield table.name, label, column, ours, "", "", printed
+            elif paper is not None:
+                yield table.name, label, column, "", "", "", printed

@@ -1,0 +1,247 @@
+"""Images in the package: features of CIFAR, pictures, and scores of an ImageNet network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.datasets.embedded import class_names, embedded_file, read_only
+from rankshot.ranking.files.ranking_files import read_rankings
+from rankshot.ranking.rankings import Rankings
+from rankshot.sources.names.labels import load_imagenet_labels
+from rankshot.sources.vectors import ClassVectors
+from rankshot.zeroshot.scores import Scores
+
+RATER_FILE = "imagenet_rater.jsonl"
+SCORES_FILE = "imagenet_scores.npz"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ImageData:
+    """Images as features, with the names of their classes; all arrays are read-only.
+
+    Attributes
+    ----------
+    name : str
+        The data set, "cifar" or "animals", as for `load_panel`, `load_similarities` and
+        `load_class_vectors`.
+    seen_train, seen_train_label : ndarray of shape (n, d), ndarray of shape (n,)
+        Images of the seen classes, for training.
+    seen_validation, seen_validation_label : ndarrays
+        Other images of the seen classes, for calibration and for the choice of settings.
+    new, new_label : ndarrays
+        Images of the new classes, to report results on; no setting may be chosen on them.
+    seen_classes, new_classes : tuples of str
+        The names of the classes, sorted.
+    attributes : ClassVectors or None
+        The attributes of all classes, if the data set has them; missing ones are NaN.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> data = load_cifar()
+    >>> data.name, data.seen_train.shape, data.new_classes[:2]
+    ('cifar', (8000, 256), ('airplane', 'automobile'))
+    """
+
+    name: str
+    seen_train: NDArray[np.float32]
+    seen_train_label: NDArray[np.str_]
+    seen_validation: NDArray[np.float32]
+    seen_validation_label: NDArray[np.str_]
+    new: NDArray[np.float32]
+    new_label: NDArray[np.str_]
+    seen_classes: tuple[str, ...]
+    new_classes: tuple[str, ...]
+    attributes: ClassVectors | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.name}: {len(self.seen_train)} + {len(self.seen_validation)} images of "
+            f"{len(self.seen_classes)} seen classes, {len(self.new)} of "
+            f"{len(self.new_classes)} new ones, {self.new.shape[1]} features"
+        )
+
+
+def load_cifar() -> ImageData:
+    """Return features of images of CIFAR-100 (seen classes) and of CIFAR-10 (new classes).
+
+    8,000 images are for training, 3,000 for validation and 4,000 are of new classes. The features
+    are those of a network trained on ImageNet, reduced by PCA and rounded to multiples of a
+    quarter; ``cifar_features.md``, in the folder of the data, describes how they were made, and
+    their limits.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar
+    >>> data = load_cifar()
+    >>> data
+    cifar: 8000 + 3000 images of 100 seen classes, 4000 of 10 new ones, 256 features
+    >>> print(data.seen_train_label[:3], data.new_classes[:3])
+    ['oak_tree' 'lobster' 'girl'] ('airplane', 'automobile', 'bird')
+    """
+    seen, new = class_names("cifar")
+    parts: list[NDArray[Any]] = []
+    with (
+        embedded_file("cifar_features.npz") as path,
+        np.load(path, allow_pickle=False) as arrays,
+    ):
+        for part, classes in (("seen_train", seen), ("seen_validation", seen), ("unseen", new)):
+            # The file has whole steps, one row per dimension.
+            parts.append(np.multiply(arrays[part].T, arrays["step"], order="C"))
+            parts.append(np.array(classes)[arrays[f"{part}_label"]])
+    return ImageData("cifar", *map(read_only, parts), seen_classes=seen, new_classes=new)
+
+
+class Thumbnails(NamedTuple):
+    """Pictures of new classes, to show beside their predictions; all arrays are read-only.
+
+    Attributes
+    ----------
+    images : ndarray of uint8, shape (60, 32, 32, 3)
+        Red, green and blue.
+    labels : ndarray of str, shape (60,)
+        The class of each picture.
+    rows : ndarray of int, shape (60,)
+        The row of each picture in ``load_cifar().new``.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_thumbnails
+    >>> pictures = load_thumbnails()
+    >>> pictures.images.shape, str(pictures.labels[0])
+    ((60, 32, 32, 3), 'airplane')
+    """
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.str_]
+    rows: NDArray[np.int64]
+
+
+def load_thumbnails() -> Thumbnails:
+    """Return 60 pictures of CIFAR-10, six of each class, whose features `load_cifar` has.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_cifar, load_thumbnails
+    >>> images, labels, rows = load_thumbnails()
+    >>> images.shape, images.dtype
+    ((60, 32, 32, 3), dtype('uint8'))
+    >>> bool((load_cifar().new_label[rows] == labels).all())
+    True
+    """
+    with (
+        embedded_file("cifar_thumbnails.npz") as path,
+        np.load(path, allow_pickle=False) as arrays,
+    ):
+        labels = np.array(class_names("cifar").new)[arrays["label"]]
+        rows = arrays["row"].astype(np.int64)
+        return Thumbnails(*map(read_only, (arrays["image"], labels, rows)))
+
+
+class ImageNetClasses(NamedTuple):
+    """The 1,000 classes of ImageNet, in the order of a network's outputs.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The first synonym, which is what most lists of these classes show. Five classes that would
+        share it with another have longer names, such as ``crane (bird)``. They are the names of
+        ``read_class_labels("imagenet-1k")``.
+    ids : tuple of str
+        The WordNet 3.0 synset of each class, such as ``n02012849``.
+    synonyms : tuple of str
+        All synonyms, separated by commas, such as ``goldfish, Carassius auratus``.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import imagenet_classes
+    >>> classes = imagenet_classes()
+    >>> classes.names[1], classes.ids[1], classes.synonyms[1]
+    ('goldfish', 'n01443537', 'goldfish, Carassius auratus')
+    """
+
+    names: tuple[str, ...]
+    ids: tuple[str, ...]
+    synonyms: tuple[str, ...]
+
+
+def imagenet_classes() -> ImageNetClasses:
+    """Return the names, synset ids and synonyms of ImageNet's 1,000 classes.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import imagenet_classes
+    >>> classes = imagenet_classes()
+    >>> len(classes.names), classes.names[1], classes.ids[1], classes.synonyms[1]
+    (1000, 'goldfish', 'n01443537', 'goldfish, Carassius auratus')
+    """
+    labels = load_imagenet_labels()
+    ids = tuple(labels.senses.values())
+    return ImageNetClasses(labels.names, ids, tuple(map(", ".join, labels.synonyms)))
+
+
+class ImageNetScores(NamedTuple):
+    """Scores of a network that knows 1,000 classes, for pictures of 20 other classes.
+
+    Attributes
+    ----------
+    scores : Scores
+        The network's logits of 280 pictures, 14 of each new class.
+    labels : ndarray of str
+        The new class of each picture.
+    reference : Scores
+        The logits of 96 pictures of 24 of the seen classes.
+    reference_labels : ndarray of str
+        The seen class of each of these pictures.
+    rankings : Rankings
+        For each new class the first ten seen classes, by one rater, a large language model.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_imagenet
+    >>> data = load_imagenet()
+    >>> data.scores.values.shape, str(data.labels[0]), data.rankings.target_names[:2]
+    ((280, 1000), 'ship', ('airplane', 'automobile'))
+    """
+
+    scores: Scores
+    labels: NDArray[np.str_]
+    reference: Scores
+    reference_labels: NDArray[np.str_]
+    rankings: Rankings
+
+
+def load_imagenet() -> ImageNetScores:
+    """Return the scores of EfficientNet-Lite0 for small pictures, and rankings of their classes.
+
+    The pictures are CIFAR's, enlarged; ``imagenet_scores.md``, in the folder of the data,
+    describes them. They show how rankshot works at 1,000 seen classes. They are too few to
+    compare methods.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.datasets import load_imagenet
+    >>> data = load_imagenet()
+    >>> data.scores.values.shape
+    (280, 1000)
+    >>> head = rs.WeightedMean().fit(data.rankings)
+    >>> accuracy = (head.predict(data.scores) == data.labels).mean()
+    >>> print(f"{accuracy:.2f}, where chance is {1 / len(head.classes_):.2f}")
+    0.57, where chance is 0.05
+    """
+    seen = imagenet_classes().names
+    with embedded_file(RATER_FILE) as path:
+        rankings = read_rankings(path, items=seen)
+    with embedded_file(SCORES_FILE) as path, np.load(path, allow_pickle=False) as arrays:
+        return ImageNetScores(
+            Scores(arrays["new"].astype(np.float32), seen),
+            arrays["new_label"],
+            Scores(arrays["reference"].astype(np.float32), seen),
+            arrays["reference_label"],
+            rankings,
+        )

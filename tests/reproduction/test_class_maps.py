@@ -1,0 +1,159 @@
+"""Maps: by distances that are computed anew here, and scaled by other means."""
+
+from itertools import pairwise, permutations, product
+
+import numpy as np
+import pytest
+from reproduction.benchmark import Benchmark, load_benchmark
+from reproduction.class_maps import build_class_tree, build_source_maps, build_word_maps
+from sklearn.decomposition import PCA
+
+import rankshot as rs
+from rankshot.datasets import ImageData, load_cifar
+from rankshot.datasets.embedded import class_names
+from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
+from rankshot.sources.wordnet_nouns import load_nouns
+
+pytestmark = pytest.mark.slow
+
+NAN = np.nan
+SEEN, UNSEEN = ("bus", "fox", "lion", "wolf"), ("cat", "dog", "truck")
+
+
+def images(name, seen, new):
+    nothing = np.zeros((0, 2), np.float32), np.array([], str)
+    return ImageData(name, *nothing, *nothing, *nothing, seen, new)
+
+
+def make_benchmark(tables):
+    """Return a benchmark of four seen and three new classes, with these similarities."""
+    sources = {name: Similarity(values, UNSEEN, SEEN, name) for name, values in tables.items()}
+    panel = rs.Rankings.from_orders([["bus"]], items=SEEN, targets=["truck"])
+    vectors = ClassVectors(SEEN + UNSEEN, np.eye(7))
+    return Benchmark(images("cifar", SEEN, UNSEEN), sources, panel, panel, vectors)
+
+
+def assert_same_map(found, expected):
+    """Compare places; the sign of an axis is arbitrary."""
+    for axis in range(2):
+        a, b = found[:, axis], expected[:, axis]
+        np.testing.assert_allclose(a, b * np.sign(a @ b), atol=1e-8)
+
+
+def scaled(distance):
+    """Return classical scaling by the definition, with the centring matrix written out."""
+    n = len(distance)
+    J = np.eye(n) - np.ones((n, n)) / n
+    values, vectors = np.linalg.eigh(-J @ distance**2 @ J / 2)
+    return vectors[:, [-1, -2]] * np.sqrt(values[[-1, -2]])
+
+
+# ---- Words
+
+
+def wu_palmer(nouns, a, b):
+    """Return 2D / (d_a + d_b + 2D) for the best common ancestor, one pair at a time."""
+    up_a, up_b = nouns.ancestors(a), nouns.ancestors(b)
+    found = [
+        2 * (nouns.depths[c] + 1) / (up_a[c] + up_b[c] + 2 * (nouns.depths[c] + 1))
+        for c in up_a.keys() & up_b.keys()
+    ]
+    return max(found)
+
+
+def test_word_maps_are_scaled_one_minus_similarities():
+    benchmark = load_benchmark(load_cifar())
+    nouns, names = load_nouns(), benchmark.data.new_classes
+    senses = dict(build_class_tree(benchmark).senses)
+    synsets = [nouns.synset(senses[name]) for name in names]
+    by_tree = 1 - np.array([[wu_palmer(nouns, a, b) for b in synsets] for a in synsets])
+    vectors = benchmark.vectors.select(names).values
+    lengths = np.linalg.norm(vectors, axis=1)
+    by_words = 1 - vectors @ vectors.T / lengths / lengths[:, None]
+    for found, distance in zip(build_word_maps(benchmark), (by_tree, by_words), strict=True):
+        assert found.targets == names
+        assert found.left_out == ()
+        assert_same_map(found.places, scaled(distance))
+
+
+def test_a_class_without_a_vector_is_left_out():
+    benchmark = load_benchmark(load_cifar())
+    values = benchmark.vectors.values.copy()
+    values[benchmark.vectors.names.index("frog")] = NAN
+    holey = ClassVectors(benchmark.vectors.names, values, "holey")
+    by_words = build_word_maps(
+        Benchmark(
+            benchmark.data, benchmark.sources, benchmark.panels, benchmark.held_out_panels, holey
+        )
+    )[1]
+    assert by_words.left_out == (("holey", "frog"),)
+    assert by_words.targets == tuple(n for n in benchmark.data.new_classes if n != "frog")
+    assert by_words.places.shape == (9, 2)
+
+
+# ---- Sources
+
+TABLES = {
+    "one": [[0.1, 0.9, 0.5, 0.8], [0.2, 0.6, 0.4, 0.9], [0.7, 0.1, 0.3, 0.2]],
+    # Ties, a missing cell (to be put last, with the table's least value), and a row of one value.
+    "two": [[1, 5, 5, 5], [NAN, 7, 2, 4], [3, 3, 3, 3]],
+    # Nothing known, and nothing but one value known.
+    "three": [[NAN] * 4, [NAN, 6, 6, NAN], [8, 2, 2, 2]],
+}
+ROWS = np.array([*TABLES["one"], [1, 5, 5, 5], [1, 7, 2, 4], [8, 2, 2, 2]], dtype=float)
+
+
+def strict_lists(row, k):
+    """Return all first-k lists that a row's ties allow, each as often as it is likely."""
+    orders = permutations(range(len(row)))
+    return [p[:k] for p in orders if all(row[a] >= row[b] for a, b in pairwise(p))]
+
+
+def top_k_kendall(a, b, n):
+    """Return the Hausdorff distance of two strict lists by the paper's formula, mended."""
+    k = len(a)
+    place_a = {item: i + 1 for i, item in enumerate(a)}
+    place_b = {item: i + 1 for i, item in enumerate(b)}
+    both = sorted(set(a) & set(b))
+    inverted = sum(
+        (place_a[i] < place_a[j]) != (place_b[i] < place_b[j])
+        for x, i in enumerate(both)
+        for j in both[x + 1 :]
+    )
+    B, D = set(a) - set(b), set(b) - set(a)
+    return (
+        inverted
+        + len(B) * (n + k - (len(B) - 1) / 2)
+        - sum(place_a[i] for i in B)
+        - sum(place_b[i] for i in D)
+    )
+
+
+def test_three_distances_of_what_sources_say():
+    maps = build_source_maps(make_benchmark(TABLES))
+    left_out = (("two", "truck"), ("three", "cat"), ("three", "dog"))
+    for found in maps:
+        assert found.sources == ("one", "one", "one", "two", "two", "three")
+        assert found.targets == ("cat", "dog", "truck", "cat", "dog", "truck")
+        assert found.left_out == left_out
+    euclidean, normalized, kendall = (found.places for found in maps)
+    # Classical scaling of Euclidean distances is the analysis of principal components.
+    assert_same_map(euclidean, PCA(2).fit_transform(ROWS))
+    assert_same_map(normalized, PCA(2).fit_transform(ROWS / np.abs(ROWS).sum(axis=1)[:, None]))
+    lists = [strict_lists(row, 2) for row in ROWS]
+    mean = [
+        [np.mean([top_k_kendall(p, q, 4) for p, q in product(a, b)]) for b in lists] for a in lists
+    ]
+    distance = np.array(mean)
+    np.fill_diagonal(distance, 0)
+    assert_same_map(kendall, scaled(distance))
+
+
+def test_what_the_animals_lack_is_counted():
+    benchmark = load_benchmark(images("animals", *class_names("animals")))
+    rare = ("giant+panda", "hippopotamus", "humpback+whale", "persian+cat")
+    expected = tuple((source, name) for source in ("Wikipedia", "word2vec") for name in rare)
+    for found in build_source_maps(benchmark):
+        assert found.left_out == expected
+        assert len(found.targets) == len(found.sources) == len(found.places) == 42

@@ -1,0 +1,141 @@
+"""Classifiers by scikit-learn as numbers, and a cache that trains none of them twice."""
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from reproduction.classifiers import (
+    KINDS,
+    LEAST_SQUARES,
+    SETTINGS,
+    ClassifierCache,
+    make_estimator,
+    train_classifier,
+)
+from sklearn.datasets import make_blobs
+from sklearn.multiclass import OneVsOneClassifier
+from sklearn.svm import LinearSVC
+
+from rankshot.zeroshot.estimator_scores import scores_of
+from reproduction import classifiers as training
+
+NAMES = np.array(["elk", "bus", "dog", "cat"])
+ALL = (*SETTINGS, LEAST_SQUARES)
+
+each_setting = pytest.mark.parametrize("setting", ALL)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, number = make_blobs(120, n_features=5, centers=4, cluster_std=3.0, random_state=0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X.astype(np.float32), NAMES[number]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def in_this_process():
+    """Processes of joblib take longer to start than these classifiers take to train."""
+    with parallel_config("sequential"):
+        yield
+
+
+# ---- The numbers
+
+
+@pytest.mark.parametrize("setting", ["one-vs-rest", "multiclass", LEAST_SQUARES])
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_scores_are_the_decision_function(data, setting, C):
+    X, y = data
+    found, model = train_classifier(setting, C, X, y), make_estimator(setting, C).fit(X, y)
+    assert found.classes == tuple(model.classes_) == tuple(sorted(NAMES))
+    scores = found.scores(X)
+    np.testing.assert_allclose(scores.values, model.decision_function(X), rtol=1e-4, atol=1e-4)
+    assert scores.kind == KINDS[setting] == scores_of(model, X).kind
+    assert (found.coef.dtype, found.intercept.dtype) == (np.float32, np.float32)
+    assert (found.predict(X) == model.predict(X)).mean() > 0.99
+
+
+def test_pairs_are_those_of_the_whole_estimator(data):
+    X, y = data
+    model = OneVsOneClassifier(LinearSVC(C=0.1, dual=True, random_state=0)).fit(X, y)
+    found = train_classifier("one-vs-one", 0.1, X, y)
+    expected = scores_of(model, X).with_items(found.classes)
+    np.testing.assert_allclose(found.scores(X).values, expected.values, rtol=1e-4, atol=1e-4)
+    assert (found.predict(X) == model.predict(X)).all()
+
+
+def test_signs_of_pairs_where_the_answer_is_known():
+    """On a line, from left to right: an ant, a bee, a cow."""
+    X = np.array([[-4.0], [-3.6], [0.0], [0.3], [4.0], [4.2]], np.float32)
+    y = np.array(["ant", "ant", "bee", "bee", "cow", "cow"])
+    found = train_classifier("one-vs-one", 1.0, X, y)
+    left, middle, right = np.sign(found.scores(np.float32([[-9], [0.1], [9]])).values)
+    # ant-bee, ant-cow, bee-cow: positive for the first.
+    assert left.tolist() == [1, 1, 1]
+    assert right.tolist() == [-1, -1, -1]
+    assert middle[[0, 2]].tolist() == [-1, 1]
+    assert found.predict(X).tolist() == y.tolist()
+
+
+# ---- The cache
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """What was trained, one (setting, C) after the other."""
+    done, real = [], training.train_classifier
+
+    def train_and_count(setting, C, X, y):
+        done.append((setting, C))
+        return real(setting, C, X, y)
+
+    monkeypatch.setattr(training, "train_classifier", train_and_count)
+    return done
+
+
+def numbers(model):
+    return model.kind, model.classes, model.coef.tolist(), model.intercept.tolist()
+
+
+def make_cache(data, directory, name="some", said=None):
+    return ClassifierCache(name, *data, directory, (said if said is not None else []).append)
+
+
+@each_setting
+def test_what_is_kept_is_not_trained_again(data, tmp_path, trainings, setting):
+    said, place = [], tmp_path / "deep" / "down"
+    first = make_cache(data, place, said=said).load_or_train(setting, 0.1)
+    again = make_cache(data, place, said=said).load_or_train(setting, 0.1)
+    assert trainings == [(setting, 0.1)]
+    assert said == [f"training {setting}, C = 0.1, on 4 classes"]
+    assert numbers(again) == numbers(first)
+    name = f"some-{setting.replace(' ', '-')}-0.1.npz"
+    assert [path.name for path in place.iterdir()] == [name]
+
+
+def test_other_inputs_are_trained_on(data, tmp_path, trainings):
+    X, y = data
+    moved, renamed, turned = X.copy(), y.copy(), np.roll(y, 1)
+    moved[7, 3] += 1e-3
+    renamed[y == "elk"] = "cow"
+    others = [(moved, y), (X, renamed), (X, turned), (X[:-1], y[:-1]), (X[:, :-1], y)]
+    make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
+    for n, other in enumerate(others):
+        cache = make_cache(other, tmp_path)
+        found = cache.load_or_train(LEAST_SQUARES, 0.1)
+        assert len(trainings) == n + 2
+        assert numbers(found) == numbers(training.train_classifier(LEAST_SQUARES, 0.1, *other))
+        trainings.pop()
+    # The file is that of the last one: the first is trained once more.
+    make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
+    assert len(trainings) == len(others) + 2
+
+
+def test_a_damaged_file_is_trained_again_and_mended(data, tmp_path, trainings):
+    cache = make_cache(data, tmp_path)
+    first = cache.load_or_train(LEAST_SQUARES, 0.1)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:100])
+    assert numbers(cache.load_or_train(LEAST_SQUARES, 0.1)) == numbers(first)
+    assert len(trainings) == 2
+    cache.load_or_train(LEAST_SQUARES, 0.1)
+    assert len(trainings) == 2

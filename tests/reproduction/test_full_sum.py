@@ -1,0 +1,152 @@
+"""The sum over rankings against the consensus: enumerated by hand, and drawn."""
+
+from itertools import permutations, product
+from math import exp, log
+
+import numpy as np
+import pytest
+from reproduction.benchmark import Task
+from reproduction.full_sum import (
+    classify_by_consensus,
+    classify_by_sum,
+    full_sum_table,
+)
+
+import rankshot as rs
+from rankshot.zeroshot.scores import Scores
+
+pytestmark = pytest.mark.slow
+
+TARGETS = ("cow", "elk", "yak")
+
+
+def made(rng, n_items, n=40):
+    """A task whose inputs score the items of their class's rankings higher, and the scores."""
+    items = tuple("abcdefghijklmnop"[:n_items])
+    likes = rng.normal(size=(3, n_items))
+    orders = [
+        [items[i] for i in np.argsort(-row - rng.normal(scale=0.5, size=n_items))[:5]]
+        for row in likes
+        for _ in range(4)
+    ]
+    panel = rs.Rankings.from_orders(orders, items=items, targets=np.repeat(TARGETS, 4).tolist())
+    code = rng.integers(3, size=n)
+    values = 1.5 * likes[code] + rng.normal(scale=1.5, size=(n, n_items))
+    truth, nothing = np.array(TARGETS)[code], np.zeros((0, 1), np.float32)
+    nobody = np.array([], str)
+    task = Task(
+        name="made",
+        train=nothing,
+        train_label=nobody,
+        validation=nothing,
+        validation_label=nobody,
+        test=nothing,
+        test_label=truth,
+        items=items,
+        targets=TARGETS,
+        sources={},
+        panels={"similar": panel},
+    )
+    return task, Scores(values, items), truth
+
+
+# ---- By hand
+
+
+def plackett_luce(log_worths, order):
+    """log P of a list of item numbers, choice by choice."""
+    left, total = list(range(len(log_worths))), 0.0
+    for item in order:
+        total += log_worths[item] - log(sum(exp(log_worths[i]) for i in left))
+        left.remove(item)
+    return total
+
+
+def mallows(center, spread, order):
+    left, total = list(center), 0.0
+    for item in order:
+        chances = [exp(-spread * passed) for passed in range(len(left))]
+        total += log(chances[left.index(item)] / sum(chances))
+        left.remove(item)
+    return total
+
+
+def log_likelihoods(prior, task, order):
+    """log P(π|z) of each target."""
+    found = []
+    for target in TARGETS:
+        model = prior.fit(task.panel.select(target=target))
+        if isinstance(model, rs.PlackettLuce):
+            found.append(plackett_luce(model.log_worths_.tolist(), order))
+        else:
+            center = [task.items.index(name) for name in model.center_]
+            found.append(mallows(center, model.spread_, order))
+    return found
+
+
+@pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()], ids=["P.-L.", "Mallows"])
+def test_the_sum_is_equation_7(rng, prior):
+    """All 120 lists of 4 of 5 items, one by one."""
+    task, scores, _ = made(rng, 5, n=12)
+    orders = list(permutations(range(5), 4))
+    likelihoods = [[exp(v) for v in log_likelihoods(prior, task, order)] for order in orders]
+    found = classify_by_sum(prior, task, scores, 100)
+    expected = []
+    for row in scores.values.tolist():
+        proba = [0.0] * 3
+        for order, of_targets in zip(orders, likelihoods, strict=True):
+            weight = exp(plackett_luce(row, order))
+            for z in range(3):
+                proba[z] += weight * of_targets[z] / sum(of_targets)
+        assert sum(proba) == pytest.approx(1)
+        expected.append(TARGETS[int(np.argmax(proba))])
+    assert found.labels.tolist() == expected
+    assert found.standard_error == 0.0
+    assert len(set(expected)) > 1
+
+
+def strict_orders(mode, items, k):
+    """The first k item numbers of all strict orders that the ties of a mode allow."""
+    groups = [[name] if isinstance(name, str) else list(name) for name in mode]
+    allowed = product(*(permutations(group) for group in groups))
+    return [[items.index(name) for part in parts for name in part][:k] for parts in allowed]
+
+
+@pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()], ids=["P.-L.", "Mallows"])
+def test_the_consensus_is_equation_16(rng, prior):
+    task, scores, _ = made(rng, 8)
+    # Only the first four places count, also for the prior.
+    modes = [prior.fit(task.panel.select(target=z).top(4)).mode_ for z in TARGETS]
+    lists = [strict_orders(mode, task.items, 4) for mode in modes]
+    expected = [
+        TARGETS[
+            int(np.argmax([np.mean([exp(plackett_luce(row, o)) for o in some]) for some in lists]))
+        ]
+        for row in scores.values.tolist()
+    ]
+    found = classify_by_consensus(prior, task, scores)
+    assert found.labels.tolist() == expected
+    assert found.standard_error is None
+
+
+# ---- The table
+
+
+def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
+    """14 items have 24,024 lists of 4, too many to go through."""
+    task, scores, truth = made(rng, 14)
+    table = full_sum_table(scores, task, truth, n_inputs=25)
+    assert "25 of 40 inputs, drawn once at random" in table.notes[0]
+    for prior in ("Plackett-Luce", "Mallows"):
+        few, many = (table.row(prior, f"sum, {n} draws")[2] for n in ("100", "1,000"))
+        assert few / many == pytest.approx(10**0.5, rel=0.15)
+    # The error is what it says: answers with other draws differ by about as much.
+    values = scores.values
+    heads = [
+        rs.ProbabilisticRanking(k=4, posterior="sum", n_samples=100, random_state=seed)
+        for seed in range(30)
+    ]
+    std = np.std([head.fit(task.panel).predict_proba(values) for head in heads], axis=0, ddof=1)
+    assert classify_by_sum(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
+        std.mean(), rel=0.2
+    )

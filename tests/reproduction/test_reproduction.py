@@ -1,0 +1,231 @@
+"""All experiments in one run, on a part of the embedded data: nothing is chosen by new classes."""
+
+from dataclasses import replace
+from math import isfinite
+
+import numpy as np
+import pytest
+from reproduction.ablation import (
+    run_ablation,
+)
+from reproduction.benchmark import load_benchmark
+from reproduction.classifiers import ClassifierCache
+from reproduction.evaluator import Evaluator
+from reproduction.peer_comparison import peer_table
+from reproduction.result_tables import OursAndPaper
+from reproduction.selection import LEAST_GAIN
+from sklearn.base import clone
+from small_run import GRID, run_all, small_grids
+
+import rankshot as rs
+from rankshot.zeroshot.bootstrap import Bootstrap
+from rankshot.zeroshot.metrics import Interval
+
+pytestmark = pytest.mark.slow
+
+PEERS = "peers"
+C = 0.03
+FIRST, LAST = "the paper's: consensus, K = 4", "settings chosen on seen classes"
+MEAN, INFORMED = "the mean over raters, more places of falling weight", "the same with a reference"
+LOGISTIC, SQUARES = "regularization by seen classes", "least squares in its place"
+DEFAULT = "the mean of both classifiers: the default"
+CEILING = "no method: the true ranking of each class"
+
+
+def make_evaluator(images, directory, said, kind=Evaluator):
+    benchmark = load_benchmark(images)
+    return kind(
+        benchmark,
+        {
+            task.name: ClassifierCache(
+                task.name, task.train, task.train_label, directory, said.append
+            )
+            for task in (benchmark.real, benchmark.rehearsal)
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def reproduction(tmp_path_factory):
+    with small_grids():
+        yield run_all(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def directory(reproduction):
+    return reproduction.directory
+
+
+@pytest.fixture(scope="module")
+def evaluator(reproduction, directory):
+    return make_evaluator(reproduction.images, directory, [])
+
+
+@pytest.fixture(scope="module")
+def benchmark(evaluator):
+    return evaluator.benchmark
+
+
+@pytest.fixture(scope="module")
+def whole(reproduction):
+    return reproduction.result
+
+
+@pytest.fixture(scope="module")
+def found(whole):
+    return whole.ablation
+
+
+def step(found, idea):
+    (one,) = (one for one in found.steps if one.idea == idea)
+    return one
+
+
+# ---- New classes only report
+
+
+@pytest.fixture(scope="module")
+def elsewhere(evaluator, found, directory):
+    """The same with noise for the new images, and labels drawn by lot."""
+    data, rng = evaluator.benchmark.data, np.random.default_rng(0)
+    other = replace(
+        data,
+        new=rng.normal(size=data.new.shape).astype(np.float32),
+        new_label=rng.permutation(data.new_label),
+    )
+    return run_ablation(make_evaluator(other, directory, []), C, GRID, lambda _: None)
+
+
+def test_nothing_is_chosen_by_new_images_or_labels(found, elsewhere):
+    ours, theirs = (
+        [(one.idea, one.chosen, one.rehearsal, one.looks_at) for one in run.steps]
+        for run in (found, elsewhere)
+    )
+    assert ours == theirs
+    for ours, theirs in (
+        (found.chosen, elsewhere.chosen),
+        *((found.bases[name], elsewhere.bases[name]) for name in found.bases),
+    ):
+        assert (ours.setting, ours.C, ours.reference) == (
+            *(theirs.setting, theirs.C, theirs.reference),
+        )
+        assert (ours.sources, ours.raters) == (theirs.sources, theirs.raters)
+        assert ours.head.get_params() == theirs.head.get_params()
+
+
+# ---- The steps
+
+
+def test_the_first_step_is_the_papers(evaluator, found):
+    """Told again without configurations: consensus by Plackett-Luce, four places, all alike."""
+    task = evaluator.benchmark.real
+    scores = evaluator.caches[task.name].load_or_train("multiclass", C).scores(task.test)
+    head = rs.ProbabilisticRanking(k=4, decay=0, posterior="consensus").fit(task.panel)
+    expected = head.predict(scores) == task.test_label
+    assert found.steps[0].idea == FIRST
+    assert found.steps[0].correct.tolist() == expected.tolist()
+
+
+# ---- Changes of the default
+
+
+def test_a_change_is_kept_if_it_gains_more_than_its_standard_error(evaluator, found):
+    trials = found.selection.trials
+    parts = list(dict.fromkeys(one.part for one in trials))
+    assert parts == ["questions", "classifier", "head", "reference", "sources", "raters"]
+    for one in trials:
+        if one.kept:
+            assert one.gain.mean > one.gain.standard_error
+            assert one.gain.mean >= LEAST_GAIN
+            alike = [other for other in trials if other.part == one.part]
+            if one.part != "questions":
+                assert one.rehearsal.estimate == max(other.rehearsal.estimate for other in alike)
+    last = step(found, LAST)
+    assert last.rehearsal == evaluator.rehearse(found.chosen)
+    assert last.correct.tolist() == evaluator.mark_correct(found.chosen).tolist()
+    kept = [one for one in trials if one.kept]
+    expected = kept[-1].rehearsal if kept else step(found, DEFAULT).rehearsal
+    assert last.rehearsal == expected
+
+
+def same(one, other):
+    """Whether two configurations are the same, their heads compared by parameters."""
+    ours, theirs = (
+        vars(configuration) | {"head": configuration.head.get_params()}
+        for configuration in (one, other)
+    )
+    return ours == theirs
+
+
+def test_the_ceiling_by_hand(evaluator, found):
+    """All classes by their score for each new class, in standard deviations."""
+    task, configuration = evaluator.benchmark.real, found.chosen
+    tables = [evaluator.scores(configuration, task, part) for part in ("validation", "test")]
+    usual, values = (table.values.astype(float) for table in tables)
+    orders = []
+    for name in task.targets:
+        mean = values[task.test_label == name].mean(axis=0)
+        height = (mean - usual.mean(axis=0)) / usual.std(axis=0)
+        orders.append([task.items[i] for i in np.argsort(-height)])
+    rankings = rs.Rankings.from_orders(orders, items=task.items, targets=task.targets)
+    head = clone(configuration.head).fit(rankings, tables[0])
+    labels = head.predict(tables[1])
+    assert step(found, CEILING).correct.tolist() == (labels == task.test_label).tolist()
+
+
+NO_SHARES = {"µs per input", "gain over the consensus", "log-loss"}
+
+
+def numbers(table):
+    """All figures of a table, with the heads of their columns."""
+    for row in table.rows:
+        for column, value in zip(table.columns, row, strict=True):
+            ours = value.ours if isinstance(value, OursAndPaper) else value
+            if isinstance(ours, int | float | Interval):
+                yield column, ours
+
+
+def test_all_figures_are_shares_inside_their_intervals(whole):
+    for table in whole.all_tables[1:]:
+        found = list(numbers(table))
+        assert found, table.name
+        for column, value in found:
+            parts = value if isinstance(value, Interval) else (value,)
+            assert all(map(isfinite, parts)), (table.name, column)
+            if column not in NO_SHARES:
+                assert all(0 <= part <= 1 for part in parts), (table.name, column, value)
+            if isinstance(value, Interval):
+                assert value.low <= value.estimate <= value.high, (table.name, column, value)
+
+
+def test_the_default_beats_chance_and_the_papers_sources(benchmark, whole):
+    (default,) = (one for one in whole.ablation.steps if one.idea.endswith("the default"))
+    assert Bootstrap(benchmark.real.test_label).interval(default.correct).low > 0.3
+    wordnet = whole.table("table 2").row("Direct Similarity", "WordNet")[2]
+    assert default.correct.mean() > wordnet.ours.estimate
+
+
+# ---- New classes only report
+
+
+def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directory):
+    """The ablation is held to the same in their own tests."""
+    data, rng = benchmark.data, np.random.default_rng(0)
+    other = load_benchmark(
+        replace(
+            data,
+            new=rng.normal(size=data.new.shape).astype(np.float32),
+            new_label=rng.permutation(data.new_label),
+        )
+    )
+    models = [
+        ClassifierCache(
+            task.name, task.train, task.train_label, directory, pytest.fail
+        ).load_or_train("multiclass", 0.03)
+        for task in (other.rehearsal, other.real)
+    ]
+    table = peer_table(other, *models, lambda text: None)
+    ours = whole.table(PEERS)
+    assert [row[:5] for row in table.rows] == [row[:5] for row in ours.rows]
+    for row, expected in zip(table.rows, ours.rows, strict=True):
+        assert row[5].estimate < 0.2 < expected[5].estimate

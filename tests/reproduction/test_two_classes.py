@@ -1,0 +1,114 @@
+"""Two classes at a time: against the metric, against counting, and pairs that no result chose."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from reproduction.benchmark import load_benchmark
+from reproduction.two_classes import (
+    MethodScores,
+    choose_pairs_by_panel,
+    evaluate_pairs,
+)
+
+from rankshot.datasets import load_cifar
+from rankshot.datasets.embedded import load_panel
+from rankshot.zeroshot.metrics import pairwise_accuracy
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    """Return a part of the embedded data, with classes of different sizes."""
+    data = load_cifar()
+    number = {name: i for i, name in enumerate(data.new_classes)}
+    keep = np.array([i % (4 + number[name]) == 0 for i, name in enumerate(data.new_label)])
+    part = replace(data, new=data.new[keep], new_label=data.new_label[keep])
+    return load_benchmark(part)
+
+
+def scores_of(benchmark, strength, rng):
+    """Return scores in few steps, so that many tie."""
+    truth, classes = benchmark.data.new_label, np.array(benchmark.data.new_classes)
+    values = rng.normal(size=(len(truth), 10)) + strength * (truth[:, None] == classes)
+    return MethodScores(np.round(values), tuple(classes.tolist()))
+
+
+def test_figures_are_those_of_the_metric_whatever_the_columns(benchmark, rng):
+    plain = scores_of(benchmark, 1.0, rng)
+    order = rng.permutation(10)
+    mixed = MethodScores(
+        np.column_stack([np.full(len(plain.values), 9.0), plain.values[:, order]]),
+        ("a seen class", *np.array(plain.targets)[order].tolist()),
+    )
+    table = pairwise_accuracy(benchmark.data.new_label, plain.values, plain.targets)
+    found = evaluate_pairs(benchmark, {"plain": plain, "mixed": mixed})
+    assert found.methods == ("plain", "mixed")
+    for (one, other), (cell, same) in zip(found.pairs, found.accuracy, strict=True):
+        expected = table[plain.targets.index(one), plain.targets.index(other)]
+        assert cell.estimate == pytest.approx(expected)
+        assert cell == same
+        assert cell.low < cell.estimate < cell.high
+    assert found.n_pairs == 45
+    assert found.mean[0] == found.mean[1]
+    assert found.mean[0].estimate == pytest.approx(np.nanmean(table))
+
+
+def test_intervals_are_those_of_resampling_by_hand(benchmark, rng):
+    method = scores_of(benchmark, 0.7, rng)
+    truth = benchmark.data.new_label
+    found = evaluate_pairs(benchmark, {"method": method})
+    rows = [np.flatnonzero(truth == name) for name in benchmark.data.new_classes]
+    pair = tuple(method.targets.index(name) for name in found.pairs[0])
+    shares, means = [], []
+    for _ in range(300):
+        drawn = np.concatenate([rng.choice(own, own.size) for own in rows])
+        table = pairwise_accuracy(truth[drawn], method.values[drawn], method.targets)
+        shares.append(table[pair])
+        means.append(np.nanmean(table))
+    for values, cell in ((shares, found.accuracy[0][0]), (means, found.mean[0])):
+        width = 2 * 1.96 * np.std(values)
+        assert 0.8 * width < cell.high - cell.low < 1.25 * width
+
+
+# ---- Pairs
+
+
+def mean_places(panel, target):
+    """Return the mean place of each item; those that a list leaves out share the last ones."""
+    places = []
+    for order in panel.select(target=target).orders():
+        rest = (len(order) + 1 + len(panel.items)) / 2
+        places.append([order.index(i) + 1 if i in order else rest for i in panel.items])
+    return np.mean(places, axis=0)
+
+
+def hausdorff(a, b):
+    """Return |U| + max(|S|, |T|), counting pair by pair."""
+    opposite = tied_in_a = tied_in_b = 0
+    for i, j in combinations(range(len(a)), 2):
+        x, y = (np.sign(np.round(p[i] - p[j], 9)) for p in (a, b))
+        opposite += x * y < 0
+        tied_in_a += x == 0 and y != 0
+        tied_in_b += y == 0 and x != 0
+    return opposite + max(tied_in_a, tied_in_b)
+
+
+def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
+    panel = load_panel("animals", "similar")
+    places = {name: mean_places(panel, name) for name in panel.target_names}
+    distance = {
+        pair: hausdorff(places[pair[0]], places[pair[1]])
+        for pair in combinations(sorted(places), 2)
+    }
+    expected = []
+    for sign in (1, -1):
+        left = sorted(distance, key=lambda pair: (sign * distance[pair], pair))
+        for _ in range(3):
+            expected.append(left[0])
+            left = [pair for pair in left if not set(pair) & set(expected[-1])]
+    found = choose_pairs_by_panel(panel)
+    assert found == tuple(expected)
+    assert ("humpback+whale", "seal") in found
