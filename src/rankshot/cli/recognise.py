@@ -19,12 +19,8 @@ from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.fit import save_head
 from rankshot.cli.head_options import HeadOptions, fit_head
-<<<<<<< HEAD
-from rankshot.cli.head_parameters import DECAY, Classes, Head
-from rankshot.cli.part_runs import show_parts
-=======
 from rankshot.cli.head_parameters import Classes, Head
->>>>>>> main
+from rankshot.cli.part_runs import show_parts
 from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
 from rankshot.cli.rank_sources import (
     SourceInput,

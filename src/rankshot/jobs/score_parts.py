@@ -142,6 +142,7 @@ def score(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from rankshot.jobs import score
     >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +151,7 @@ def score(
     ...     print(run.n_rows, path.read_text().split())
     2 ['id,a,b', '0,3.0,1.0', '1,0.0,2.0']
     """
-    plan = plan_scoring(model, classes, preprocessing)
+    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
     listed = list_inputs(plan, inputs, column, id_column, batch_size)
     return score_inputs(
         plan,
