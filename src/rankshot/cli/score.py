@@ -154,8 +154,10 @@ def score(
 
     Example: rankshot score photos/ --model efficientnet-lite0 -o scores/ --workers 8
     """
+    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.jobs.score_parts import list_inputs, score_inputs
+    from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
     check_cluster_options(workers, scheduler)
@@ -163,6 +165,7 @@ def score(
     if is_table:
         if update:
             raise RankshotError("--update is for an output of many parts, and this is one file")
+        require_ending(Path(output), ENDINGS)
         check_writable(Path(output), Path(inputs))
     elif workers is None and scheduler is None:
         workers = count_default_workers()
