@@ -1,4 +1,13 @@
-"""The same jobs on Dask, on one machine or many: classify, score, fit and merge in parts."""
+"""Work that can be resumed, in one process, in many, or on a Dask cluster.
+
+A job's output is a folder with one Parquet part for each part of its input, and a manifest. A
+command uses it like this: the inputs are listed once, the parts are the scores, and a folder of
+parts is read as one table.
+
+    listed = list_inputs(plan, "photos")                                # jobs.score_parts
+    run = score_inputs(plan, listed, "photos.run/scores", update=True)  # goes on, or does nothing
+    table = open_scores("photos.run/scores")                            # zeroshot.files.score_tables
+"""
 
 import lazy_loader
 
