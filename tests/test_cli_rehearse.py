@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 import rankshot as rs
 from command_line import check_refused, rankshot, run_well, softmax, write_scores
-from rankshot.report.prediction_summaries import evaluate_predictions
-from rankshot.report.texts import format_number
+from rankshot.report.formatting import format_number
+from rankshot.report.predictions import evaluate_predictions
 from rankshot.zeroshot import HeadSettings, build_head
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.metrics import format_share

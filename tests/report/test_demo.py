@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rankshot.datasets import load_thumbnails
-from rankshot.report.demo import demo_report
-from rankshot.report.demo_results import DR, DS, PR, run_demo
+from rankshot.report.demo import DR, DS, PR, demo_report, run_demo
 from rankshot.report.page import render_report
 from rankshot.report.pictures import Picture
 from rankshot.zeroshot.metrics import expected_calibration_error

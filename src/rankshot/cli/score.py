@@ -1,11 +1,8 @@
-"""``rankshot score``: a model and a folder of pictures, or texts, in; a table of scores out.
-
-The score types of tables, which other commands need as well, are here, too.
-"""
+"""``rankshot score``: a model and a folder of pictures, or texts, in; a table of scores out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,13 +19,11 @@ from rankshot.cli.part_runs import (
     print_parts,
     show_parts,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
+from rankshot.core.errors import RankshotError, format_count, short_repr
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
     from rankshot.jobs import PartsRun
-    from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.scores import Scores
 
 REASONS_SHOWN = 5
 
@@ -157,6 +152,7 @@ def score(
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.jobs.score_parts import list_inputs, score_inputs
+    from rankshot.jobs.storage import has_pattern, is_address
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
@@ -166,6 +162,8 @@ def score(
         if update:
             raise RankshotError("--update is for an output of many parts, and this is one file")
         require_ending(Path(output), ENDINGS)
+        if not has_pattern(inputs) and not is_address(inputs) and not Path(inputs).exists():
+            raise RankshotError(f"{inputs}: there is no such file or folder")
         check_writable(Path(output), Path(inputs))
     elif workers is None and scheduler is None:
         workers = count_default_workers()
@@ -276,85 +274,3 @@ def _count_reasons(reasons: Mapping[str, int]) -> str:
     if rest := sum(count for _, count in counts[REASONS_SHOWN:]):
         shown.append(f"{rest:,} for other reasons")
     return ", ".join(shown)
-
-
-# ---- The score types of tables
-
-
-class ScoreType(StrEnum):
-    """What the numbers in a table of scores are."""
-
-    AUTO = "auto"
-    LOGITS = "logits"
-    PROBABILITIES = "probabilities"
-    ONE_VS_REST_LOGITS = "one-vs-rest-logits"
-    ONE_VS_REST_PROBABILITIES = "one-vs-rest-probabilities"
-    ONE_VS_ONE = "one-vs-one"
-
-
-ScoreTypeOption = Annotated[
-    ScoreType,
-    typer.Option(
-        help="What the scores are. With auto, the type is inferred from the first rows and printed."
-    ),
-]
-
-
-def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
-    """Distinguish probabilities, which add up to one in every row, from logits; print the result.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, columns)
-        The first rows of the table.
-    table : ScoreTable
-        The table that they are from.
-    """
-    from rankshot.zeroshot.files.table_scores import guess_score_type
-
-    score_type = ScoreType(guess_score_type(values, table))
-    remark = "see --score-type"
-    if score_type is ScoreType.LOGITS and values.min() >= 0 and values.max() <= 1:
-        remark = (
-            "although all are between 0 and 1: if each is the probability of a separate yes-no "
-            "question, give --score-type one-vs-rest-probabilities"
-        )
-    say(f"{table.path}: the scores are interpreted as {score_type} ({remark})")
-    return score_type
-
-
-def find_inputs(
-    table: ScoreTable, ids: Iterable[str], score_type: ScoreType
-) -> Iterator[tuple[str, Scores]]:
-    """Yield the ids and scores of some inputs, in the order of the table.
-
-    In a table without ids, the id of an input is the number of its row. If several inputs have
-    the same id, the first is taken.
-    """
-    from rankshot.zeroshot.files.table_scores import build_scores
-
-    wanted = set(ids)
-    first = 0
-    for found, batch in table.batches():
-        if score_type is ScoreType.AUTO:
-            score_type = infer_score_type(batch.values, table)
-        rows = range(first, first + len(batch))
-        names = map(str, rows) if found is None else found
-        for i, name in enumerate(names):
-            if name in wanted:
-                wanted.remove(name)
-                yield name, build_scores(batch.values[[i]], table, score_type, [rows[i]])
-        if not wanted:
-            return
-        first += len(batch)
-    rule = "; without a column id, inputs are numbered from 0"
-    if table.has_ids:
-        rule = f"; the first ids are {quote_names(read_first_ids(table, 3))}"
-    raise RankshotError(f"{table.path}: there is no input {quote_names(sorted(wanted))}{rule}")
-
-
-def read_first_ids(table: ScoreTable, n: int) -> list[str]:
-    """Return the ids of the first n inputs, or their row numbers in a table without ids."""
-    ids, batch = next(table.batches())
-    names = map(str, range(len(batch))) if ids is None else ids.tolist()
-    return list(names)[:n]

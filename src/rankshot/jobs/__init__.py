@@ -4,9 +4,9 @@ A job's output is a folder with one Parquet part for each part of its input, and
 command uses it like this: the inputs are listed once, the parts are the scores, and a folder of
 parts is read as one table.
 
-    listed = list_inputs(plan, "photos")                                # jobs.score_parts
-    run = score_inputs(plan, listed, "photos.run/scores", update=True)  # goes on, or does nothing
-    table = open_scores("photos.run/scores")                            # zeroshot.files.score_tables
+    listed = list_inputs(plan, "photos")                      # of jobs.score_parts: walks once
+    run = score_inputs(plan, listed, "scores", update=True)   # goes on, or finds all done
+    table = open_scores("scores")                             # of zeroshot.files.score_tables
 """
 
 import lazy_loader

@@ -73,6 +73,7 @@ from rankshot.zeroshot.files.score_output import (
 )
 from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
+TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
 """The number of inputs of a part, about."""
 MIN_PARTS = 64
@@ -198,7 +199,7 @@ def list_inputs(
     """
     require_whole_number("batch_size", batch_size)
     if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
-        parts = list_parts(as_address(inputs), (".csv", *JSON_ENDINGS))
+        parts = list_parts(as_address(inputs), TABLE_ENDINGS)
         return InputParts(str(inputs), parts, batch_size, column, id_column, are_tables=True)
     found = open_inputs(inputs, plan.model.takes, column, id_column)
     entries = iter(found)
@@ -218,7 +219,10 @@ def list_inputs(
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
     """Return whether inputs are a dataset of tables, each of which is a part."""
     if not (is_address(inputs) or has_pattern(inputs)):
-        return plan.model.takes == "texts" and Path(inputs).is_dir()
+        # A folder of pictures, for a model of texts, is refused by `open_inputs`.
+        return plan.model.takes == "texts" and any(
+            path.suffix in TABLE_ENDINGS for path in Path(inputs).rglob("*.*")
+        )
     if plan.model.takes != "texts":
         raise RankshotError(
             f"{inputs}: datasets of tables are for models of texts; give pictures as a folder, or "

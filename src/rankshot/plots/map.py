@@ -1,7 +1,9 @@
-"""A map of rankings or classes on Matplotlib axes: what is similar is near."""
+"""A map of rankings or classes: what is similar is near. Names are placed where there is room."""
 
 from __future__ import annotations
 
+import math
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,23 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
-from rankshot.core.label_places import place_labels, text_width
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_whole_number
-from rankshot.plots.axes import COLOURS, Display, choose_names, choose_style, shorten
+from rankshot.plots.axes import (
+    COLOURS,
+    LETTER,
+    LIGHT,
+    MUTED,
+    TITLE_GID,
+    WIDTH,
+    Display,
+    choose_names,
+    choose_style,
+    shorten,
+)
 from rankshot.ranking.maps import MAX_RANKINGS, find_largest_groups, place_points, place_rankings
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 
 Floats = NDArray[np.float64]
-SIZE = (6.4, 5.2)
-"""Inches."""
 FONT_SIZE = 9.0
 """Points."""
 LABEL_LETTERS = 22
 CAPTION_LETTERS = 80
-POINTS_PER_INCH = 72.0
+GROUPS_WITHOUT_LEGEND = 12
+"""So many names nearly always have room on a map."""
 LEADER = 1.5
 """A label further from its point than this many lines is joined to it."""
 
@@ -38,8 +49,8 @@ class MapDisplay(Display):
     The points come from classical multidimensional scaling. The name of a group is near the middle
     of its points. The 40 largest groups have names and marks; the points of the others are grey.
     If every point is a group of its own, all have the same mark, and their names beside them. A
-    name for which there is no room is left out. Use `from_rankings` or `from_similarity` to make
-    one.
+    name for which there is no room is left out; more than 12 groups have a legend below the map.
+    Use `from_rankings` or `from_similarity` to make one.
 
     Parameters
     ----------
@@ -94,15 +105,14 @@ class MapDisplay(Display):
             Where to draw; by default, on a new figure.
         """
         rankings = require_rankings(rankings)
-        if len(rankings) < 2:
-            raise RankshotError(
-                f"a map needs two rankings or more, not {format_count(len(rankings), 'ranking')}"
-            )
         names = choose_names(rankings.targets, rankings.sources, rankings.raters)
         if groups is not None:
             names = [str(name) for name in groups]
-            if len(names) != len(rankings):
-                raise RankshotError(f"{len(names):,} groups for {len(rankings):,} rankings")
+        if len(rankings) < 2 or len(names) != len(rankings):
+            raise RankshotError(
+                "a map needs two rankings or more, each with a group, not "
+                f"{len(names):,} groups for {len(rankings):,} rankings"
+            )
         k = None if k is None else require_whole_number("k", k)
         found = place_rankings(rankings[:MAX_RANKINGS], k)
         first = f"the first {found.k} places" if found.k > 1 else "the first place"
@@ -146,10 +156,21 @@ class MapDisplay(Display):
             caption += f"; without {quote_names(unknown, 3)}"
         return cls(place_points(cdist(values[known], values[known])), names, caption).plot(ax)
 
-    def plot(self, ax: Any = None) -> MapDisplay:
-        """Draw on ``ax``, or on a new figure; return the display."""
-        ax = self._open_axes(ax, *SIZE)
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        width = width or WIDTH
+        names = self._list_legend()
+        rows = math.ceil(len(names) / _count_columns(names, width))
+        return width, 0.8 * width + 0.17 * rows
+
+    def _list_legend(self) -> list[str]:
+        """Return the names of a legend; a few groups, and points without groups, have none."""
+        names = [group.name for group in find_largest_groups(self.groups)]
+        alone = len(set(self.groups)) == len(self.groups)
+        return [] if alone or len(names) <= GROUPS_WITHOUT_LEGEND else names
+
+    def _draw(self, ax: Any) -> None:
         members = np.array(self.groups, dtype=object)
+        legend = self._list_legend()
         if len(set(self.groups)) == len(self.groups):
             names, centers = self.groups, self.places
             self._draw_points(self.places, choose_style(0, 0))
@@ -158,20 +179,27 @@ class MapDisplay(Display):
             names = [group.name for group in groups]
             centers = np.array([self.places[members == name].mean(axis=0) for name in names])
             others = self.places[~np.isin(members, names)]
-            self._draw_points(others, {"marker": ".", "color": "0.75", "markersize": 4})
-            for group in groups:
-                style = choose_style(group.kind, group.kind // len(COLOURS))
-                self._draw_points(self.places[members == group.name], style)
+            self._draw_points(others, {"marker": ".", "color": LIGHT, "markersize": 4})
+            for kind, name in enumerate(names):
+                style = choose_style(kind, kind // len(COLOURS))
+                if legend:
+                    style["label"] = shorten(name, LABEL_LETTERS)
+                points = self.places[members == name]
+                self._draw_points(points, style | {"gid": TITLE_GID + shorten(name, 80)})
         ax.set_aspect("equal", adjustable="datalim")
         ax.margins(0.08)
         ax.set_xticks([])
         ax.set_yticks([])
         ax.set_xlabel(shorten(self.caption, CAPTION_LETTERS), fontsize=FONT_SIZE)
+        if legend:
+            below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.08 if self.caption else 0)}
+            n_columns = _count_columns(legend, ax.figure.get_figwidth())
+            ax.legend(**below, ncols=n_columns, fontsize=8, frameon=False, handletextpad=0.1)
         self._draw_labels(names, centers)
-        return self
 
     def _draw_points(self, points: Floats, style: dict[str, Any]) -> None:
-        self.ax_.plot(*points.T, **{**style, "linestyle": "none"}, alpha=0.8)
+        if len(points):
+            self.ax_.plot(*points.T, **{**style, "linestyle": "none"}, alpha=0.8)
 
     def _draw_labels(self, names: list[str], centers: Floats) -> None:
         """Write names near their centres where there is room, in the present size of the axes."""
@@ -179,9 +207,9 @@ class MapDisplay(Display):
         ax.figure.draw_without_rendering()
         box, to_pixels = ax.get_window_extent(), ax.transData
         corner = np.array([box.x0, box.y0])
-        line = FONT_SIZE * ax.figure.dpi / POINTS_PER_INCH
+        line = FONT_SIZE * ax.figure.dpi / 72
         texts = [shorten(name, LABEL_LETTERS) for name in names]
-        sizes = np.array([[text_width(text, line) + 6, 1.35 * line] for text in texts])
+        sizes = np.array([[_measure_text(text, line) + 6, 1.35 * line] for text in texts])
         middles = to_pixels.transform(centers) - corner
         marks = to_pixels.transform(self.places) - corner
         found = place_labels(middles, sizes, marks, np.array([box.width, box.height]))
@@ -196,5 +224,87 @@ class MapDisplay(Display):
                 ha="center",
                 va="center",
                 fontsize=FONT_SIZE,
-                arrowprops={"arrowstyle": "-", "color": "0.6"} if far else None,
+                arrowprops={"arrowstyle": "-", "color": MUTED} if far else None,
             )
+
+
+def _count_columns(names: list[str], width: float) -> int:
+    longest = max((len(shorten(name, LABEL_LETTERS)) for name in names), default=1)
+    return max(1, int((width - 0.3) / (LETTER * longest + 0.35)))
+
+
+# ---- Places of labels
+
+MARK_RADIUS = 4.0
+DIRECTIONS = 16
+RINGS = 10
+"""A label is tried in this many directions, at this many distances: half a line apart. A longer
+leader would cross other labels."""
+ROUNDING = 1e-5
+"""Labels that overlap by less, in pixels, are beside each other."""
+COST_OF_COVERING = 25.0
+"""A label moves this many pixels further away to leave one more mark uncovered."""
+MAX_COVERED = 3
+"""A label that covers more marks than this hides more than it tells."""
+
+
+def _measure_text(text: str, font_size: float) -> float:
+    """Return the approximate width of a text; Chinese, Japanese and Korean letters are square."""
+    ems = sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in text)
+    return ems * font_size
+
+
+def place_labels(centers: Floats, sizes: Floats, points: Floats, box: Floats) -> Floats:
+    """Return the middle of each label, as near to its centre as other labels and marks allow.
+
+    A label that would overlap others, or many marks, wherever it is put has no place: NaN.
+
+    Parameters
+    ----------
+    centers : ndarray, shape (n, 2)
+        The best place of each label.
+    sizes : ndarray, shape (n, 2)
+        Widths and heights.
+    points : ndarray, shape (m, 2)
+        Marks, which the labels should not cover.
+    box : ndarray, shape (2,)
+        Width and height of the chart.
+
+    Examples
+    --------
+    Two labels for the same place are put one above the other:
+
+    >>> import numpy as np
+    >>> from rankshot.plots.map import place_labels
+    >>> middle, size = [50.0, 50.0], [40.0, 10.0]
+    >>> place_labels(np.array([middle] * 2), np.array([size] * 2), np.empty((0, 2)),
+    ...              np.array([100.0, 100.0])).tolist()
+    [[50.0, 50.0], [50.0, 40.0]]
+    """
+    places = np.full(centers.shape, np.nan)
+    # The widest label has the fewest possible places, so it is placed first.
+    for chosen, label in enumerate(order := np.argsort(-sizes[:, 0], kind="stable")):
+        free = _list_candidates(centers[label], sizes[label], box)
+        placed = order[:chosen][~np.isnan(places[order[:chosen], 0])]
+        gap = (sizes[label] + sizes[placed]) / 2 - np.abs(free[:, None] - places[placed])
+        free = free[~(gap.min(axis=-1) > ROUNDING).any(axis=1)]
+        near = np.abs(free[:, None] - points) < sizes[label] / 2 + MARK_RADIUS
+        covered = near.all(axis=-1).sum(axis=1)
+        cost = np.hypot(*(free - centers[label]).T) + COST_OF_COVERING * covered
+        cost[covered > MAX_COVERED] = np.inf
+        if np.isfinite(cost).any():
+            places[label] = free[np.argmin(cost)]
+    return places
+
+
+def _list_candidates(center: Floats, size: Floats, box: Floats) -> Floats:
+    """Return the centre and rings around it, moved so that the label is inside the box."""
+    angles = np.arange(DIRECTIONS) * 2 * np.pi / DIRECTIONS - np.pi / 2
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    # Rings are half the height of a label apart, so that labels can be stacked without a gap.
+    radii = np.arange(1, RINGS + 1) * size[1] / 2
+    rings = (radii[:, None, None] * circle).reshape(-1, 2)
+    moved = center + np.vstack([np.zeros((1, 2)), rings])
+    low, high = np.minimum(size / 2, box / 2), np.maximum(box - size / 2, box / 2)
+    inside: Floats = np.clip(moved, low, high).round(6)
+    return inside

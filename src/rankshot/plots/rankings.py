@@ -1,4 +1,4 @@
-"""Displays of the rankings themselves: side by side, as a bump chart, and pair by pair."""
+"""Displays of rankings, side by side or pair by pair, and of the models fitted to them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_whole_number
 from rankshot.plots.axes import (
     COLOURS,
+    GRID,
+    LIGHT,
+    MARKERS,
     ROW_HEIGHT,
+    WIDTH,
     Display,
     choose_names,
     choose_style,
     hide_spines,
     measure_matrix,
     name_cells,
+    name_rows,
     shorten,
 )
 from rankshot.ranking.consensus.precedence import precedence, sort_by_average
@@ -112,21 +117,19 @@ class RankingsDisplay(Display):
             title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
         return cls(shown.orders(), _name_rankings(shown), k, ", ".join(title)).plot(ax)
 
-    def plot(self, ax: Any = None) -> RankingsDisplay:
-        """Draw on ``ax``, or on a new figure; return the display."""
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        n_rows = max(len(_list_cells(order, self.k)) for order in self.orders)
+        width = width or max(4.0, 0.6 + COLUMN_WIDTH * len(self.orders))
+        return width, 0.9 + ROW_HEIGHT * n_rows
+
+    def _draw(self, ax: Any) -> None:
         columns = [_list_cells(order, self.k) for order in self.orders]
         n_rows = max(map(len, columns))
-        width = max(4.0, 0.6 + COLUMN_WIDTH * len(columns))
-        ax = self._open_axes(ax, width, 0.9 + ROW_HEIGHT * n_rows)
         colours = _colour_shared_items(columns)
         for x, column in enumerate(columns):
             for y, (item, text) in enumerate(column):
                 # The colours are light, so that the names can be read.
-                style = (
-                    {"color": colours[item], "alpha": 0.35}
-                    if item in colours
-                    else {"color": "0.95"}
-                )
+                style = {"color": colours.get(item, GRID), "alpha": 0.35}
                 ax.barh(y, 0.94, height=0.86, left=x - 0.47, **style)
                 ax.text(x, y, text, ha="center", va="center", fontsize=8)
         names = [shorten(name, CELL_LETTERS) for name in self.names]
@@ -138,7 +141,6 @@ class RankingsDisplay(Display):
         ax.tick_params(length=0)
         ax.set_title(shorten(self.title, TITLE_LETTERS))
         hide_spines(ax, "top", "right", "left", "bottom")
-        return self
 
 
 def _select_target(rankings: Rankings, target: str | None) -> Rankings:
@@ -259,10 +261,11 @@ class BumpDisplay(Display):
         rows = [[_mean_ranks(board)[board.items.index(item)] for item in items] for board in boards]
         return cls(items, [str(name) for name in leaderboards], np.array(rows)).plot(ax)
 
-    def plot(self, ax: Any = None) -> BumpDisplay:
-        """Draw on ``ax``, or on a new figure; return the display."""
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        return width or max(4.0, 3.4 + 1.1 * len(self.names)), 1 + ROW_HEIGHT * len(self.items)
+
+    def _draw(self, ax: Any) -> None:
         items, places, x = self.items, self.places, np.arange(len(self.names))
-        ax = self._open_axes(ax, max(4.0, 3.4 + 1.1 * len(x)), 1 + ROW_HEIGHT * len(items))
         drawn = _part_ties(places)
         # An item that no ranking places is drawn last: its mean is that of the added row alone.
         means = np.nanmean(np.vstack([places, np.full(len(items), len(items))]), axis=0)
@@ -280,7 +283,6 @@ class BumpDisplay(Display):
             right.set_yticks(*_name_places(items, places[-1]))
             right.tick_params(length=0)
             hide_spines(right, "right")
-        return self
 
 
 def find_mean_places(rankings: Rankings) -> Floats:
@@ -319,7 +321,7 @@ def _part_ties(places: Floats) -> Floats:
 
 def _choose_bump_style(number: int) -> dict[str, Any]:
     if number >= COLOURED:
-        return {"color": "0.8", "linewidth": 0.8, "zorder": 1, "marker": ".", "markersize": 3}
+        return {"color": LIGHT, "linewidth": 0.8, "zorder": 1, "marker": ".", "markersize": 3}
     return choose_style(number, number // len(COLOURS))
 
 
@@ -384,10 +386,11 @@ class PrecedenceDisplay(Display):
         shares = np.divide(before, both, out=np.full(before.shape, np.nan), where=both > 0)
         return cls([rankings.items[i] for i in order], shares).plot(ax)
 
-    def plot(self, ax: Any = None) -> PrecedenceDisplay:
-        """Draw on ``ax``, or on a new figure; return the display."""
+    def _measure(self, width: float | None) -> tuple[float, float]:
         side, margin = measure_matrix(self.items)
-        ax = self._open_axes(ax, 1.08 * side + margin + 0.7, side + margin)
+        return width or 1.08 * side + margin + 0.7, side + margin
+
+    def _draw(self, ax: Any) -> None:
         percent = 100 * self.shares
         image = ax.imshow(percent, cmap="PuOr_r", vmin=0, vmax=100)
         bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02)
@@ -399,4 +402,184 @@ class PrecedenceDisplay(Display):
                 text = f"{percent[i, j]:.0f}"
                 ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8)
         name_cells(ax, self.items)
-        return self
+
+
+# ---- Models
+
+
+@dataclass(eq=False, repr=False)
+class WorthsDisplay(Display):
+    """The log-worths of items, best first, with comparison intervals.
+
+    The intervals come from quasi-variances: items whose intervals do not overlap differ clearly.
+    Use `from_leaderboard` or `from_model` to make one.
+
+    Parameters
+    ----------
+    items : list of str
+        The names of the rows, from top to bottom.
+    log_worths : ndarray of shape (items,)
+    intervals : ndarray of shape (items, 2), optional
+        The ends of the intervals.
+    level : float
+        Their confidence level, for the label.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], weights=[3, 2])
+    >>> display = rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0))
+    >>> display.ax_.get_xlabel()
+    'log-worth, with 95 % comparison intervals'
+    """
+
+    items: list[str]
+    log_worths: Floats
+    intervals: Floats | None = None
+    level: float = 0.95
+
+    @classmethod
+    def from_leaderboard(cls, leaderboard: Leaderboard, *, ax: Any = None) -> WorthsDisplay:
+        """Draw the worths of a leaderboard with its comparison intervals.
+
+        Parameters
+        ----------
+        leaderboard : Leaderboard
+            From `rankshot.leaderboard`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        if not isinstance(leaderboard, Leaderboard):
+            raise RankshotError(
+                f"expected a Leaderboard, not {short_repr(leaderboard)}: make one with "
+                "leaderboard(rankings), or use from_model for a fitted model"
+            )
+        return cls(
+            list(leaderboard.items),
+            leaderboard.log_worths,
+            leaderboard.comparison_intervals,
+            leaderboard.level,
+        ).plot(ax)
+
+    @classmethod
+    def from_model(cls, model: Any, *, ax: Any = None) -> WorthsDisplay:
+        """Draw the worths of a fitted model, without intervals.
+
+        Parameters
+        ----------
+        model : PlackettLuce, DavidsonLuce or PlackettLuceRegression
+            Fitted.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> model = rs.PlackettLuce.from_worths({"a": 1, "b": 4, "c": 2})
+        >>> rs.plots.WorthsDisplay.from_model(model).items
+        ['b', 'c', 'a']
+        """
+        if not hasattr(model, "log_worths_"):
+            raise RankshotError(f"expected a fitted model with worths, not {short_repr(model)}")
+        order = np.lexsort((model.items_, -model.log_worths_))
+        return cls([model.items_[i] for i in order], model.log_worths_[order]).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        return width or WIDTH, 1 + ROW_HEIGHT * len(self.items)
+
+    def _draw(self, ax: Any) -> None:
+        y = np.arange(len(self.items))
+        label = "log-worth"
+        if self.intervals is not None:
+            low, high = np.asarray(self.intervals).T
+            ax.hlines(y, low, high, color=COLOURS[0], linewidth=1.5)
+            label += f", with {100 * self.level:g} % comparison intervals"
+        ax.plot(self.log_worths, y, MARKERS[0], color=COLOURS[0], markersize=5)
+        ax.set_xlabel(label)
+        name_rows(ax, self.items)
+
+
+@dataclass(eq=False, repr=False)
+class GroupsDisplay(Display):
+    """What each group of raters prefers: log-worths, or places, with one line per group.
+
+    Use `from_mixture` to make one.
+
+    Parameters
+    ----------
+    items : list of str
+        The names of the rows, from top to bottom.
+    values : ndarray of shape (groups, items)
+        Log-worths, or places.
+    weights : ndarray of shape (groups,)
+        The shares of the groups.
+    are_worths : bool
+        Whether the values are log-worths; otherwise they are places.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
+    >>> mixture = rs.RankingMixture(n_starts=2, random_state=0).fit(votes)
+    >>> display = rs.plots.GroupsDisplay.from_mixture(mixture)
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['group 1 (75 %)', 'group 2 (25 %)']
+    """
+
+    items: list[str]
+    values: Floats
+    weights: Floats
+    are_worths: bool = True
+
+    @classmethod
+    def from_mixture(cls, mixture: Any, *, ax: Any = None) -> GroupsDisplay:
+        """Draw the groups of a mixture, the items sorted by their mean over the groups.
+
+        Parameters
+        ----------
+        mixture : RankingMixture
+            Fitted. Log-worths are drawn if its models have them, otherwise places in their modes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        if not hasattr(mixture, "models_"):
+            raise RankshotError(f"expected a fitted RankingMixture, not {short_repr(mixture)}")
+        models, weights = mixture.models_, np.asarray(mixture.weights_, np.float64)
+        items = models[0].items_
+        are_worths = all(hasattr(model, "log_worths_") for model in models)
+        if are_worths:
+            values = np.array([model.log_worths_ for model in models])
+        else:
+            modes = Rankings.from_orders([model.mode_ for model in models], items=items)
+            values = find_mean_places(modes)
+        mean = weights @ values
+        order = np.lexsort((items, -mean if are_worths else mean))
+        names = [items[i] for i in order]
+        return cls(names, values[:, order], weights, are_worths).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        return width or WIDTH, 1.5 + ROW_HEIGHT * len(self.items)
+
+    def _draw(self, ax: Any) -> None:
+        many = len(self.values) > 1
+        for g, (row, weight) in enumerate(zip(self.values, self.weights, strict=True)):
+            style = choose_style(g, g)
+            if not many:
+                # A line from item to item is for comparing groups.
+                style["linestyle"] = "none"
+            label = f"group {g + 1} ({100 * weight:.0f} %)"
+            ax.plot(row, np.arange(len(self.items)), label=label, **style)
+        ax.set_xlabel("log-worth in the group" if self.are_worths else "place in the group's order")
+        if many:
+            ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
+        name_rows(ax, self.items)

@@ -1,23 +1,17 @@
-"""Displays of zero-shot results: what is drawn is what was computed by other means."""
+"""Displays of results: what is drawn is what was computed by other means; and SVG for pages."""
 
+import re
 import sys
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
+from matplotlib import pyplot as plt
 
 import rankshot as rs
 from rankshot.zeroshot.metrics import Interval
 
-pyplot = pytest.importorskip("matplotlib.pyplot")
 NAMES = ["cat", "dog", "fox"]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    pyplot.switch_backend("Agg")
-    yield
-    pyplot.close("all")
 
 
 def names_at(axis):
@@ -169,6 +163,22 @@ def test_results_are_sorted_with_their_intervals_and_chance():
     assert len(rs.plots.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
 
 
+def test_a_row_has_a_mark_for_each_series_and_a_heading_has_none():
+    gap = [np.nan] * 3
+    cells = np.array([[gap, gap], [[0.1, 0.0, 0.2], gap], [[0.3, 0.2, 0.4], [0.9, 0.8, 1.0]]])
+    display = rs.plots.ComparisonDisplay(["method", "a", "b"], cells, series=["x", "y"]).plot()
+    first, second = display.ax_.lines
+    np.testing.assert_allclose(first.get_xdata(), cells[:, 0, 0])
+    np.testing.assert_allclose(second.get_xdata(), cells[:, 1, 0])
+    assert first.get_marker() != second.get_marker()
+    assert (first.get_ydata() < second.get_ydata()).all()
+    assert [label.get_fontweight() for label in display.ax_.get_yticklabels()] == [
+        *("bold", "normal", "normal")
+    ]
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["x", "y"]
+    assert_inside(display)
+
+
 def test_a_rehearsal_shows_what_was_tried_and_chosen():
     rng = np.random.default_rng(0)
     places = np.arange(12)
@@ -256,69 +266,32 @@ def test_the_gate_of_seen_and_new_classes_is_drawn_first():
     assert bars_of(rs.plots.ExplanationDisplay.from_explanation(alone).ax_) == list(gate)
 
 
-# ---- Map
-
-
-def test_a_map_keeps_distances_and_groups_the_points():
-    orders = [list("abc"), list("abc"), list("acb"), list("cba")]
-    votes = rs.Rankings.from_orders(orders, targets=["x", "x", "y", "y"])
-    display = rs.plots.MapDisplay.from_rankings(votes)
-    # Kendall's distances, of three pairs: 0, 1/3 and 1, which fit on a line.
-    np.testing.assert_allclose(pdist(display.places), np.array([0, 1, 3, 1, 3, 2]) / 3, atol=1e-7)
-    drawn = [
-        np.column_stack(line.get_data()) for line in display.ax_.lines if len(line.get_xdata())
-    ]
-    np.testing.assert_allclose(drawn[0], display.places[:2])
-    np.testing.assert_allclose(drawn[1], display.places[2:])
-    assert sorted(texts_of(display.ax_)) == ["x", "y"]
-    assert display.ax_.get_xlabel() == "Kendall's distance of the first 3 places"
-    assert (
-        rs.plots.MapDisplay.from_rankings(votes, k=1).ax_.get_xlabel().endswith("the first place")
-    )
-    other = rs.plots.MapDisplay.from_rankings(votes, groups=[1, 2, 2, 2])
-    assert sorted(texts_of(other.ax_)) == ["1", "2"]
-
-
-def test_a_map_of_targets_by_their_similarities():
-    values = [[0.9, 0.1, np.nan], [0.6, 0.5, np.nan], [0.0, 0.1, np.nan], [np.nan] * 3]
-    table = rs.Similarity(values, ["cat", "dog", "truck", "blorp"], ["lion", "fox", "qux"])
-    display = rs.plots.MapDisplay.from_similarity(table)
-    np.testing.assert_allclose(pdist(display.places), [0.5, 0.9, np.hypot(0.6, 0.4)], atol=1e-9)
-    assert sorted(texts_of(display.ax_)) == ["cat", "dog", "truck"]
-    assert display.ax_.get_xlabel().endswith("; without 'blorp'")
-
-
-def test_names_on_a_map_do_not_overlap(rng):
-    names = [f"class number {i}" for i in range(60)]
-    from matplotlib.text import Text
-
-    table = rs.Similarity(rng.normal(size=(60, 4)), names, list("abcd"))
-    display = rs.plots.MapDisplay.from_similarity(table)
-    display.figure_.canvas.draw()
-    # Of the words alone: the extent of an annotation has its line, too.
-    boxes = [Text.get_window_extent(text) for text in display.ax_.texts]
-    assert 20 < len(boxes) <= 60
-    for i, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
-
-
 # ---- All
 
 
-def list_displays(ax=None):
-    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]])
+def list_displays(name="cat", ax=None):
+    votes = rs.Rankings.from_orders([[name, "b"], ["b", name]], sources=[name, "x"])
+    table = rs.Similarity([[1.0], [2.0]], [name, "b"], ["c"], source=name)
+    plots = rs.plots
     return [
-        rs.plots.ReliabilityDisplay.from_predictions(["a"], [[0.9, 0.1]], ["a", "b"], ax=ax),
-        rs.plots.ConfusionDisplay.from_predictions(["a", "b"], ["a", "a"], ax=ax),
-        rs.plots.ComparisonDisplay.from_results(RESULTS, ax=ax),
-        rs.plots.ExplanationDisplay.from_explanation(make_explanation(), ax=ax),
-        rs.plots.MapDisplay.from_rankings(votes, ax=ax),
+        plots.ReliabilityDisplay.from_predictions(
+            ["a"], [[0.9, 0.1]], ["a", "b"], name=name, ax=ax
+        ),
+        plots.ConfusionDisplay.from_predictions([name, "b"], ["b", "b"], ax=ax),
+        plots.ComparisonDisplay.from_results({name: (0.5, 0.4, 0.6)}, ax=ax),
+        plots.ExplanationDisplay.from_explanation(make_explanation(target=name), ax=ax),
+        plots.MapDisplay.from_rankings(votes, ax=ax),
+        plots.MapDisplay.from_similarity(table, ax=ax),
+        plots.BumpDisplay.from_rankings(votes, ax=ax),
+        plots.PrecedenceDisplay.from_rankings(votes, ax=ax),
+        plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=ax),
+        plots.RankingsDisplay.from_rankings(votes, ax=ax),
     ]
 
 
 def test_given_axes_are_used_and_a_display_can_be_drawn_again():
-    _, given = pyplot.subplots()
-    for display in list_displays(given):
+    _, given = plt.subplots()
+    for display in list_displays(ax=given):
         assert display.ax_ is given
         assert display.figure_ is given.figure
         assert display.plot() is display
@@ -326,66 +299,59 @@ def test_given_axes_are_used_and_a_display_can_be_drawn_again():
         assert repr(display) == f"<{type(display).__name__}>"
 
 
-def test_names_are_no_formulas(tmp_path):
-    name = r"$\foo{$"
-    displays = [
-        rs.plots.ReliabilityDisplay.from_predictions(["a"], [[0.9, 0.1]], ["a", "b"], name=name),
-        rs.plots.ConfusionDisplay.from_predictions([name, "b"], ["b", "b"]),
-        rs.plots.ComparisonDisplay.from_results({name: (0.5, 0.4, 0.6)}),
-        rs.plots.ExplanationDisplay.from_explanation(make_explanation(target=name)),
-        rs.plots.MapDisplay.from_rankings(rs.Rankings.from_orders([["a"], ["a"]], targets=name)),
-        rs.plots.MapDisplay.from_similarity(
-            rs.Similarity([[1.0], [2.0]], ["a", "b"], ["c"], source=name)
-        ),
-    ]
-    for display in displays:
-        display.figure_.savefig(tmp_path / "picture.svg")
+HOSTILE = ['<b> & "', r"$\foo{$", "</svg>", "猫 \x1b[1m", ' id="x" url(#y)']
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_svg_stands_beside_others_on_a_page():
+    """Names are text, ids differ, nothing is fetched, and the same picture is the same SVG."""
+    ids = []
+    for name in HOSTILE:
+        for display in list_displays(name):
+            svg = display.to_svg("<the> title", width=4)
+            assert display.to_svg("<the> title", width=4) == svg
+            root = ET.fromstring(svg)
+            assert (root.tag, root.get("role"), root[0].text) == ("svg", "img", "<the> title")
+            assert not re.search("https?:|<metadata|<script|xmlns", svg)
+            own = [element.get("id") for element in root.iter() if element.get("id")]
+            used = {e.get("href")[1:] for e in root.iter("use")}
+            assert used <= set(own)
+            ids += own
+            if not isinstance(display, rs.plots.ReliabilityDisplay):
+                texts = "".join(root.itertext())
+                assert name.replace("\x1b", " ") in texts
+    assert len(ids) == len(set(ids))
+
+
+def test_the_colours_of_a_page_replace_those_of_a_picture():
+    svg = list_displays()[0].to_svg("reliability")
+    styles = re.findall('style="([^"]*)"', svg)
+    assert not [style for style in styles if re.search("(?<!,)#[0-9a-f]{6}", style)]
+    assert "var(--c0,#0072b2)" in svg
+    assert "DejaVu" not in svg
 
 
 def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    for call in (
-        lambda: rs.plots.ComparisonDisplay.from_results(RESULTS),
-        lambda: rs.plots.MapDisplay.from_rankings(rs.Rankings.from_orders([["a", "b"]] * 2)),
-    ):
-        with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
-            call()
+    with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
+        rs.plots.ComparisonDisplay.from_results(RESULTS)
+
+
+R, C = rs.plots.ReliabilityDisplay.from_predictions, rs.plots.ConfusionDisplay.from_predictions
+M = rs.plots.ComparisonDisplay.from_results
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: rs.plots.ReliabilityDisplay.from_predictions(
-                ["cow"], [[0.5, 0.5]], ["cat", "dog"]
-            ),
-            "y_true, row 0: 'cow' is not one of the 2 classes",
-        ),
-        (
-            lambda: rs.plots.ReliabilityDisplay.from_predictions(["a"], [[1.0]], ["a"], n_bins=0),
-            "n_bins must be .*, not 0",
-        ),
-        (
-            lambda: rs.plots.ConfusionDisplay.from_predictions(["a", "b"], ["a"]),
-            "y_true has 2 labels, but y_pred has 1",
-        ),
-        (
-            lambda: rs.plots.ConfusionDisplay.from_predictions(["a"], ["b"], labels=["c", "b"]),
-            "none of the labels 'c', 'b' is in y_true, which has 'a'",
-        ),
-        (
-            lambda: rs.plots.ComparisonDisplay.from_results({"WordNet": 0.4}),
-            r"'WordNet': expected \(estimate, low, high\).*, not 0.4",
-        ),
-        (
-            lambda: rs.plots.ComparisonDisplay.from_results({"WordNet": (0.4, 0.5, 0.3)}),
-            "'WordNet': expected .* low <= high, not",
-        ),
-        (lambda: rs.plots.ComparisonDisplay.from_results({}), "expected a mapping of names"),
-        (
-            lambda: rs.plots.ComparisonDisplay.from_results(RESULTS, chance="10 %"),
-            "chance must be a number, not '10 %'",
-        ),
+        (lambda: R(["cow"], [[0.5, 0.5]], ["cat", "dog"]), "y_true, row 0: 'cow' is not one of"),
+        (lambda: R(["a"], [[1.0]], ["a"], n_bins=0), "n_bins must be .*, not 0"),
+        (lambda: C(["a", "b"], ["a"]), "y_true has 2 labels, but y_pred has 1"),
+        (lambda: C(["a"], ["b"], labels=["c", "b"]), "none of the labels 'c', 'b' is in y_true"),
+        (lambda: M({"WordNet": 0.4}), r"'WordNet': expected \(estimate, low, high\).*, not 0.4"),
+        (lambda: M({"WordNet": (0.4, 0.5, 0.3)}), "'WordNet': expected .* low <= high, not"),
+        (lambda: M({}), "expected a mapping of names"),
+        (lambda: M(RESULTS, chance="10 %"), "chance must be a number, not '10 %'"),
         (
             lambda: rs.plots.ComparisonDisplay.from_rehearsal(rs.Rehearsal()),
             "expected a fitted Rehearsal, not Rehearsal",
@@ -393,23 +359,6 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
         (
             lambda: rs.plots.ExplanationDisplay.from_explanation([make_explanation()]),
             "explain returns a list of them",
-        ),
-        (
-            lambda: rs.plots.MapDisplay.from_rankings(rs.Rankings.from_orders([["a", "b"]])),
-            "two rankings or more, not 1 ranking",
-        ),
-        (
-            lambda: rs.plots.MapDisplay.from_rankings(
-                rs.Rankings.from_orders([["a", "b"]] * 3), groups=["x"]
-            ),
-            "1 groups for 3 rankings",
-        ),
-        (lambda: rs.plots.MapDisplay.from_similarity([[1.0]]), "expected a Similarity, not"),
-        (
-            lambda: rs.plots.MapDisplay.from_similarity(
-                rs.Similarity([[1.0], [np.nan]], ["a", "b"], ["c"])
-            ),
-            "two targets or more .*; 'b' cannot be placed",
         ),
     ],
 )
