@@ -88,8 +88,8 @@ def classify(
     Example: rankshot classify scores/ --head new-classes.rankshot -o predictions/ --workers 8
     """
     from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.heads.decisions import REJECTED
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
+    from rankshot.zeroshot.runner import REJECTED
 
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
@@ -159,7 +159,7 @@ def _classify_dataset(
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
     from rankshot.jobs import classify as classify_parts
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     head = options.fitted
     if head is None or options.saved is None:

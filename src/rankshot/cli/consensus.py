@@ -257,7 +257,7 @@ def _format_places(summaries: list[TargetSummary]) -> str:
 def _merge(given: AnyRankings, summaries: list[TargetSummary], k: int) -> Rankings:
     import numpy as np
 
-    from rankshot.zeroshot.prior import consensus_rankings
+    from rankshot.zeroshot.heads.probabilistic_ranking import consensus_rankings
 
     priors = {summary.target: summary.model for summary in summaries}
     merged = consensus_rankings(given, priors, min(k, given.n_items))

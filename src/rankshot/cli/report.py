@@ -179,7 +179,7 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
 def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Report:
     from rankshot.report.contents import Report
     from rankshot.report.predictions import count_predictions, evaluate_predictions
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
     given = predicted.labels.astype(str)
@@ -255,7 +255,7 @@ def _add_rankings(
 def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, Rankings]:
     """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
     from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.alignment import require_targets
+    from rankshot.zeroshot.heads.base import require_targets
 
     if options.fitted is not None and options.saved is not None:
         inner = innermost_head(options.fitted)
@@ -333,7 +333,7 @@ def _read_pictures(images: Path | None, outcomes: Outcomes, ids: NDArray[np.obje
     import numpy as np
 
     from rankshot.report.pictures import PictureFolder, choose_pictures, describe_choice
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     if images is None:
         return _Shots({})
@@ -383,7 +383,7 @@ def _explain_inputs(
 
     from rankshot.report.contents import ExplainedInput
     from rankshot.report.predictions import choose_examples, choose_rival
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     kept = np.flatnonzero(outcomes.predicted != REJECTED)
     # Inputs with a picture are the best examples.

@@ -36,7 +36,7 @@ from rankshot.zeroshot.files.table_scores import (
     require_score_type,
 )
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.decisions import REJECTED
+from rankshot.zeroshot.runner import REJECTED
 
 MAX_BAD_PARTS = 5
 """If so many parts cannot be read before one that can, the job does not begin."""
