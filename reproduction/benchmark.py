@@ -23,13 +23,13 @@ from rankshot.datasets.embedded import (
 )
 from rankshot.datasets.intents import TextData
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo_results import (
+from rankshot.report.demo import (
     fill_missing,
     find_unranked_targets,
     rank_items,
 )
-from rankshot.sources.class_vectors import ClassVectors
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
 
 Labels = NDArray[np.str_]
 Texts = NDArray[np.str_]

@@ -13,10 +13,8 @@ from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.source_comparison import TOLERANCE, nearest_is_correct
-from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.prior import RankingModel
+from rankshot.zeroshot.heads.probabilistic_ranking import RankingModel
+from rankshot.zeroshot.metrics import Bootstrap, Interval
 from reproduction.benchmark import Benchmark, SourcePoints, collect_points
 from reproduction.result_tables import OursAndPaper, ResultTable, Value
 
@@ -42,6 +40,8 @@ PAPER_RATERS = {
     "cifar": {MALLOWS: (0.73, 0.79, 0.84), PLACKETT_LUCE: (0.72, 0.77, 0.74)},
 }
 """The accuracies that the paper reports for 500 rankings by people, for each of `LENGTHS`."""
+TOLERANCE = 1e-9
+"""Relative differences below this count as ties, so that rounding does not decide."""
 SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
 """Pairs of sources that were computed from the same text."""
 INTERVAL_NOTE = (
@@ -203,3 +203,22 @@ class TargetBootstrap:
         """Return the mean over points with its bootstrap interval."""
         means = np.bincount(self._code, values) / self._sizes
         return self._bootstrap.interval(means, self._sizes)
+
+
+def nearest_is_correct(distance: Floats, labels: NDArray[np.str_]) -> Floats:
+    """Return for each point whether the nearest other point has the same label: 1 or 0.
+
+    Where several points are equally near, it is the share of them with the same label.
+
+    Examples
+    --------
+    >>> places = np.array([0.0, 1.0, 2.0, 9.0])
+    >>> distance = np.abs(places[:, None] - places)
+    >>> nearest_is_correct(distance, np.array(["cat", "cat", "dog", "dog"]))
+    array([1. , 0.5, 0. , 1. ])
+    """
+    others = distance.copy()
+    np.fill_diagonal(others, np.inf)
+    nearest = others <= others.min(axis=1, keepdims=True) * (1 + TOLERANCE)
+    correct = nearest & (labels[:, None] == labels)
+    return np.asarray(correct.sum(axis=1) / nearest.sum(axis=1))

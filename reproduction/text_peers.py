@@ -10,8 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.errors import RankshotError
-from rankshot.sources.class_vectors import cosine
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources.vectors import WordVectors, cosine
 from reproduction.benchmark import TextTask, make_tfidf
 from reproduction.evaluator import Configuration, Evaluator
 from reproduction.peer_comparison import (

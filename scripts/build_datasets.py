@@ -35,8 +35,8 @@ from rankshot.ranking.files.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.corpus import Corpus
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.word2vec import train_word2vec
-from rankshot.sources.word_vectors import WordVectors
+from rankshot.sources.corpus import train_word2vec
+from rankshot.sources.vectors import WordVectors
 from rankshot.sources.wordnet import WordNet
 
 DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"

@@ -63,7 +63,7 @@ EXAMPLES = {
         >>> bool(table.values[0, 0] > table.values[0, 1])
         True
         """,
-    "corpus": "rankshot.sources.word2vec",
+    "corpus": "rankshot.sources.corpus",
     "arrays": """
         >>> import numpy as np
         >>> from rankshot.core.arrays import device_of
@@ -120,9 +120,9 @@ EXAMPLES = {
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
         """,
-    "cluster": "rankshot.jobs.classified_datasets",
+    "cluster": "rankshot.jobs.executors",
     "plot": "rankshot.ranking.plots",
-    "pictures": "rankshot.inference.preprocessing",
+    "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
     "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
     "postgresql": """

@@ -91,7 +91,7 @@ def test_word_vectors_look_up_the_synonyms(folder):
     )
     assert lines[0]["ranking"] == ["tench", "crane (bird)", "bus"]
     assert "knows 100% of all pairs" in out
-    assert "seen.txt: 1 label with synonyms is named by the first" in out
+    assert "seen.txt: 1 label now has a readable name" in out
 
 
 def test_a_table_may_spell_the_classes_in_another_way(folder):
@@ -225,7 +225,7 @@ def test_exact_names_are_not_parsed(small, monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    monkeypatch.setattr("rankshot.sources.class_labels._build", refuse)
+    monkeypatch.setattr("rankshot.sources.names.labels._build", refuse)
     out = run_well("classify scores.csv --rankings rankings.jsonl --reference usual.csv -o o.csv")
     assert "matched" not in out
 
@@ -259,7 +259,7 @@ def test_rehearsal_matches_rankings_and_true_classes(folder):
         run_well("rehearse seen.csv --truth truth.csv --rankings out.jsonl -o settings.json")
         settings = json.loads(Path("settings.json").read_text())
         # The accuracy is measured in folds, which depend on the order of the names.
-        return [settings["parameters"]["temperature"], *settings["gate"]["new"]]
+        return [settings["temperature"], *settings["gate"]["new"]]
 
     Path("seen.json").write_text(json.dumps(columns))
     rank(["--seen", "seen.json", "--rehearse", "8"])

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_number
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores, log_class_probabilities
 from reproduction.peers.base import (
     CompleteVectors,

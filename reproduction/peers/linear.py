@@ -10,7 +10,7 @@ from scipy.linalg import eigvalsh, solve, solve_sylvester
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_choice, require_number
-from rankshot.sources.class_vectors import unit_vectors
+from rankshot.sources.vectors import unit_vectors
 from reproduction.peers.base import (
     CompleteVectors,
     Peer,

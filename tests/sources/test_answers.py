@@ -7,8 +7,9 @@ from hypothesis import given, settings, strategies as st
 
 from rankshot import RankshotError
 from rankshot.sources import read_answers
-from rankshot.sources.class_names import NameMatcher, choose_rehearsed
-from rankshot.sources.questions import make_question
+from rankshot.sources.names.look_up import choose_rehearsed
+from rankshot.sources.names.matching import NameMatcher
+from rankshot.sources.prompts import make_question
 
 ITEMS = [
     "leopard", "tiger", "fox", "sea_lion", "wolf", "rabbit", "mouse", "pickup_truck", "bus",

@@ -90,7 +90,7 @@ def ask(
     Example: rankshot ask --seen seen.txt --new new.txt -o prompts
     """
     from rankshot.sources import make_prompts
-    from rankshot.sources.questions import estimate_tokens
+    from rankshot.sources.prompts import estimate_tokens
 
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     prompts = make_prompts(

@@ -14,7 +14,7 @@ from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 
 if TYPE_CHECKING:
-    from rankshot.sources.class_labels import ClassLabels
+    from rankshot.sources.names.labels import ClassLabels
 
 SeenOption = Annotated[
     str,
@@ -188,7 +188,7 @@ def read_new_labels(new: str) -> ClassLabels:
     A text with a folder or an ending, such as new.txt, is always a file.
     """
     from rankshot.sources import read_class_labels
-    from rankshot.sources.class_labels import IMAGENET
+    from rankshot.sources.names.labels import IMAGENET
 
     path = Path(new)
     looks_like_file = path.name != new or re.fullmatch(r"\S+\.[A-Za-z]+", new)
@@ -242,7 +242,7 @@ def _split_names(text: str) -> list[str]:
 
 def read_question(question: str) -> str:
     """Return the name of a question, or the template in a file."""
-    from rankshot.sources.questions import TEXTS
+    from rankshot.sources.prompts import TEXTS
 
     if question in TEXTS:
         return question

@@ -107,8 +107,12 @@ def rank(
     question: QuestionOption = "images",
     inputs: InputsOption = None,
     base_url: Annotated[
-        str, typer.Option(help="The endpoint of model:NAME, without /chat/completions.")
-    ] = "http://localhost:8080/v1",
+        str | None,
+        typer.Option(
+            help="The endpoint of model:NAME, without /chat/completions. The default is the "
+            "environment variable OPENAI_BASE_URL, or OpenAI's own; the key is in OPENAI_API_KEY."
+        ),
+    ] = None,
     raters: Annotated[
         int, typer.Option(help="How often model:NAME is asked about each new class.")
     ] = 5,
@@ -119,7 +123,7 @@ def rank(
         Path | None,
         typer.Option(
             help="A file that keeps the answers of model:NAME. A run that was stopped continues "
-            "from it; two runs at the same time share the work."
+            "from it."
         ),
     ] = None,
     yes: Annotated[

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.class_vectors import ClassVectors
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.vectors import ClassVectors
 
 CLASS_FILES = {
     "cifar": ("cifar100_classes.txt", "cifar10_classes.txt"),

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rankshot.datasets.embedded import class_names, embedded_file, read_only
 from rankshot.ranking.files.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.class_labels import load_imagenet_labels
-from rankshot.sources.class_vectors import ClassVectors
+from rankshot.sources.names.labels import load_imagenet_labels
+from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores
 
 RATER_FILE = "imagenet_rater.jsonl"

@@ -1,24 +1,26 @@
-from .answer_files import AnswerFiles as AnswerFiles, read_answer_files as read_answer_files
-from .answers import Answers as Answers, read_answers as read_answers
+from .answers import (
+    AnswerFiles as AnswerFiles,
+    Answers as Answers,
+    read_answer_files as read_answer_files,
+    read_answers as read_answers,
+)
 from .associations import (
     dice as dice,
     normalized_web_similarity as normalized_web_similarity,
     pmi as pmi,
     ppmi as ppmi,
 )
-from .class_labels import ClassLabels as ClassLabels, read_class_labels as read_class_labels
-from .class_names import (
+from .corpus import Corpus as Corpus, train_word2vec as train_word2vec
+from .hit_count_files import read_hit_counts as read_hit_counts
+from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
+from .names.labels import ClassLabels as ClassLabels, read_class_labels as read_class_labels
+from .names.look_up import (
     choose_rehearsed as choose_rehearsed,
     compare_as as compare_as,
     find_misspellings as find_misspellings,
     read_look_up as read_look_up,
 )
-from .class_vectors import ClassVectors as ClassVectors
-from .corpus import Corpus as Corpus
-from .embedding import Embedding as Embedding
-from .hit_count_files import read_hit_counts as read_hit_counts
-from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
-from .prompt_files import make_follow_ups as make_follow_ups, make_prompts as make_prompts
+from .prompts import make_follow_ups as make_follow_ups, make_prompts as make_prompts
 from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,
@@ -29,14 +31,14 @@ from .similarity_files import (
     similarity_from_frame as similarity_from_frame,
     write_similarity as write_similarity,
 )
-from .source_comparison import (
-    SourceAgreement as SourceAgreement,
-    similarity_accuracy as similarity_accuracy,
-    source_agreement as source_agreement,
+from .vectors import (
+    ClassVectors as ClassVectors,
+    Embedding as Embedding,
+    WordVectors as WordVectors,
 )
-from .word2vec import train_word2vec as train_word2vec
-from .word_vectors import WordVectors as WordVectors
 from .wordnet import WordNet as WordNet
-from .wordnet_sense_files import read_senses as read_senses, write_senses as write_senses
-from .wordnet_senses import Sense as Sense
-from .wordnet_tree import Hierarchy as Hierarchy
+from .wordnet_senses import (
+    Sense as Sense,
+    read_senses as read_senses,
+    write_senses as write_senses,
+)

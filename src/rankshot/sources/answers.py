@@ -6,19 +6,47 @@ copied from a chat window, in whatever form it came, and reports all that it had
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
-from rankshot.core.validation import as_names, require_whole_number
-from rankshot.sources.answer_text import AnswerText, FoundList, find_json, list_forms
-from rankshot.sources.class_names import NameMatcher
-from rankshot.sources.questions import PROMPT_END
+from rankshot.core.validation import as_names
+from rankshot.ranking.rankings import Rankings
+from rankshot.sources.names.matching import NameMatcher
+from rankshot.sources.prompts import PROMPT_END, choose_length
 
 LONGEST_ANSWER = 1 << 20
 """Characters of an answer: hundreds of lists."""
+MAX_BROKEN_LISTS = 100
+"""The search stops after this number of brackets that start no list, to bound its time."""
+MARKER = re.compile(r"(\s*)([-*•+–·]|\(?\d{1,3}[.):\]])\s+")
+"""What begins an entry of a list: a bullet or a number."""
+KEY = re.compile(r'"((?:[^"\\\n]|\\.)*)"\s*:\s*$')
+"""The key of a JSON object, before its value."""
+REMARK = re.compile(r"\s+[-–—→=]+>?\s+|:(\s|$)|\s\(|[,;]\s|\s[\d.]+\s*%")
+"""What separates a name from a remark on it."""
+LABEL_END = re.compile(r":|\s[-–—→=]+>?\s")
+SEPARATOR = re.compile(r"\s*[,;>→\t]\s*")
+"""What separates the names of a list in one line."""
+MARKUP = "*`\"'“”‘’«»<>[]{}|,; \t"
+LONGEST_NAME = 6
+"""Words of a name: a line with more words is a sentence."""
+DEEPEST = 20
+"""Brackets inside brackets of JSON."""
+NEAR = 500
+"""Characters before a list in which its label is looked for."""
+PROSE = 3
+"""Words of a line without markup that names no class and ends with a colon: Here they are:"""
+ENDINGS = (".txt", ".md", ".json", ".jsonl")
+"""The files that are read in a folder; a file that is given by name may have any ending."""
+NUMBERED = re.compile(r"\.(again|part)-(\d{1,6})(?=\.|$)")
+"""The end of a name such as rater-1.again-1.part-2: a rater has several files."""
+FAULTS_SHOWN = 3
 
 
 def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
@@ -125,7 +153,7 @@ def read_answers(text: str, targets: Iterable[Any], items: Iterable[Any], k: int
     no answer for 'truck'
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
-    k = require_whole_number("k", k, len(item_names))
+    k = choose_length(k, item_names)
     if len(text) > LONGEST_ANSWER:
         raise RankshotError(
             f"an answer of {len(text):,} characters; the most are {LONGEST_ANSWER:,}"
@@ -211,3 +239,446 @@ def _read_names(names: list[str], matcher: NameMatcher) -> tuple[list[str], list
         hint = suggest_name(unknown[0], matcher.names) if len(unknown) == 1 else ""
         notes.append(f"not among the items, left out: {quote_names(unknown)}{hint}")
     return items, notes
+
+
+# ---- Files of answers: each is one rater
+
+
+@dataclass(frozen=True)
+class AnswerFiles:
+    """The answers of several raters.
+
+    Attributes
+    ----------
+    rankings : Rankings
+        All usable lists. Their source is ``answers``, their raters are the names of the files.
+    answers : dict of str to Answers
+        The answers of each rater, with notes on what was left out.
+    follow_ups : dict of str to tuple of targets
+        The targets to ask again for, by the name for the next prompt of the rater, without ending.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.sources import read_answer_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rater-1.txt")
+    ...     _ = path.write_text("cat: tiger, whale, bus")
+    ...     found = read_answer_files([path], ["cat", "truck"], ["tiger", "bus", "whale"])
+    >>> found.rankings.orders(), found.follow_ups
+    ([['tiger', 'whale', 'bus']], {'rater-1.again-1': ('truck',)})
+    """
+
+    rankings: Rankings
+    answers: dict[str, Answers]
+    follow_ups: dict[str, tuple[str, ...]]
+
+
+def read_answer_files(
+    paths: Iterable[str | Path],
+    targets: Iterable[Any],
+    items: Iterable[Any],
+    k: int | None = None,
+) -> AnswerFiles:
+    """Read what language models answered to the prompts of `make_prompts`.
+
+    Parameters
+    ----------
+    paths : iterable of paths
+        Files of text, or folders of them. A file is a rater; ``rater-1.part-2.txt`` and
+        ``rater-1.again-1.txt`` belong to the rater of ``rater-1.txt``.
+    targets, items : iterables of names
+        The names that were asked about, and those that were to be ranked.
+    k : int, optional
+        The length of the lists that was asked for: 15, or all items if there are fewer.
+
+    Raises
+    ------
+    RankshotError
+        If a file is empty, or the files of a rater have no usable list. It names the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.sources import read_answer_files
+    >>> path = Path(tempfile.mkdtemp()) / "rater-1.txt"
+    >>> path.write_text("cat: tiger, whale, bus")
+    22
+    >>> found = read_answer_files([path], ["cat", "truck"], ["tiger", "bus", "whale"])
+    >>> found.rankings
+    Rankings: 1 ranking of 3 items, 1 target, 1 source, 1 rater
+      cat: tiger > whale > bus
+    >>> found.follow_ups
+    {'rater-1.again-1': ('truck',)}
+    """
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    length = choose_length(k, item_names)
+    files = _group_by_rater(_list_files([Path(path) for path in paths]))
+    answers: dict[str, Answers] = {}
+    for rater, names in files.items():
+        text = "\n\n".join(_read_answer(path) for path in names)
+        answers[rater] = read_answers(text, target_names, item_names, length)
+        if not answers[rater].orders:
+            raise RankshotError(_describe_failure(names, answers[rater]))
+    chosen = [(rater, target) for rater in answers for target in answers[rater].orders]
+    rankings = Rankings.from_orders(
+        [answers[rater].orders[target] for rater, target in chosen],
+        items=item_names,
+        targets=[target for _, target in chosen],
+        sources="answers",
+        raters=[rater for rater, _ in chosen],
+    )
+    # The number of files gives each follow-up a name that no answer has yet.
+    follow_ups = {
+        f"{rater}.again-{len(names)}": answers[rater].unanswered for rater, names in files.items()
+    }
+    return AnswerFiles(rankings, answers, {name: left for name, left in follow_ups.items() if left})
+
+
+def _list_files(paths: list[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            files.append(path)
+            continue
+        found = sorted(
+            file
+            for file in path.iterdir()
+            if file.suffix.lower() in ENDINGS and not file.name.startswith(".")
+        )
+        if not found:
+            raise RankshotError(
+                f"{path}: no answers in this folder; save each answer there as a text file "
+                f"({', '.join(ENDINGS)})"
+            )
+        files += found
+    if not files:
+        raise RankshotError("no files of answers are given")
+    return files
+
+
+def _group_by_rater(files: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return the files of each rater: the answers to the first prompts, then to the later ones."""
+    raters: dict[str, list[Path]] = {}
+    of_stem: dict[str, Path] = {}
+    for path in files:
+        other = of_stem.setdefault(path.stem, path)
+        if other != path:
+            raise RankshotError(f"{other} and {path}: two files of one rater; rename one of them")
+        raters.setdefault(NUMBERED.sub("", path.stem), []).append(path)
+    for names in raters.values():
+        names.sort(key=_get_turn)
+    return raters
+
+
+def _get_turn(path: Path) -> tuple[int, int]:
+    numbers = {word: int(number) for word, number in NUMBERED.findall(path.stem)}
+    return numbers.get("again", 0), numbers.get("part", 0)
+
+
+def _read_answer(path: Path) -> str:
+    """Return the text of a file, without the prompt if that was copied as well."""
+    with path.open("rb") as stream:
+        content = stream.read(4 * LONGEST_ANSWER + 1)
+    if len(content) > 4 * LONGEST_ANSWER:
+        raise RankshotError(f"{path}: longer than any answer; is it another file?")
+    try:
+        # Some editors of Windows write UTF-16, and mark it.
+        is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+        text = content.decode("utf-16" if is_wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise RankshotError(f"{path}: not UTF-8 text; save it as plain text") from None
+    _, prompt, answer = text.rpartition(PROMPT_END)
+    if not answer.strip():
+        what = "holds a prompt and no answer" if prompt else "is empty"
+        raise RankshotError(f"{path}: {what}; copy the answer of the chat window into it")
+    return answer
+
+
+def _describe_failure(files: list[Path], answers: Answers) -> str:
+    names = " and ".join(map(str, files))
+    more = len(answers.notes) - FAULTS_SHOWN
+    notes = "; ".join(answers.notes[:FAULTS_SHOWN])
+    rest = f"; and {format_count(more, 'more note')}" if more > 0 else ""
+    return (
+        f"{names}: no usable list in it ({notes}{rest}). It must be the answer to a prompt with "
+        "these classes, with their names in the same language; ask again, or leave out this file"
+    )
+
+
+# ---- From the text of an answer to lists of names
+
+
+@dataclass
+class FoundList:
+    """Names in the order of the text, and the target or other label that they stand under."""
+
+    target: str | None
+    label: str | None
+    names: list[str] = field(default_factory=list)
+    marker: str | None = None
+
+
+class AnswerText:
+    r"""Finds lists of names in the text of an answer.
+
+    Examples
+    --------
+    >>> text = AnswerText(NameMatcher(["cat"]), NameMatcher(["fox", "tiger"]))
+    >>> for found in text.find_lists("## Cat\n- fox (small)\n- lynx\n"):
+    ...     print(found.target, found.names)
+    cat ['fox (small)', 'lynx']
+    """
+
+    def __init__(self, targets: NameMatcher, items: NameMatcher) -> None:
+        self.targets = targets
+        self.items = items
+
+    def find_lists(self, text: str) -> list[FoundList]:
+        """Return all lists that are not empty, in the order of the text."""
+        found, rest = self._read_json(text)
+        if not found:
+            found, rest = self._read_json(_repair_quotes(text))
+        place = 0
+        found.append((place, FoundList(None, None)))
+        current = found[-1][1]
+        for line in rest.splitlines(keepends=True):
+            if (begun := self._read_line(line, current)) is not None:
+                found.append((place, begun))
+                current = begun
+            place += len(line)
+        return [each for _, each in sorted(found, key=lambda pair: pair[0]) if each.names]
+
+    # ---- JSON
+
+    def _read_json(self, text: str) -> tuple[list[tuple[int, FoundList]], str]:
+        """Return the lists in JSON, each with its place, and the text without them."""
+        found: list[tuple[int, FoundList]] = []
+        rest: list[str] = []
+        done = 0
+        for start, end, value in find_json(text, "[{"):
+            before = text[max(done, start - NEAR) : start]
+            key = KEY.search(before)
+            label = key[1] if key else _find_label(before)
+            if lists := list(self._walk(value, label)):
+                found += [(start, each) for each in lists]
+                # Lines keep their places.
+                first = start - len(key[0]) if key else start
+                rest += [text[done:first], re.sub("[^\\n]", " ", text[first:end])]
+                done = end
+        return found, "".join([*rest, text[done:]])
+
+    def _walk(self, value: Any, label: str | None, depth: int = 0) -> Iterator[FoundList]:
+        """Yield the lists of names in a JSON value that stands under a label."""
+        if depth > DEEPEST:
+            return
+        if isinstance(value, dict) and self._is_scored(value):
+            yield self._make_list(label, list(value))
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                if isinstance(part, str) and self.targets.match(key) and SEPARATOR.search(part):
+                    yield self._make_list(key, split_names(part))
+                elif isinstance(part, dict | list):
+                    yield from self._walk(part, self._choose_label(value, key, label), depth + 1)
+        elif isinstance(value, list):
+            names = [name for part in value if (name := self._get_name(part)) is not None]
+            if names:
+                yield self._make_list(label, names)
+            else:
+                for part in value:
+                    yield from self._walk(part, label, depth + 1)
+
+    def _is_scored(self, record: dict[str, Any]) -> bool:
+        """Whether this is a list such as {"tiger": 0.4, "fox": 0.3}, in the order of numbers."""
+        numbers = list(record.values())
+        if not numbers or any(type(number) not in {int, float} for number in numbers):
+            return False
+        is_sorted = numbers in (sorted(numbers), sorted(numbers, reverse=True))
+        return is_sorted and 2 * sum(map(self.is_entry, record)) >= len(record)
+
+    def _choose_label(self, record: dict[str, Any], key: str, label: str | None) -> str | None:
+        """Return the class of a list in a JSON object: its key, or another value of the object."""
+        texts = [text for text in record.values() if isinstance(text, str)]
+        named = [text for text in texts if self.targets.match(text)]
+        if self.targets.match(key) or not (named or texts or label):
+            return key
+        # A record such as {"class": "cat", "ranking": [...]}, or {"cat": {"ranking": [...]}}.
+        if named or (len(record) == 2 and texts):
+            return (named or texts)[0]
+        return label if self._find_target(label or "") else key
+
+    def _get_name(self, part: Any) -> str | None:
+        """Return the name in an element of a list: text, or a flat record with a name in it."""
+        if isinstance(part, dict) and not any(isinstance(x, dict | list) for x in part.values()):
+            texts = [text for text in part.values() if isinstance(text, str)]
+            known = [text for text in texts if self.items.match(text)]
+            return next(iter(known or texts), None)
+        if isinstance(part, list) and len(part) == 2:
+            # A pair such as ["tiger", 0.4].
+            texts = [text for text in part if isinstance(text, str)]
+            return texts[0] if len(texts) == 1 else None
+        return part if isinstance(part, str) else None
+
+    def _make_list(self, label: str | None, names: list[str]) -> FoundList:
+        return FoundList(self._find_target(label or ""), label or None, names)
+
+    def _find_target(self, text: str) -> str | None:
+        """Return the target that a label names: alone, before a remark, or at its end."""
+        plain = strip_markup(text)
+        ends = re.split(r":\s+|\bfor\s+|\bclass\s+", plain.rstrip(":"), flags=re.IGNORECASE)
+        for form in (*list_forms(plain), strip_markup(ends[-1])):
+            match = self.targets.match(form)
+            if match:
+                return match[0] if len(match) == 1 else None
+        return None
+
+    # ---- Lines
+
+    def _read_line(self, line: str, current: FoundList) -> FoundList | None:
+        """Add the names in a line to the list; or return the list that the line begins."""
+        if line.lstrip().startswith("|"):
+            return self._read_table_row(line, current)
+        plain = line.replace("**", "").replace("`", "").rstrip()
+        marked = MARKER.match(plain)
+        body = strip_markup(plain[marked.end() :] if marked else plain.lstrip("#> "))
+        is_title = re.fullmatch(r"#.*|\*\*[^*]+\*\*:?", line.strip()) is not None
+        # Numbers count up; what follows them, and the indent, is the same for all entries.
+        marker = f"{marked[1]}{marked[2].strip('(0123456789')}" if marked else None
+        begun = self._begin_list(body, marker, current, is_label=is_title or body.endswith(":"))
+        if begun is None:
+            self._add_names(body, marker, current)
+        elif begun.target is None and not is_title and len(body.split()) >= PROSE:
+            begun.label = None
+        return begun
+
+    def _begin_list(
+        self, body: str, marker: str | None, current: FoundList, *, is_label: bool
+    ) -> FoundList | None:
+        """Return the list that a line begins, or None if it begins none."""
+        if (inline := self._read_inline(body)) is not None:
+            return inline
+        if self._is_heading(body, marker, current):
+            return FoundList(self._find_target(body), body.rstrip(": "))
+        if is_label and not self.is_entry(body) and _is_short(body):
+            return FoundList(self._find_target(body), body.rstrip(": "))
+        return None
+
+    def _add_names(self, body: str, marker: str | None, current: FoundList) -> None:
+        """Add the names in a line to a list, unless it is a sentence."""
+        names = split_names(body)
+        # A name with another bullet is a remark on the entry before it, unless it is an item.
+        is_alike = marker is not None and current.marker in (None, marker)
+        n_entries = sum(map(self.is_entry, names))
+        # A line of items. After a bullet, or with a bracket, what follows a comma is a remark.
+        is_line = marker is None and "(" not in body and n_entries > 1
+        if is_line and 2 * n_entries >= len(names):
+            current.names.extend(names)
+        elif self.is_entry(body) or (is_alike and _is_short(body)):
+            current.marker = current.marker or marker
+            current.names.append(body)
+        elif len(names) > 1 and 2 * n_entries >= len(names):
+            current.names.extend(names)
+
+    def _is_heading(self, body: str, marker: str | None, current: FoundList) -> bool:
+        """Whether a line names a target, and is not one more entry of the list before it."""
+        name = strip_markup(body.rstrip(": "))
+        if marker is None:
+            # Or a line such as "New class: cat".
+            name = strip_markup(name.rpartition(": ")[2])
+        if len(self.targets.match(name)) != 1 or self.items.match(name):
+            return False
+        return marker is None or body.endswith(":") or marker != current.marker
+
+    def _read_inline(self, body: str) -> FoundList | None:
+        """Return the list in a line such as ``cat: tiger, fox`` or ``cat, tiger, fox``."""
+        if end := LABEL_END.search(body):
+            label, names = strip_markup(body[: end.start()]), split_names(body[end.end() :])
+        else:
+            label, *names = split_names(body) or [""]
+        target = self.targets.match(label)
+        is_list = len(target) == 1 and any(map(self.is_entry, names))
+        return FoundList(target[0], label, names) if is_list else None
+
+    def _read_table_row(self, line: str, current: FoundList) -> FoundList | None:
+        """Read ``| cat | tiger, fox |``, ``| cat | tiger | fox |`` or ``| 1 | tiger | why |``."""
+        first, *others = [strip_markup(cell) for cell in line.strip().strip("|").split("|")]
+        if first.isdigit() and others and others[0]:
+            current.names.append(others[0])
+        elif self._find_target(first) is not None:
+            names = [name for cell in others for name in split_names(cell)]
+            return FoundList(self._find_target(first), first, names)
+        return None
+
+    def is_entry(self, name: str) -> bool:
+        """Return whether a name, with or without a remark, is one of the items."""
+        return any(self.items.match(form) for form in list_forms(name))
+
+
+def list_forms(name: str) -> list[str]:
+    """Return a name as it is, without its number, and without a remark on it.
+
+    Examples
+    --------
+    >>> list_forms("3. tiger (striped)")
+    ['3. tiger (striped)', 'tiger (striped)', 'tiger']
+    """
+    marked = MARKER.match(name)
+    bare = strip_markup(name[marked.end() :] if marked else name)
+    cut = strip_markup(_cut_remark(bare))
+    # Without symbols before and after it, such as emoji.
+    letters = re.sub(r"^[\W\d_]+|[\W_]+$", "", cut)
+    return list(dict.fromkeys([name.strip(), strip_markup(name), bare, letters, cut]))
+
+
+def _cut_remark(name: str) -> str:
+    end = REMARK.search(name, 1)
+    return name[: end.start()] if end else name
+
+
+def _is_short(text: str) -> bool:
+    return len(_cut_remark(text).split()) <= LONGEST_NAME
+
+
+def strip_markup(text: str) -> str:
+    """Return a text without quotes, brackets, asterisks and the like around it."""
+    return text.strip().strip(MARKUP).removesuffix(".")
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names of a list in one line."""
+    return [name for part in SEPARATOR.split(text) if (name := strip_markup(part))]
+
+
+def _find_label(before: str) -> str | None:
+    """Return the line before a list, if it is short."""
+    lines = [line for line in before.splitlines() if not line.strip().startswith("```")]
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    label = strip_markup(last.replace("**", "").lstrip("#> ")).rstrip(":= ")
+    return label if label and _is_short(label) else None
+
+
+def _repair_quotes(text: str) -> str:
+    """Return JSON for a Python dict or list: other quotes, and no comma after the last element."""
+    text = re.sub(r"([\[{,:]\s*)['“”‘’]", r'\1"', text)
+    text = re.sub(r"['“”‘’](\s*[\]},:])", r'"\1', text)
+    return re.sub(r",(\s*[\]}])", r"\1", text)
+
+
+def find_json(text: str, brackets: str) -> list[tuple[int, int, Any]]:
+    """Return the outermost JSON values in a text that begin with a bracket, and their places."""
+    found = []
+    broken = 0
+    decoder = json.JSONDecoder()
+    opening = re.compile(f"[{re.escape(brackets)}]")
+    start = opening.search(text)
+    while start is not None and broken < MAX_BROKEN_LISTS:
+        try:
+            value, end = decoder.raw_decode(text, start.start())
+            found.append((start.start(), end, value))
+        except (ValueError, RecursionError):
+            end = start.end()
+            broken += 1
+        start = opening.search(text, end)
+    return found

@@ -158,12 +158,10 @@ def hit_similarities(
     measure: HitMeasure,
 ) -> Floats:
     """Compute the values of `Similarity.from_hit_counts`; refuse impossible counts."""
-    row = _require_counts(n_a, "n_a", (len(target_names),))
-    column = _require_counts(n_b, "n_b", (len(item_names),))
-    table = _require_counts(n_ab, "n_ab", (len(target_names), len(item_names)))
     compute = resolve_measure(measure, N)
-    _require_at_most(row, target_names, N)
-    _require_at_most(column, item_names, N)
+    row = _require_counts(n_a, "n_a", (len(target_names),), N)
+    column = _require_counts(n_b, "n_b", (len(item_names),), N)
+    table = _require_counts(n_ab, "n_ab", (len(target_names), len(item_names)), N)
     too_many = table > np.minimum(row[:, None], column)
     if too_many.any():
         i, j = np.argwhere(too_many)[0]
@@ -189,20 +187,16 @@ def resolve_measure(
     return lambda n_a, n_b, n_ab: function(n_a, n_b, n_ab, total)
 
 
-def _require_counts(counts: ArrayLike, what: str, shape: tuple[int, ...]) -> Floats:
-    try:
-        array = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise RankshotError(f"{what} must be numbers: {error}") from None
+def _require_counts(
+    counts: ArrayLike, what: str, shape: tuple[int, ...], most: float | None
+) -> Floats:
+    array = np.asarray(counts, dtype=np.float64)
     if array.shape != shape:
         raise RankshotError(f"{what} must have shape {shape}, not {array.shape}")
-    odd = (array < 0) | np.isinf(array) | (np.isnan(array) & (array.ndim == 1))
+    largest = np.finfo(float).max if most is None else most
+    # NaN is for a pair that was not searched for.
+    odd = (array < 0) | (array > largest) | (np.isnan(array) & (array.ndim == 1))
     if odd.any():
-        raise RankshotError(f"{what} must be counts, not {array[odd][0]}")
+        limit = "" if most is None else f", and at most {most:.16g}"
+        raise RankshotError(f"{what} must be counts{limit}, not {array[odd][0]:.16g}")
     return array
-
-
-def _require_at_most(counts: Floats, names: tuple[str, ...], N: float | None) -> None:
-    if N is not None and (counts > N).any():
-        worst = int(np.argmax(counts > N))
-        raise RankshotError(f"{names[worst]!r} has {counts[worst]:.16g} hits of {N:.16g} in all")

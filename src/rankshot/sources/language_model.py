@@ -1,42 +1,71 @@
-"""`LanguageModel`: rankings by a language model behind any OpenAI-compatible endpoint."""
+"""`LanguageModel`: rankings by a language model, through the openai client or any function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from math import ceil, inf
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from typing import Any
+from threading import Event, Lock
+from typing import Any, Self
+from urllib.parse import urlsplit
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.files import require_ending
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import as_names, require_number, require_whole_number, shuffle_names
+from rankshot.core.validation import (
+    as_names,
+    require_module,
+    require_number,
+    require_whole_number,
+    shuffle_names,
+)
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.answer_log import AnswerLog
 from rankshot.sources.answers import parse_answer
-from rankshot.sources.chat_endpoint import ChatEndpoint, Reply
-from rankshot.sources.pace import Pace, call_in_threads
-from rankshot.sources.questions import (
+from rankshot.sources.prompts import (
     BYTES_PER_TOKEN,
     Question,
     as_json,
     choose_length,
     estimate_tokens,
-    format_prompt,
     make_question,
 )
 
-RETRY_PROMPT = (
-    "That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."
-)
+Ask = Callable[[str], str]
+"""From a prompt to the answer of a language model."""
+RETRY_PROMPT = """{prompt}
+
+Your last answer was:
+{answer}
+
+That cannot be used: {fault}. Answer with one JSON list of {k} different items, no more."""
 MAX_QUOTE = 2000
 """The most characters of an invalid answer that are sent back: every token costs money."""
+KEY_VARIABLE, URL_VARIABLE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+NO_KEY = "no-key"
+"""What is sent where no key is needed, or must not be sent: the client insists on one."""
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+ADVICE = {
+    400: "check the model's name, and whether it takes this temperature",
+    401: f"check the key in {KEY_VARIABLE}",
+    403: "the key may not use this model or endpoint",
+    404: "check base_url (it usually ends in /v1) and the model's name",
+}
+QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
+"""The fields that identify a question: a stored answer is used only if all of them are equal."""
+LINE_START = b'{"target": '
+"""The start of every line of a log; it identifies an incomplete last line as part of a log."""
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """An estimate of the calls, tokens and cost of a run, before it starts.
+    """An estimate of the calls and tokens of a run, before it starts.
 
     Tokens are UTF-8 bytes divided by 2.7, which suits lists of English names. Repeated calls
     after invalid answers, and hidden reasoning of a model, are not included.
@@ -47,31 +76,27 @@ class CostEstimate:
         The number of questions to ask, and of questions that the log already answers.
     prompt_tokens, answer_tokens : int
         The number of tokens of all calls together.
-    cost : float or None
-        In the currency of the prices; None if no prices were given.
 
     Examples
     --------
     >>> import rankshot as rs
     >>> model = rs.LanguageModel("some-model", "http://localhost:8080/v1", k=2, raters=1)
     >>> found = model.estimate(["cat", "truck"], ["tiger", "bus", "whale"])
-    >>> found.calls, found.answered, found.cost
-    (2, 0, None)
+    >>> found.calls, found.answered
+    (2, 0)
     """
 
     calls: int
     answered: int
     prompt_tokens: int
     answer_tokens: int
-    cost: float | None
 
     def __str__(self) -> str:
         logged = f" ({self.answered:,} more are in the log)" if self.answered else ""
-        money = "" if self.cost is None else f", at a cost of about {self.cost:,.4f}"
         return (
             f"{format_count(self.calls, 'call')}{logged}, about "
             f"{format_count(self.prompt_tokens, 'prompt token')} and "
-            f"{format_count(self.answer_tokens, 'answer token')}{money}; at {BYTES_PER_TOKEN} "
+            f"{format_count(self.answer_tokens, 'answer token')}; at {BYTES_PER_TOKEN} "
             "bytes per token, without repeated questions and hidden reasoning"
         )
 
@@ -87,12 +112,19 @@ class LanguageModel:
     run continues with the same questions. No seed is sent to the endpoint, since some endpoints
     refuse one, so the model's own sampling is not reproducible.
 
+    The ``openai`` client (extra ``llm``) calls the endpoint, waits where a rate limit asks for it
+    and repeats calls that fail. It reads the key from the environment variable
+    ``OPENAI_API_KEY``. Servers that need no key work without one. The key is only sent over https
+    or to this machine; it is in no file and no message.
+
     Parameters
     ----------
     model : str
         The name of the model at the endpoint; also the source of the rankings.
-    base_url : str
-        The endpoint's address before ``/chat/completions``.
+    base_url : str, optional
+        The address of any server that supports OpenAI's chat protocol, before
+        ``/chat/completions``. The default is the environment variable ``OPENAI_BASE_URL``, or
+        OpenAI's own address.
     raters : int
         The number of calls for each target.
     k : int, optional
@@ -108,12 +140,8 @@ class LanguageModel:
         How often a call is repeated after a failure, and a question after an invalid answer.
     log : path or None
         A .jsonl file that stores every answer, with its question, as soon as it arrives. The next
-        run with the same file asks only the missing questions. `read_rankings` reads it, too.
-    key_variable : str or None
-        The environment variable with the API key, read at each call; None sends no key. It may
-        be unset for servers on this machine.
-    prompt_price, answer_price : float or None
-        Prices per million tokens, for `estimate`; both or neither.
+        run with the same file asks only the missing questions. `read_rankings` reads it, too. Use
+        a log in one process at a time.
     question : str
         ``"images"``: which items would an image classifier say most often? ``"text"``: the same
         for a classifier of texts. ``"similar"``: which items are most similar? Or a template that
@@ -122,22 +150,28 @@ class LanguageModel:
         What the classifier gets, in the plural; the default is "ordinary photographs" or "texts".
     parallel : int
         The number of calls at the same time. The rankings do not depend on it.
+    ask : callable, optional
+        A function from a prompt to an answer, in place of the client; several threads call it.
 
     Examples
     --------
     >>> from rankshot import LanguageModel
-    >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2,
-    ...     prompt_price=0.15, answer_price=0.60)
+    >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))
-    10 calls, about 2,100 prompt tokens and 70 answer tokens, at a cost of about 0.0004;
-    at 2.7 bytes per token, without repeated questions and hidden reasoning
+    10 calls, about 2,100 prompt tokens and 70 answer tokens; at 2.7 bytes per token, without
+    repeated questions and hidden reasoning
 
     With a server at that address, ``model.rankings(["cat", "truck"], ["tiger", "bus", "whale"])``
-    returns ten top-2 rankings.
+    returns ten top-2 rankings. Any function can take its place:
+
+    >>> model = LanguageModel("me", ask=lambda prompt: '["tiger", "whale"]', k=2, raters=1)
+    >>> model.rankings(["cat"], ["tiger", "bus", "whale"])
+    Rankings: 1 ranking of 3 items, 1 target, 1 source, 1 rater
+      cat: tiger > whale
     """
 
     model: str
-    base_url: str
+    base_url: str | None = None
     raters: int = 5
     k: int | None = None
     temperature: float = 1.0
@@ -145,27 +179,28 @@ class LanguageModel:
     timeout: float = 120.0
     max_retries: int = 5
     log: str | Path | None = None
-    key_variable: str | None = "OPENAI_API_KEY"
-    prompt_price: float | None = None
-    answer_price: float | None = None
     question: str = "images"
     inputs: str | None = None
     parallel: int = 4
+    ask: Ask | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, str) or not self.model:
-            raise RankshotError(f"model must be a name, not {short_repr(self.model)}")
         # As Python's own int and float: 1 and 1.0 differ in a log, and JSON has no NumPy numbers.
         least_of = {"raters": 1, "seed": 0, "max_retries": 0, "parallel": 1}
         for name, lowest in (least_of | ({} if self.k is None else {"k": 1})).items():
             whole = require_whole_number(name, getattr(self, name), least=lowest)
             object.__setattr__(self, name, whole)
-        prices = [p for p in ("prompt_price", "answer_price") if getattr(self, p) is not None]
-        for name, least in {"temperature": 0, "timeout": 0.001, **dict.fromkeys(prices, 0)}.items():
+        for name, least in {"temperature": 0, "timeout": 0.001}.items():
             number = require_number(name, getattr(self, name), least=least, below=inf)
             object.__setattr__(self, name, number)
-        self._question()
-        self._endpoint(Pace())
+        # The message shows nothing of an address, which may hold a password.
+        if self.base_url is not None and not re.fullmatch(r"https?://[^@?#\s]+", self.base_url):
+            raise RankshotError(
+                "base_url must be an address such as 'https://host/v1' or "
+                "'http://localhost:8080/v1', without a user, a password or a key: that belongs in "
+                f"the environment variable {KEY_VARIABLE}"
+            )
+        self._make_question()
 
     def rankings(
         self, targets: Iterable[Any], items: Iterable[Any], *, verbose: bool = False
@@ -173,8 +208,7 @@ class LanguageModel:
         """Ask every rater about every target, and return top-k rankings of the items.
 
         A question without a valid answer raises a `RankshotError` that names the target and the
-        rater; the other answers are in the log. So they are after Ctrl-C. If another process uses
-        the same log, the two share the work, and no question is asked twice.
+        rater; the other answers are in the log. So they are after Ctrl-C.
 
         Parameters
         ----------
@@ -184,9 +218,9 @@ class LanguageModel:
             Show the progress on standard error.
         """
         names = as_names(items)
-        questions = self._questions(as_names(targets, "targets"), names)
+        questions = self._list_questions(as_names(targets, "targets"), names)
         with (
-            self._answer_log() as log,
+            AnswerLog(self.log) as log,
             ProgressLine(self.model, enabled=verbose) as line,
         ):
             orders = self._find_orders(questions, log, line)
@@ -201,30 +235,26 @@ class LanguageModel:
     def estimate(self, targets: Iterable[Any], items: Iterable[Any]) -> CostEstimate:
         """Estimate what `rankings` would cost now, without the questions that the log answers."""
         names = as_names(items)
-        questions = self._questions(as_names(targets, "targets"), names)
-        log = self._answer_log()
+        questions = self._list_questions(as_names(targets, "targets"), names)
+        log = AnswerLog(self.log)
         open_ones = [question for question in questions if log.find(question) is None]
-        prompts = sum(estimate_tokens(_format_prompt(question)) for question in open_ones)
+        prompts = sum(estimate_tokens(self._write_prompt(question)) for question in open_ones)
         # Which items will be chosen is unknown: assume k items of average length.
         k = choose_length(self.k, names)
         answers = len(open_ones) * ceil(estimate_tokens(as_json(names)) * k / len(names))
-        cost = None
-        if self.prompt_price is not None and self.answer_price is not None:
-            cost = (prompts * self.prompt_price + answers * self.answer_price) / 1e6
-        answered = len(questions) - len(open_ones)
-        return CostEstimate(len(open_ones), answered, prompts, answers, cost)
+        return CostEstimate(len(open_ones), len(questions) - len(open_ones), prompts, answers)
 
-    def _endpoint(self, pace: Pace) -> ChatEndpoint:
-        return ChatEndpoint(self.base_url, self.timeout, self.max_retries, self.key_variable, pace)
-
-    def _question(self) -> Question:
+    def _make_question(self) -> Question:
         return make_question(self.question, self.inputs)
 
-    def _answer_log(self) -> AnswerLog:
-        return AnswerLog(None if self.log is None else Path(self.log))
+    def _write_prompt(self, question: Mapping[str, Any]) -> str:
+        asked = self._make_question()
+        return asked.ask_one(question["target"], question["items"], question["k"])
 
-    def _questions(self, targets: tuple[str, ...], items: tuple[str, ...]) -> list[dict[str, Any]]:
-        k, template = choose_length(self.k, items), self._question().template
+    def _list_questions(
+        self, targets: tuple[str, ...], items: tuple[str, ...]
+    ) -> list[dict[str, Any]]:
+        k, template = choose_length(self.k, items), self._make_question().template
         return [
             {
                 "target": target,
@@ -244,76 +274,213 @@ class LanguageModel:
         self, questions: list[dict[str, Any]], log: AnswerLog, line: ProgressLine
     ) -> list[list[str]]:
         """Return the answers in the order of the questions; those that the log lacks are asked."""
-        pace = Pace()
-        endpoint = self._endpoint(pace)
-
-        def answer(number: int) -> list[str] | None:
-            question = questions[number]
-            if log.claim(question):
-                return self._ask(question, log, endpoint)
-            # Another process has answered it, or is asking: then this is None, for now.
-            return log.find(question)
-
         found = {i: order for i, question in enumerate(questions) if (order := log.find(question))}
         open_ones = [i for i in range(len(questions)) if i not in found]
-        found |= call_in_threads(
-            answer,
-            open_ones,
-            self.parallel,
-            pace,
-            lambda done: line.update(
-                f"{done + len(questions) - len(open_ones):,} of {len(questions):,} answers"
-            ),
-        )
+        if not open_ones:
+            return [found[i] for i in range(len(questions))]
+        ask, stop = self.ask or self._connect(), Event()
+
+        def answer(number: int) -> tuple[int, list[str] | Exception | None]:
+            try:
+                order = (
+                    None if stop.is_set() else self._ask_until_valid(questions[number], log, ask)
+                )
+            except Exception as error:  # noqa: BLE001 - raised again below, in the caller's thread
+                # No question is begun any more, but those under way are paid: they are completed.
+                stop.set()
+                return number, error
+            return number, order
+
+        failures: dict[int, Exception] = {}
+        # Its threads are daemons: after Ctrl-C nobody waits for a slow answer.
+        with ThreadPool(min(self.parallel, len(open_ones))) as pool:
+            for number, result in pool.imap_unordered(answer, open_ones):
+                if isinstance(result, Exception):
+                    failures[number] = result
+                elif result is not None:
+                    found[number] = result
+                    line.update(f"{len(found):,} of {len(questions):,} answers")
+        if failures:
+            raise failures[min(failures)]
         return [found[i] for i in range(len(questions))]
 
-    def _ask(self, question: dict[str, Any], log: AnswerLog, endpoint: ChatEndpoint) -> list[str]:
+    def _ask_until_valid(self, question: dict[str, Any], log: AnswerLog, ask: Ask) -> list[str]:
         """Ask until the answer is a valid ranking, store it in the log, and return it."""
-        messages = [{"role": "user", "content": _format_prompt(question)}]
-        replies: list[Reply] = []
-        for _ in range(self.max_retries + 1):
+        first = prompt = self._write_prompt(question)
+        who = f"target {question['target']!r}, rater {question['rater']!r}"
+        hint = f"; earlier answers are in {log.path}: run again to continue" if log.path else ""
+        for asked in range(1, self.max_retries + 2):
             try:
-                replies.append(endpoint.complete(self.model, messages, self.temperature))
+                text = ask(prompt)
             except RankshotError as error:
-                raise self._no_answer_error(question, log, str(error)) from None
-            text = replies[-1].text
+                raise RankshotError(f"{who}: {error}{hint}") from None
             try:
                 ranking = parse_answer(text, question["items"], question["k"])
             except RankshotError as error:
                 fault = str(error)
             else:
-                log.add(question, {"ranking": ranking, **self._log_details(replies)})
+                time = datetime.now(UTC).isoformat(timespec="seconds")
+                details = {"source": self.model, "asked": asked, "time": time}
+                log.add(question, {"ranking": ranking, **details})
                 return ranking
-            # Some endpoints refuse an empty message.
-            wrong = {"role": "assistant", "content": text[:MAX_QUOTE] or "(no answer)"}
-            again = {"role": "user", "content": RETRY_PROMPT.format(fault=fault, k=question["k"])}
-            messages += [wrong, again]
-        problem = f"{len(replies)} invalid answers; the last is {short_repr(text)}: {fault}"
-        raise self._no_answer_error(question, log, problem)
-
-    def _log_details(self, replies: list[Reply]) -> dict[str, Any]:
-        """Return the fields that the log stores with a ranking; tokens are those of all calls."""
-        return {
-            "source": self.model,
-            "asked": len(replies),
-            "prompt_tokens": _sum_known(reply.prompt_tokens for reply in replies),
-            "answer_tokens": _sum_known(reply.answer_tokens for reply in replies),
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-
-    def _no_answer_error(
-        self, question: dict[str, Any], log: AnswerLog, problem: str
-    ) -> RankshotError:
-        hint = f"; earlier answers are in {log.path}: run again to continue" if log.path else ""
-        return RankshotError(
-            f"target {question['target']!r}, rater {question['rater']!r}: {problem}{hint}"
+            prompt = RETRY_PROMPT.format(
+                prompt=first, answer=text[:MAX_QUOTE], fault=fault, k=question["k"]
+            )
+        raise RankshotError(
+            f"{who}: {asked} invalid answers; the last is {short_repr(text)}: {fault}{hint}"
         )
 
+    def _connect(self) -> Ask:
+        """Return a function that asks the endpoint, by the openai client."""
+        openai = require_module("openai", "language models", "llm")
+        url = self.base_url or os.environ.get(URL_VARIABLE) or None
+        key = os.environ.get(KEY_VARIABLE, "").strip()
+        if not re.fullmatch(r"[!-~]*", key) or not (key or url):
+            raise RankshotError(
+                f"set the environment variable {KEY_VARIABLE} to the key of the endpoint"
+            )
+        address = urlsplit(url or "https://")
+        is_private = address.scheme == "https" or address.hostname in LOCAL_HOSTS
+        client = openai.OpenAI(
+            base_url=url,
+            api_key=key if key and is_private else NO_KEY,
+            timeout=self.timeout,
+            max_retries=self.max_retries,
+        )
 
-def _format_prompt(question: dict[str, Any]) -> str:
-    return format_prompt(question["prompt"], question["target"], question["items"], question["k"])
+        def hide_key(text: str) -> str:
+            # Local servers take a dummy, which an item may contain.
+            return text.replace(key, "[key]") if len(key) >= 8 else text
+
+        def ask(prompt: str) -> str:
+            messages = [{"role": "user", "content": prompt}]
+            try:
+                answer = client.chat.completions.create(
+                    model=self.model, messages=messages, temperature=self.temperature
+                )
+                text = answer.choices[0].message.content
+            except openai.OpenAIError as error:
+                advice = ADVICE.get(getattr(error, "status_code", 0), "")
+                problem = hide_key(f"{client.base_url}: {error}")[:400]
+                raise RankshotError(f"{problem}{'; ' if advice else ''}{advice}") from None
+            except (ValueError, LookupError, TypeError, AttributeError):
+                # Not the answer of a chat endpoint: the question is asked again.
+                return ""
+            # Models that decline to answer send no content.
+            return hide_key(text) if isinstance(text, str) else ""
+
+        return ask
 
 
-def _sum_known(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+class AnswerLog:
+    """A log of answers: a file of JSON lines, which is also a file of rankings.
+
+    For every answer, one line is appended and flushed to the disk. After a crash, only the last
+    line can be incomplete: it is dropped, and its question is asked again. Answers to other
+    questions (another model, other items, another prompt) stay in the file and are not used.
+
+    Parameters
+    ----------
+    path : path or None
+        A .jsonl file, which need not exist yet; None stores nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
+    >>> question = {"target": "cat", "rater": "m#1", "model": "m", "k": 1, "items": ["fox", "bus"]}
+    >>> with AnswerLog(path) as log:
+    ...     log.add(question, {"ranking": ["fox"]})
+    >>> AnswerLog(path).find(question), AnswerLog(path).find(question | {"target": "dog"})
+    (['fox'], None)
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        self._rankings: dict[bytes, list[str]] = {}
+        self._lock = Lock()
+        self._tail = b""
+        if self.path is not None:
+            require_ending(self.path, (".jsonl",))
+            self._read(self.path)
+
+    def __enter__(self) -> Self:
+        """Open the file, and complete its last line, or drop it."""
+        if self.path is not None:
+            self._file = self.path.open("ab", buffering=0)
+            if self._tail and _parse_record(self._tail) is None:
+                self._file.truncate(self._file.tell() - len(self._tail))
+            elif self._tail:
+                self._file.write(b"\n")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.path is not None:
+            # With the lock, so that no thread is in the middle of a line.
+            with self._lock:
+                self._file.close()
+
+    def find(self, question: Mapping[str, Any]) -> list[str] | None:
+        """Return the stored ranking that answers this question, or None."""
+        return self._rankings.get(_fingerprint(question))
+
+    def add(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """Append a question and its answer; they are on the disk when this returns."""
+        self._rankings[_fingerprint(question)] = answer["ranking"]
+        if self.path is None:
+            return
+        # JSON in ASCII: a name that UTF-8 cannot encode must not lose an answer that was paid.
+        line = (json.dumps({"target": question["target"], **answer, **question}) + "\n").encode()
+        with self._lock:
+            end = os.fstat(self._file.fileno()).st_size
+            try:
+                while line:
+                    line = line[self._file.write(line) :]
+                os.fsync(self._file)
+            except OSError as error:
+                # If the disk is full, nothing of the line stays.
+                self._file.truncate(end)
+                raise RankshotError(f"{self.path}: cannot write there ({error})") from None
+
+    def _read(self, path: Path) -> None:
+        if not path.exists():
+            return
+        with path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                record = _parse_record(line)
+                self._tail = b"" if line.endswith(b"\n") else line
+                if record is not None and "items" in record:
+                    self._rankings.setdefault(_fingerprint(record), record["ranking"])
+                elif record is None and line.strip() and not _is_partial_record(self._tail):
+                    raise RankshotError(
+                        f"{path}:{number}: not a line of a log of answers: "
+                        f"{short_repr(line.decode(errors='replace'))}"
+                    )
+
+
+def _parse_record(line: bytes) -> dict[str, Any] | None:
+    """Return the record of a line, or None if it has no ranking.
+
+    Rankings from other sources, which have no field "items", may be in the same file. An answer
+    that has the field must be valid: k of its items, each once.
+    """
+    try:
+        record = json.loads(line)
+        ranking, items = record["ranking"], record.get("items")
+        is_answer = items is None or (
+            len(ranking) == len(set(ranking)) == record["k"] and set(ranking) <= set(items)
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return record if type(ranking) is list and is_answer else None
+
+
+def _is_partial_record(line: bytes) -> bool:
+    """Whether a broken line is the start of a record; a block lost in a crash reads as zeros."""
+    start = line.rstrip(b"\0")
+    return bool(line) and (start.startswith(LINE_START) or LINE_START.startswith(start))
+
+
+def _fingerprint(question: Mapping[str, Any]) -> bytes:
+    text = json.dumps([question.get(name) for name in QUESTION_FIELDS])
+    return sha256(text.encode()).digest()

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.wordnet_lookup import (
+from rankshot.sources.wordnet_nouns import CATEGORIES, MEASURES, Nouns, load_nouns
+from rankshot.sources.wordnet_senses import (
     ExcludedNounError,
+    Sense,
     SenseCandidates,
     UnknownNounError,
+    choose_senses,
     find_candidates,
     pin_sense,
-    require_categories,
 )
-from rankshot.sources.wordnet_nouns import MEASURES, Nouns, load_nouns
-from rankshot.sources.wordnet_senses import Sense, choose_senses
 
-REFUSED = 5
+UNKNOWN_SHOWN = 5
 """How many unknown names an error message lists."""
 
 
@@ -68,11 +68,11 @@ class WordNet:
         senses: Mapping[str, str] | None = None,
         categories: Iterable[str] | None = None,
     ) -> None:
-        if senses is not None and not isinstance(senses, Mapping):
-            raise RankshotError(f"senses must map names to senses, not be {short_repr(senses)}")
         self.measure = require_choice("measure", measure, MEASURES)
         self.pins = dict(senses or {})
-        self.categories = require_categories(categories)
+        self.categories = None if categories is None else as_names(categories, "categories")
+        for category in self.categories or ():
+            require_choice("category", category, CATEGORIES)
 
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
         """Return the sense of each name; the senses of all names are chosen together.
@@ -84,7 +84,10 @@ class WordNet:
         """
         found, unknown = self._choose(as_names(names, "names"))
         if unknown:
-            _refuse(unknown)
+            nouns, shown = load_nouns(), list(unknown.items())[:UNKNOWN_SHOWN]
+            some = "; ".join(f"{error}{nouns.hint(name)}" for name, error in shown)
+            more = f"; and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
+            raise RankshotError(f"{some}{more}. Pin such a name to a sense of another word")
         return found
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
@@ -156,12 +159,6 @@ def _make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
     parents = nouns.parents(synset)
     kind_of = nouns.word(parents[0]) if parents else "everything"
     return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
-
-
-def _refuse(unknown: Mapping[str, UnknownNounError]) -> NoReturn:
-    some = [f"{unknown[name]}{load_nouns().hint(name)}" for name in list(unknown)[:REFUSED]]
-    more = f"; and {len(unknown) - REFUSED} more" if len(unknown) > REFUSED else ""
-    raise RankshotError(f"{'; '.join(some)}{more}. Pin such a name to a sense of another word")
 
 
 def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:

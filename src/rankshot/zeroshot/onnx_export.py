@@ -15,12 +15,11 @@ from rankshot.core.arrays import largest, log_softmax
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
-from rankshot.sources.class_labels import read_class_labels
+from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.decisions import TIED
+from rankshot.zeroshot.runner import TIED
 from rankshot.zeroshot.scores import (
     KINDS,
-    SOFTMAX_TOLERANCE,
     Kind,
     Scores,
     are_probabilities,
@@ -198,7 +197,7 @@ class _Graph:
             return True
         if self._kind != "multiclass" or self._probe is None:
             return False
-        return are_probabilities(self._probe.scores, SOFTMAX_TOLERANCE)
+        return are_probabilities(self._probe.scores)
 
     def measure_difference(self, model: Any) -> float:
         """Return how far the graph is from network and head, one after the other."""
@@ -308,7 +307,7 @@ def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path)
             "classes"
         )
     for i, item in enumerate(items):
-        if labels.names[i] != item and i not in labels.find_rows(item):
+        if labels.names[i] != item and labels.names[i] not in labels.match(item):
             same = "in another order" if set(labels.names) == set(items) else "others"
             raise RankshotError(
                 f"{path}: the classes in its metadata are {same}: number {i} is "

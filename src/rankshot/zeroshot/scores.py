@@ -36,10 +36,11 @@ LEAST_PROBABILITY = 1e-6
 row if that is less. A zero is usually rounded, and its logarithm would exclude a class for good."""
 LARGEST_SCORE = 1e30
 """Larger scores are refused: their sums overflow in single precision."""
-SOFTMAX_TOLERANCE = 1e-3
-"""How far the sum of a softmax may be from one; half precision has three digits."""
 SUM_TOLERANCE = 0.02
-"""How far the sum of the probabilities of a row may be from one: tables are rounded."""
+"""How far the sum of the probabilities of a row may be from one: tables are rounded, and half
+precision has three digits."""
+MAX_INSPECTED_ROWS = 1_000
+"""The rows that tell whether scores are probabilities."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,7 @@ class Scores:
         if kind != "multiclass":
             log_odds = np.asarray(_log_positive(p) - _log_positive(1 - p))
             return cls.from_validated(log_odds, scores.items, kind)
-        total = p.sum(axis=1)
+        total = p.sum(axis=1, dtype=np.float64)
         off = np.abs(total - 1) > SUM_TOLERANCE
         if off.any():
             row = int(np.argmax(off))
@@ -234,7 +235,7 @@ def warn_of_probabilities(scores: Scores) -> None:
     """Warn if the first rows of scores in main memory look like probabilities."""
     if other_library(scores.values) is not None:
         return
-    if scores.kind == "multiclass" and are_probabilities(scores.values[:100], SUM_TOLERANCE):
+    if scores.kind == "multiclass" and are_probabilities(scores.values):
         warnings.warn(
             "the scores look like probabilities, but are taken as logits: pass "
             "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are logits",
@@ -242,18 +243,23 @@ def warn_of_probabilities(scores: Scores) -> None:
         )
 
 
-def are_probabilities(values: Floats, tolerance: float) -> bool:
-    """Tell whether rows are from 0 to 1, with a sum of one, and not all of whole numbers.
+def are_probabilities(values: Floats) -> bool:
+    """Tell whether multiclass scores are probabilities; everything that has to guess it asks here.
+
+    They are if there are two columns or more, and the first rows (at most a thousand) have only
+    numbers from 0 to 1 that add up to one, give or take `SUM_TOLERANCE`. These are the rows that
+    `Scores.from_probabilities` accepts. Rows with a single 1 are such rows, too: decision trees
+    and saturated networks return them.
 
     Examples
     --------
-    >>> are_probabilities(np.array([[0.3, 0.7]]), 1e-3), are_probabilities(np.eye(2), 1e-3)
-    (True, False)
+    >>> [are_probabilities(np.array([row])) for row in ([0.3, 0.7], [0, 1], [0.5, 0.6], [-1, 2])]
+    [True, True, False, False]
     """
-    if values.size == 0 or values.shape[1] < 2 or values.min() < 0 or values.max() > 1:
+    rows = values[:MAX_INSPECTED_ROWS]
+    if rows.size == 0 or rows.shape[1] < 2 or rows.min() < 0 or rows.max() > 1:
         return False
-    total = values.sum(axis=1, dtype=np.float64)
-    return bool((values % 1).any() and (np.abs(total - 1) < tolerance).all())
+    return bool((np.abs(rows.sum(axis=1, dtype=np.float64) - 1) <= SUM_TOLERANCE).all())
 
 
 def require_columns(shape: tuple[int, ...], n_items: int, kind: Kind) -> None:

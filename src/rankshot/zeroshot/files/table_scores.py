@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, RowError, quote_names
-from rankshot.sources.class_labels import read_class_labels
+from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.files.score_tables import ScoreTable
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.scores import SUM_TOLERANCE, Kind, Scores, n_columns
+from rankshot.zeroshot.scores import Kind, Scores, are_probabilities, n_columns
 
 AUTO = "auto"
 LOGITS, PROBABILITIES = "logits", "probabilities"
@@ -36,14 +36,7 @@ def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     """
     if table.kind == ONE_VS_ONE:
         return ONE_VS_ONE
-    if are_shares(values) and (abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
-        return PROBABILITIES
-    return LOGITS
-
-
-def are_shares(values: NDArray[np.floating]) -> bool:
-    """Return whether all numbers are between 0 and 1."""
-    return bool(values.shape[1] > 1 and values.min() >= 0 and values.max() <= 1)
+    return PROBABILITIES if are_probabilities(values) else LOGITS
 
 
 def require_score_type(table: ScoreTable, given: str, fitted: str, origin: str | Path) -> None:

