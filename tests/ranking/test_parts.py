@@ -79,13 +79,12 @@ def test_consensus_and_models_do_not_depend_on_the_parts(draw, rng, kind):
     assert rs.borda(parts).order == rs.borda(rankings).order
     assert rs.borda(parts).score == pytest.approx(rs.borda(rankings).score, rel=1e-12)
     assert rs.kemeny(parts, "exact").score == pytest.approx(rs.kemeny(rankings, "exact").score)
-    for solver, exact in (("newton", 1e-10), ("lbfgs", 1e-8), ("mm", 1e-8)):
-        for regularization in (0, 0.01):
-            options = {"solver": solver, "regularization": regularization}
-            whole, found = (rs.PlackettLuce(**options).fit(some) for some in (rankings, parts))
-            # The other two stop as soon as rounding lets them.
-            np.testing.assert_allclose(found.worths_, whole.worths_, rtol=0, atol=exact)
-            assert found.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-10)
+    for regularization in (0, 0.01):
+        whole, found = (
+            rs.PlackettLuce(regularization=regularization).fit(some) for some in (rankings, parts)
+        )
+        np.testing.assert_allclose(found.worths_, whole.worths_, rtol=0, atol=1e-10)
+        assert found.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-10)
     np.testing.assert_allclose(
         found.standard_errors(parts), found.standard_errors(rankings), rtol=1e-10
     )
@@ -154,22 +153,6 @@ def test_summaries_of_targets_in_parts(draw, rng):
         rs.summarize(mixed)
 
 
-def test_several_targets_are_warned_of_and_nothing_is_refused(draw):
-    part = draw("top")
-    nothing = ListOfParts([part[:0], part[:0]])
-    for work in (rs.borda, rs.kemeny, rs.PlackettLuce().fit, rs.Mallows().fit, rs.agreement):
-        with pytest.raises(rs.RankshotError, match="no rankings to fit or merge"):
-            work(nothing)
-    with pytest.raises(rs.RankshotError, match="no rankings to summarize"):
-        rs.summarize(nothing)
-    two = [
-        rs.Rankings.from_orders([["a", "b"]], items=list("ab"), targets=name)
-        for name in ("cat", "dog")
-    ]
-    with pytest.warns(UserWarning, match="rankings of several targets .* 'cat', 'dog'"):
-        rs.borda(ListOfParts(two))
-
-
 def test_an_estimate_that_does_not_exist_is_refused_in_parts():
     """b and c are compared in one part, a and b in the other."""
     first = rs.Rankings.from_orders([["b", "c"], ["c", "b"]], items=list("abc"), kind="subset")
@@ -194,7 +177,7 @@ def test_items_are_alike_if_no_part_tells_them_apart():
 # ---- Mean distances from sums, against the distances of all pairs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(KINDS[:4]), seed=st.integers(0, 2**32 - 1))
 def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
     rng = np.random.default_rng(seed)
