@@ -5,6 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from sklearn.base import clone
 
 import rankshot as rs
 from rankshot.ranking import mean_distances
@@ -80,9 +81,8 @@ def test_consensus_and_models_do_not_depend_on_the_parts(draw, rng, kind):
     assert rs.borda(parts).score == pytest.approx(rs.borda(rankings).score, rel=1e-12)
     assert rs.kemeny(parts, "exact").score == pytest.approx(rs.kemeny(rankings, "exact").score)
     for regularization in (0, 0.01):
-        whole, found = (
-            rs.PlackettLuce(regularization=regularization).fit(some) for some in (rankings, parts)
-        )
+        model = rs.PlackettLuce(regularization=regularization)
+        whole, found = (clone(model).fit(some) for some in (rankings, parts))
         np.testing.assert_allclose(found.worths_, whole.worths_, rtol=0, atol=1e-10)
         assert found.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-10)
     np.testing.assert_allclose(

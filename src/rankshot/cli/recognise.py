@@ -18,8 +18,7 @@ from rankshot.cli.class_options import (
 from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.fit import save_head
-from rankshot.cli.head_options import HeadOptions, fit_head
-from rankshot.cli.head_parameters import Classes, Head
+from rankshot.cli.heads import HeadOptions, fit_head
 from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
 from rankshot.cli.rank_sources import (
     SourceInput,
@@ -47,7 +46,7 @@ from rankshot.cli.score import (
     print_skipped,
     say_if_stopped,
 )
-from rankshot.cli.score_options import ScoreType, read_first_ids
+from rankshot.cli.score_tables import ScoreType, read_first_ids
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -179,15 +178,8 @@ def recognise(
         run.refuse_to_remove(files)
     options = HeadOptions.from_command(
         rankings=rankings or run.rankings,
-        similarity=None,
-        head=Head.WEIGHTED_MEAN,
-        k=None,
-        decay=None,
-        prior=None,
-        posterior=None,
-        temperature=None,
         reference=reference,
-        classes=Classes.ALL if all_classes else Classes.NEW,
+        classes="all" if all_classes else "new",
         none=none,
         settings=settings,
     )

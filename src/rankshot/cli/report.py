@@ -9,21 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 import typer
 
 from rankshot.cli.console import check_page, say
-from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
-from rankshot.cli.head_parameters import (
-    DecayOption,
-    Head,
-    HeadKOption,
-    HeadOption,
-    HeadPriorOption,
-    PosteriorOption,
-    RankingsOption,
-    ReferenceOption,
-    SettingsOption,
-    TemperatureOption,
-)
-from rankshot.cli.matched_names import read_rankings_of
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
+from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, find_inputs, read_rankings_of
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.zeroshot.settings import REFERENCE_HEADS
 
@@ -53,11 +40,13 @@ LEAD_WITHOUT_TRUTH = (
 )
 
 
+@takes_head("rankings", "head", "set", "settings", "reference")
 def report(
     predictions: Annotated[
         Path, typer.Argument(help="The predictions that `classify` wrote (.csv, .parquet).")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write (.html).")],
+    options: HeadOptions,
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -66,7 +55,6 @@ def report(
             "shows what was predicted, and how sure the predictions are."
         ),
     ] = None,
-    rankings: RankingsOption = None,
     scores: Annotated[
         Path | None,
         typer.Option(
@@ -82,14 +70,6 @@ def report(
             "with or without the ending."
         ),
     ] = None,
-    head: HeadOption = Head.WEIGHTED_MEAN,
-    k: HeadKOption = None,
-    decay: DecayOption = None,
-    posterior: PosteriorOption = None,
-    prior: HeadPriorOption = None,
-    temperature: TemperatureOption = None,
-    settings: SettingsOption = None,
-    reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     title: Annotated[str, typer.Option(help="The heading of the page.")] = "Zero-shot predictions",
 ) -> None:
@@ -101,11 +81,11 @@ def report(
     With --images, the page shows pictures of some inputs, recognised and not recognised, scaled
     down and embedded.
 
-    With --rankings, the page shows what the first --k places of the rankings of each class agree
+    With --rankings, the page shows what the first places of the rankings of each class agree
     on. With --scores as well, it explains why some inputs were given their classes, and names the
-    seen classes that speak for each prediction that is shown with its picture; then give
-    --head, --k, --decay, --posterior, --prior, --temperature, --settings, --reference and
-    --score-type as you gave them to `classify`. A fitted --head has all this already. With
+    seen classes that support each prediction that is shown with its picture; then give --head,
+    --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
+    has all this already. With
     --settings, --truth and --rankings, the page compares the calibration with that before the
     rehearsal. Only --head weighted-mean and --head probabilistic are explained.
 
@@ -119,23 +99,12 @@ def report(
     from rankshot.zeroshot.files.truth import read_truth
 
     check_page(output)
-    options = HeadOptions.from_command(
-        rankings=rankings,
-        head=head,
-        k=k,
-        decay=decay,
-        prior=prior,
-        posterior=posterior,
-        temperature=temperature,
-        reference=reference,
-        settings=settings,
-    )
-    has_rankings = rankings is not None or options.fitted is not None
+    has_rankings = options.rankings is not None or options.fitted is not None
     if scores is not None and not has_rankings:
         raise RankshotError("--scores needs --rankings as well: explanations use both")
-    if reference is not None and scores is None:
+    if options.reference is not None and scores is None:
         raise RankshotError("--reference needs --scores as well: only explanations use it")
-    if settings is not None and rankings is None:
+    if options.settings_file is not None and not has_rankings:
         raise RankshotError("--settings needs --rankings as well: they tell which classes are new")
     if scores is not None and options.head not in REFERENCE_HEADS:
         raise RankshotError(
@@ -168,12 +137,12 @@ def report(
     files = {
         "predictions": predictions,
         "truth": truth,
-        "rankings": rankings,
+        "rankings": options.rankings,
         "head": options.saved,
         "scores": scores,
-        "reference": reference,
+        "reference": options.reference,
         "images": images,
-        "settings": settings,
+        "settings": options.settings_file,
     }
     # Not the whole paths: a page is made to be given away.
     shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]

@@ -1,4 +1,4 @@
-"""Whether rankings compare enough items for the Plackett-Luce estimate to exist."""
+"""What rankings tell of worths: whether an estimate exists, and how precise it is."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.newton import Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.matrices import ABSENT, group_by_place, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
 from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+SMALLEST_PIVOT = 1e-10
+"""An item whose share of information of its own is smaller has errors of few correct digits."""
+
+
+# ---- Does an estimate exist?
 
 
 def require_estimable(rankings: AnyRankings) -> None:
@@ -185,3 +194,182 @@ def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[s
         if names:
             parts.append(f"{text} {quote_names(names)}")
     return "; ".join(parts)
+
+
+# ---- Covariances
+
+
+def invert_information(information: Floats, items: tuple[str, ...], penalty: float = 0) -> Floats:
+    """Return the covariance of log-worths that add up to zero, and of other parameters.
+
+    Only differences of log-worths are known, so the information has no inverse. One item is taken
+    as the reference: the errors of the differences from it give all others. Each row is scaled,
+    so that information of any size can be inverted.
+
+    Parameters
+    ----------
+    information : ndarray of shape (C, C) or larger
+        Minus the second derivatives of the log-likelihood in the log-worths, and then in any other
+        parameters.
+    items : tuple of str
+        The names of the C items, for messages.
+    penalty : float
+        η of the penalty η/2 Σ θ², which counts as a prior.
+
+    Raises
+    ------
+    RankshotError
+        Names the items that no ranking compares with the others.
+
+    Examples
+    --------
+    >>> invert_information(np.array([[4.0, -4.0], [-4.0, 4.0]]), ("a", "b"))
+    array([[ 0.0625, -0.0625],
+           [-0.0625,  0.0625]])
+    """
+    C, information = len(items), information.copy()
+    # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
+    information[:C, :C] += penalty * (np.eye(C) - 1 / C)
+    _require_connected(information[:C, :C], items)
+    reference = int(np.argmax(np.diag(information)[:C]))
+    others = np.delete(np.arange(len(information)), reference)
+    names = [items[i] if i < C else "a tie parameter" for i in others]
+    covariance = np.zeros_like(information)
+    covariance[np.ix_(others, others)] = invert_curvature(
+        information[np.ix_(others, others)], names
+    )
+    covariance[:C] -= covariance[:C].mean(axis=0)
+    covariance[:, :C] -= covariance[:, :C].mean(axis=1, keepdims=True)
+    return (covariance + covariance.T) / 2
+
+
+def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
+    """Return the inverse of a positive definite matrix, with rows of any scale.
+
+    Raises
+    ------
+    RankshotError
+        Names a parameter for which the matrix is not positive, or hardly is.
+
+    Examples
+    --------
+    >>> invert_curvature(np.diag([1e-200, 4.0]), ["a", "b"])
+    array([[1.0e+200, 0.0e+000],
+           [0.0e+000, 2.5e-001]])
+    """
+    own = np.diag(curvature)
+    if np.any(own <= 0):
+        raise _no_maximum(names[int(own.argmin())])
+    if not names:
+        return curvature
+    scale = 1 / np.sqrt(own)
+    factor = _factor(scale[:, None] * curvature * scale, names)
+    return np.asarray(scale[:, None] * cho_solve(factor, np.eye(len(names))) * scale)
+
+
+def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
+    count, label = connected_components(csr_array(information != 0), directed=False)
+    if count > 1:
+        sizes = np.bincount(label)
+        apart = [items[i] for i in np.flatnonzero(label != np.argmax(sizes))]
+        raise RankshotError(
+            f"standard errors are infinite: the items fall into {count} groups that the rankings "
+            f"do not compare with each other ({quote_names(apart)} apart from the others). "
+            "Use regularization > 0, or add rankings that connect them"
+        )
+
+
+def _factor(scaled: Floats, items: list[str]) -> tuple[Floats, bool]:
+    """Factor a matrix of diagonal 1; its pivots are the shares that no other item explains."""
+    try:
+        factor: tuple[Floats, bool] = cho_factor(scaled)
+        pivots = np.diag(factor[0]) ** 2
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(scaled)
+        worst = int(np.abs(vectors[:, 0]).argmax())
+        if values[0] < -SMALLEST_PIVOT:
+            raise _no_maximum(items[worst]) from None
+        pivots = np.where(np.arange(len(scaled)) == worst, 0.0, 1.0)
+    if pivots.min() < SMALLEST_PIVOT:
+        raise RankshotError(
+            f"the standard error of {items[int(pivots.argmin())]!r} cannot be computed: it depends "
+            "on rankings that weigh less than 1e-10 of others. Make their weights more alike, or "
+            "use regularization > 0"
+        )
+    return factor
+
+
+def _no_maximum(item: str) -> RankshotError:
+    """Return the error for information that is negative, as only ties that K cuts can have."""
+    return RankshotError(
+        "standard errors do not exist at these log-worths: they are no maximum of the likelihood "
+        f"(of {item!r}, for example). Fit the model to the same rankings"
+    )
+
+
+def variances_of_differences(covariance: Floats) -> Floats:
+    """Return the variance of the difference of each two log-worths.
+
+    Examples
+    --------
+    >>> variances_of_differences(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    array([[0., 3.],
+           [3., 0.]])
+    """
+    variances = np.diag(covariance)
+    return np.asarray(variances[:, None] + variances - 2 * covariance)
+
+
+def find_quasi_variances(covariance: Floats) -> Floats:
+    r"""Return the quasi-variances of Firth and de Menezes: one number per item.
+
+    The variance of a difference of two log-worths is about the sum of theirs. They minimise, over
+    the pairs of items, the squares of
+
+    .. math:: \log(q_i + q_j) - \log \operatorname{Var}(\theta_i - \theta_j)
+
+    by Newton's method. A quasi-variance can be negative; a sum of two is not.
+
+    References
+    ----------
+    Firth and de Menezes (2004), Quasi-variances. Biometrika 91.
+
+    Examples
+    --------
+    >>> find_quasi_variances(np.diag([1.0, 2.0, 3.0])).round(6)
+    array([1., 2., 3.])
+    """
+    C = len(covariance)
+    wanted = variances_of_differences(covariance)
+    # The scale keeps sums of squares of variances of any size within the range of numbers.
+    unit = max(wanted.max(initial=0.0), np.finfo(float).tiny)
+    # Items that have the same error do not count as a pair: their difference has none.
+    pairs = wanted > 1e-14 * unit
+    wanted = np.where(pairs, wanted / unit, 1.0)
+    q = np.where(pairs, wanted, 0.0).sum(axis=1) / (2 * max(C - 1, 1))
+
+    def add_up(q: Floats) -> tuple[Floats, Floats]:
+        """Return the log-ratios, and 1 / (q_i + q_j)."""
+        sums = np.where(pairs, q[:, None] + q, 1.0)
+        return np.log(sums / wanted), np.where(pairs, 1 / sums, 0.0)
+
+    def evaluate(q: Floats) -> Point:
+        if np.any((q[:, None] + q)[pairs] <= 0):
+            return Point(-np.inf, np.zeros(C))
+        residuals, weights = add_up(q)
+        slopes = weights * residuals
+        return Point(
+            -float((residuals**2).sum()) / 4,
+            -slopes.sum(axis=1),
+            gradient_size=np.abs(slopes).sum(axis=1),
+        )
+
+    def curvature(q: Floats) -> Floats:
+        residuals, weights = add_up(q)
+        # Made positive where a sum is far too large.
+        squares = weights**2 * np.maximum(1 - residuals, 0.1)
+        # Two items, for example, determine only the sum of theirs: the lift decides for equal ones.
+        own = (1 + 1e-12) * squares.sum(axis=1) + np.finfo(float).tiny
+        return np.asarray(squares + np.diag(own))
+
+    return np.asarray(maximize(evaluate, curvature, q, tol=1e-24).parameters * unit)

@@ -1,15 +1,28 @@
-"""`HeadOptions`: the options of a head that a command was given, and the fitting of this head."""
+"""`HeadOptions`: the options of a head that a command was given, and the fitting of this head.
+
+`takes_head` makes the options: those that are settings come from the fields of `HeadSettings`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
 
 from rankshot.cli.console import say
-from rankshot.cli.head_parameters import SEED
-from rankshot.cli.matched_names import match_columns, read_rankings_of, say_matched
-from rankshot.cli.score_options import ScoreType, infer_score_type
+from rankshot.cli.score_tables import (
+    ScoreType,
+    infer_score_type,
+    match_columns,
+    read_rankings_of,
+    say_matched,
+)
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.zeroshot.settings import METHODS, RANKING_HEADS, REFERENCE_HEADS, HeadSettings
 
@@ -18,6 +31,134 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
     from rankshot.zeroshot.scores import Scores
+
+SEED = 0
+"""The seed of rankings that are sampled for posterior=sum, so that runs can be repeated."""
+FIELDS = {each.name: each.metadata for each in fields(HeadSettings) if each.metadata}
+PARAMETERS = {
+    name: about
+    for name, about in FIELDS.items()
+    if about["help"] and name not in {"head", "classes", "none"}
+}
+"""The settings that --set takes."""
+
+
+class Classes(StrEnum):
+    """What may be predicted."""
+
+    NEW = "new"
+    ALL = "all"
+
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "rankings": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                help="The rankings of the seen classes for each new class (.jsonl, .parquet), as "
+                "written by `rankshot rank`; for --head direct and --head conse, the similarities "
+                "(.csv, .parquet) that `rankshot rank --similarity-out` writes."
+            ),
+        ],
+        None,
+    ),
+    "head": (
+        Annotated[
+            str,
+            typer.Option(
+                metavar=f"<{'|'.join(METHODS)}|FILE.rankshot>",
+                help="The method that decides between new classes; or a fitted head that `rankshot "
+                "fit` wrote, in place of all other options that fit one.",
+            ),
+        ],
+        METHODS[0],
+    ),
+    "set": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="<name=value>",
+                help="A setting of the head; may be repeated. "
+                + " ".join(f"{name}: {about['help']}" for name, about in PARAMETERS.items()),
+            ),
+        ],
+        None,
+    ),
+    "settings": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                help="The settings that `rankshot rehearse -o` wrote (.json), in place of --head "
+                "and --set. Only the sources that the rehearsal chose are used."
+            ),
+        ],
+        None,
+    ),
+    "reference": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                help="The scores of inputs of seen classes, several per class, with the same "
+                "columns as the scores to classify (.csv, .parquet, .npz; read into memory). "
+                "Scores are then measured from their mean there, in standard deviations. For "
+                "--head weighted-mean, and for --head probabilistic, except with posterior=sum."
+            ),
+        ],
+        None,
+    ),
+    "classes": (Annotated[Classes, typer.Option(help=FIELDS["classes"]["help"])], Classes.NEW),
+    "none": (Annotated[bool, typer.Option("--none", help=FIELDS["none"]["help"])], False),
+}
+
+
+def takes_head(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command these `OPTIONS`, by default all; it gets them as one `HeadOptions`.
+
+    The parameter ``options`` of the command is replaced by them.
+    """
+    chosen = names or tuple(OPTIONS)
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        parameters = []
+        for name, each in inspect.signature(command).parameters.items():
+            if name == "options":
+                parameters += [
+                    inspect.Parameter(
+                        one, each.KEYWORD_ONLY, default=OPTIONS[one][1], annotation=OPTIONS[one][0]
+                    )
+                    for one in chosen
+                ]
+            else:
+                parameters.append(each.replace(kind=each.KEYWORD_ONLY, annotation=hints[name]))
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            own = {name: given.pop(name) for name in chosen}
+            command(**given, options=HeadOptions.from_command(**own))
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
+
+
+def _parse_settings(given: list[str]) -> dict[str, Any]:
+    """Return the settings in options of the form name=value."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name not in PARAMETERS:
+            hint = suggest_name(name, PARAMETERS)
+            raise RankshotError(
+                f"--set {text}: give name=value{hint}; the settings are {', '.join(PARAMETERS)}"
+            )
+        try:
+            found[name] = PARAMETERS[name]["type"](value)
+        except ValueError:
+            raise RankshotError(f"--set {text}: {value!r} is not a number") from None
+    return found
 
 
 @dataclass(frozen=True)
@@ -31,7 +172,6 @@ class HeadOptions:
     settings: HeadSettings
     rankings: Path | None = None
     reference: Path | None = None
-    similarity: Path | None = None
     settings_file: Path | None = None
     saved: Path | None = None
     fitted: BaseHead | None = None
@@ -40,23 +180,23 @@ class HeadOptions:
     def from_command(
         cls,
         *,
-        head: str,
-        rankings: Path | None,
-        reference: Path | None,
-        similarity: Path | None = None,
+        rankings: Path | None = None,
+        reference: Path | None = None,
+        head: str = METHODS[0],
+        set: list[str] | None = None,  # noqa: A002
         settings: Path | None = None,
-        **given: Any,
+        classes: str = "new",
+        none: bool = False,
     ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head."""
-        files = {"rankings": rankings, "reference": reference, "similarity": similarity}
-        usual = {"classes": "new", "none": False}
-        chosen = {name: value for name, value in given.items() if value != usual.get(name)}
+        files = {"rankings": rankings, "reference": reference}
+        of_head = {"set": set, "classes": classes != "new", "none": none}
         if head.endswith(".rankshot"):
-            twice = [*chosen, *(n for n, v in {**files, "settings": settings}.items() if v)]
-            if twice:
+            given = {**files, **of_head, "settings": settings}
+            if twice := [f"--{name}" for name, value in given.items() if value]:
                 raise RankshotError(
                     f"{head}: is a fitted head, which decides this already; leave out "
-                    f"{', '.join(f'--{name}' for name in sorted(twice))}"
+                    f"{', '.join(sorted(twice))}"
                 )
             return cls._of_saved_head(Path(head))
         if head not in METHODS:
@@ -65,16 +205,13 @@ class HeadOptions:
                 f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot"
             )
         if settings is None:
-            return cls(HeadSettings(head=head, **chosen), **files)
-        of_command = {name: chosen.pop(name) for name in usual if name in chosen}
-        if head != METHODS[0]:
-            chosen["head"] = head
-        if chosen:
-            twice = [f"--{name}" for name in chosen]
+            chosen = _parse_settings(set or [])
+            return cls(HeadSettings(head=head, classes=classes, none=none, **chosen), **files)  # type: ignore[arg-type]
+        if set or head != METHODS[0]:
             raise RankshotError(
-                f"{settings}: has the settings of the head; leave out {', '.join(twice)}"
+                f"{settings}: has the settings of the head; leave out --head and --set"
             )
-        found = replace(HeadSettings.read(settings), **of_command)
+        found = replace(HeadSettings.read(settings), classes=classes, none=none)  # type: ignore[arg-type]
         return cls(found, settings_file=settings, **files)
 
     @classmethod
@@ -100,11 +237,11 @@ class HeadOptions:
                 f"--reference is for --head weighted-mean and probabilistic, not {chosen.head}"
             )
         if self.reference is not None and chosen.posterior == "sum":
-            raise RankshotError("--reference is for --posterior mean and consensus, not sum")
+            raise RankshotError("--reference is for posterior=mean and consensus, not sum")
         if chosen.prior is not None and takes_reference and not self.merges_rankings:
             raise RankshotError(
-                f"--prior {chosen.prior}: these options do not merge rankings; use --head "
-                "probabilistic --posterior consensus, or leave out --prior"
+                f"prior={chosen.prior}: these settings do not merge rankings; use --head "
+                "probabilistic --set posterior=consensus, or leave out the prior"
             )
         if is_all and chosen.head not in RANKING_HEADS:
             raise RankshotError(
@@ -117,6 +254,11 @@ class HeadOptions:
                 "--none needs --reference FILE: without the scores of inputs of seen classes, it "
                 "is not known which scores are too low for all of them"
             )
+
+    @property
+    def files(self) -> list[Path | None]:
+        """The files that are read, which no output may replace."""
+        return [self.rankings, self.reference, self.settings_file, self.saved]
 
     @property
     def head(self) -> str:
@@ -232,7 +374,7 @@ def _check_scores(
     fitted = ScoreType(known)
     require_score_type(scores, score_type, fitted, path)
     if score_type is ScoreType.AUTO:
-        say(f"{scores.path}: the scores are taken as {fitted}, for which {path} was fitted")
+        say(f"{scores.path}: the scores are interpreted as {fitted}, for which {path} was fitted")
     return named, fitted
 
 
@@ -280,10 +422,11 @@ def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
     from rankshot.zeroshot import build_head
     from rankshot.zeroshot.files.table_scores import rename_all
 
-    head, path = options.head, options.similarity
+    head, path = options.head, options.rankings
     if path is None:
         raise RankshotError(
-            f"--head {head} needs --similarity FILE; `rankshot rank --similarity-out` writes one"
+            f"--head {head} needs --rankings FILE, a table of similarities; `rankshot rank "
+            "--similarity-out` writes one"
         )
     if scores.kind == "one-vs-one":
         raise RankshotError(
