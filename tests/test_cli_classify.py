@@ -1,6 +1,5 @@
 """``rankshot classify``: the answers of the library, batch by batch, whole or not at all."""
 
-import inspect
 import io
 import json
 import os
@@ -29,7 +28,7 @@ from command_line import (
     write_scores,
     write_small_run,
 )
-from rankshot.cli import head_options, main
+from rankshot.cli import main
 from rankshot.zeroshot.files import classified
 from rankshot.zeroshot.files.predictions import read_predictions
 
@@ -98,7 +97,7 @@ def run_classify(words, output="out.csv"):
 )
 def test_every_head_answers_as_in_python(folder, options, head):
     semantics = rankings()
-    if "--similarity" in options:
+    if "--rankings" in options:
         table = rs.read_similarity("similarity.csv")
         semantics = table.select(table.targets, SEEN)
     head.fit(semantics)
@@ -170,18 +169,6 @@ def test_float32_stays_float32(folder):
         "classify scores.npz --rankings rankings.jsonl -o o.parquet", "o.parquet"
     )
     assert found.proba.dtype == np.float32
-
-
-def test_the_options_have_the_defaults_of_the_head(monkeypatch):
-    """The lists above are short: they would not show it."""
-    monkeypatch.setenv("COLUMNS", "200")
-    k, decay = head_options.K, head_options.DECAY
-    assert (PR().k, PR().decay, rs.DeterministicRanking().k) == (k, decay, k)
-    default = rs.WeightedMean()
-    assert (default.k, default.decay) == (head_options.K_OF_WEIGHTED_MEAN, decay)
-    assert inspect.signature(rs.summarize).parameters["k"].default == k
-    for name in ("classify", "explain", "report"):
-        assert "15 for --head weighted-mean" in " ".join(rankshot(f"{name} --help").out.split())
 
 
 # -------------------------------------------------------------------- what the scores are

@@ -89,8 +89,9 @@ def test_only_the_largest_of_many_groups_are_named(rng):
     assert few.ax_.get_legend() is None
 
 
-def test_names_on_a_map_do_not_overlap(rng, each=3):
+def test_names_on_a_map_do_not_overlap(rng):
     """Forty classes, half of them in one heap."""
+    each = 3
     middles = rng.normal(size=(40, 2)) * np.where(np.arange(40) < 20, 0.02, 1)[:, None]
     places = np.repeat(middles, each, axis=0) + 0.05 * rng.normal(size=(40 * each, 2))
     groups = [f"a class of number {i}" for i in range(40) for _ in range(each)]

@@ -45,7 +45,8 @@ def test_worths_have_comparison_intervals():
     assert axes.get_xlabel() == "log-worth, with 95 % comparison intervals"
 
 
-def test_names_are_readable(n_items=15):
+def test_names_are_readable():
+    n_items = 15
     votes = make_votes(n_items)
     axes = rs.plots.WorthsDisplay.from_leaderboard(
         rs.leaderboard(votes, n_draws=10, random_state=0)

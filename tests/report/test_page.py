@@ -26,13 +26,13 @@ from rankshot.report.contents import (
 from rankshot.report.page import format_explanations, render_report, write_page
 from rankshot.report.pictures import ShownInput
 from rankshot.report.predictions import format_classes, format_confusions
-from rankshot.zeroshot.confusions import (
+from rankshot.zeroshot.explanation import Explanation
+from rankshot.zeroshot.metrics import (
+    Interval,
     choose_confused_classes,
     find_hardest_pairs,
     find_largest_confusions,
 )
-from rankshot.zeroshot.explanation import Explanation
-from rankshot.zeroshot.metrics import Interval
 
 COMPARISON = MethodComparison(
     ("one-vs-rest", "multiclass"),

@@ -9,21 +9,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from rankshot.cli.console import check_page, say
-from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
-from rankshot.cli.head_parameters import (
-    DecayOption,
-    Head,
-    HeadKOption,
-    HeadOption,
-    HeadPriorOption,
-    PosteriorOption,
-    RankingsOption,
-    ReferenceOption,
-    SettingsOption,
-    TemperatureOption,
-)
-from rankshot.cli.matched_names import read_rankings_of
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
+from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, find_inputs, read_rankings_of
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.zeroshot.settings import REFERENCE_HEADS
 
@@ -52,20 +39,21 @@ LEAD_WITHOUT_TRUTH = (
 )
 
 
+@takes_head("rankings", "head", "set", "settings", "reference")
 def report(
     predictions: Annotated[
         Path, typer.Argument(help="The predictions that `classify` wrote (.csv, .parquet).")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write (.html).")],
+    options: HeadOptions,
     truth: Annotated[
         Path | None,
         typer.Option(
             help="A table of the true classes: with columns id and label, or with a column label "
             "alone and the same rows as the predictions (.csv, .parquet). Without it, the page "
-            "shows what was predicted, and how sure the predictions are."
+            "shows what was predicted, and how certain the predictions are."
         ),
     ] = None,
-    rankings: RankingsOption = None,
     scores: Annotated[
         Path | None,
         typer.Option(
@@ -81,14 +69,6 @@ def report(
             "with or without the ending."
         ),
     ] = None,
-    head: HeadOption = Head.WEIGHTED_MEAN,
-    k: HeadKOption = None,
-    decay: DecayOption = None,
-    posterior: PosteriorOption = None,
-    prior: HeadPriorOption = None,
-    temperature: TemperatureOption = None,
-    settings: SettingsOption = None,
-    reference: ReferenceOption = None,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     title: Annotated[str, typer.Option(help="The heading of the page.")] = "Zero-shot predictions",
 ) -> None:
@@ -100,13 +80,12 @@ def report(
     With --images, the page shows pictures of some inputs, recognised and not recognised, scaled
     down and embedded.
 
-    With --rankings, the page shows what the first --k places of the rankings of each class agree
+    With --rankings, the page shows what the first places of the rankings of each class agree
     on. With --scores as well, it explains why some inputs were given their classes, and names the
-    seen classes that support each prediction that is shown with its picture; then give
-    --head, --k, --decay, --posterior, --prior, --temperature, --settings, --reference and
-    --score-type as you gave them to `classify`. A fitted --head has all this already. With
-    --settings, --truth and --rankings, the page compares the calibration with that before the
-    rehearsal. Only --head weighted-mean and --head probabilistic are explained.
+    seen classes that support each prediction that is shown with its picture; then give --head,
+    --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
+    has all this already. With --settings, --truth and --rankings, the page compares the calibration
+    with that before the rehearsal. Only --head weighted-mean and --head probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -117,22 +96,11 @@ def report(
     from rankshot.zeroshot.files.score_tables import open_scores
 
     check_page(output)
-    options = HeadOptions.from_command(
-        rankings=rankings,
-        head=head,
-        k=k,
-        decay=decay,
-        prior=prior,
-        posterior=posterior,
-        temperature=temperature,
-        reference=reference,
-        settings=settings,
-    )
-    has_rankings = rankings is not None or options.fitted is not None
+    has_rankings = options.rankings is not None or options.fitted is not None
     needs = {
         ("--scores", "--rankings"): scores is not None and not has_rankings,
-        ("--reference", "--scores"): reference is not None and scores is None,
-        ("--settings", "--rankings"): settings is not None and rankings is None,
+        ("--reference", "--scores"): options.reference is not None and scores is None,
+        ("--settings", "--rankings"): options.settings_file is not None and not has_rankings,
     }
     for (given, missing), is_missing in needs.items():
         if is_missing:
@@ -165,12 +133,12 @@ def report(
     files = {
         "predictions": predictions,
         "truth": truth,
-        "rankings": rankings,
+        "rankings": options.rankings,
         "head": options.saved,
         "scores": scores,
-        "reference": reference,
+        "reference": options.reference,
         "images": images,
-        "settings": settings,
+        "settings": None if options.saved else options.settings_file,
     }
     # Not the whole paths: a page is made to be given away.
     shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
@@ -276,7 +244,7 @@ def _add_rankings(
 def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, Rankings]:
     """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
     from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.alignment import require_targets
+    from rankshot.zeroshot.heads.base import require_targets
 
     if options.fitted is not None and options.saved is not None:
         inner = innermost_head(options.fitted)

@@ -30,15 +30,18 @@ from rankshot.plots.axes import (
     name_rows,
     shorten,
 )
-from rankshot.zeroshot.confusions import (
+from rankshot.zeroshot.explanation import Contributions, Explanation
+from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
+    Reliability,
     choose_confused_classes,
+    compare_labels,
     count_confusions,
     describe_left_out,
+    format_share,
+    reliability,
+    require_labels,
 )
-from rankshot.zeroshot.explanation import Contributions, Explanation
-from rankshot.zeroshot.metrics import Reliability, format_share, reliability
-from rankshot.zeroshot.scored_tables import compare_labels, require_labels
 
 Floats = NDArray[np.float64]
 LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
