@@ -85,7 +85,7 @@ def report(
     seen classes that support each prediction that is shown with its picture; then give --head,
     --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
     has all this already. With --settings, --truth and --rankings, the page compares the calibration
-    with that before the rehearsal. Only --head weighted-mean and --head probabilistic are explained.
+    with that before the rehearsal. Only the heads weighted-mean and probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
