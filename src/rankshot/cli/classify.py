@@ -16,6 +16,7 @@ from rankshot.cli.part_runs import (
     UpdateOption,
     WorkersOption,
     check_cluster_options,
+    count_default_workers,
     is_dataset,
     print_parts,
     show_parts,
@@ -166,7 +167,9 @@ def _classify_dataset(
             f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
             "`rankshot fit`"
         )
-    with show_parts("classifying") as show:
+    if given["workers"] is None and given["scheduler"] is None:
+        given["workers"] = count_default_workers()
+    with show_parts("classifying", on_dask=given["workers"] != 1) as show:
         run = classify_parts(
             dataset,
             options.saved,

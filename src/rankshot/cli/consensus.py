@@ -155,7 +155,7 @@ def _open_rankings(
         return
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs import read_rankings as read_parts
-    from rankshot.jobs.connections import open_client, require_workers
+    from rankshot.jobs.executors import open_client, require_workers
 
     silence_dask()
     n = workers or count_cores()
