@@ -131,7 +131,7 @@ OPTIONS = [
     ),
     (CLASSIFY + " --set decay=-0.5", {}, "rankshot: decay must be 0 or more and finite, not -0.5"),
     (
-        CLASSIFY + " --set prior=mallows",
+        CLASSIFY + " --head probabilistic --set prior=mallows",
         {},
         (
             "prior=mallows: these settings do not merge rankings; use --head "

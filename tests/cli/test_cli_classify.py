@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,8 +24,9 @@ from command_line import (
     write_scores,
     write_small_run,
 )
-from rankshot.zeroshot.files import classified
+from rankshot.zeroshot.files import classified, score_tables
 from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.files.score_tables import open_scores
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -36,6 +38,12 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Tables are read two rows at a time."""
+    monkeypatch.setattr(score_tables, "open_scores", partial(open_scores, batch_rows=2))
 
 
 def run_classify(words, output="out.csv"):
@@ -114,9 +122,9 @@ def test_one_vs_one(folder):
     assert found.ids.tolist() == IDS
 
 
-def test_without_ids_rows_are_numbered_through_all_batches(folder):
+def test_without_ids_rows_are_numbered_through_all_batches(folder, small_batches):
     write_scores(folder / "scores.csv", LOGITS, ids=[])
-    _, found = run_classify(f"{CLASSIFY} --batch-rows 3")
+    _, found = run_classify(CLASSIFY)
     assert found.ids.tolist() == ["0", "1", "2", "3", "4", "5", "6"]
 
 
@@ -125,9 +133,9 @@ def test_without_ids_rows_are_numbered_through_all_batches(folder):
 
 def test_probabilities_are_told_from_logits_and_it_is_said(folder):
     done, by_logits = run_classify(CLASSIFY)
-    assert "scores.csv: the scores are taken as logits (see --score-type)\n" in done.out
+    assert "scores.csv: the scores are interpreted as logits (see --score-type)\n" in done.out
     done, by_probabilities = run_classify(CLASSIFY.replace("scores.csv", "probabilities.csv"))
-    assert "probabilities.csv: the scores are taken as probabilities (see" in done.out
+    assert "probabilities.csv: the scores are interpreted as probabilities (see" in done.out
     np.testing.assert_allclose(by_probabilities.proba, by_logits.proba, rtol=1e-9)
 
 
@@ -147,10 +155,10 @@ def test_one_vs_rest(folder, are):
 # -------------------------------------------------------------------- what is shown and written
 
 
-def test_reject_below(folder):
+def test_reject_below(folder, small_batches):
     _, sure = run_classify(CLASSIFY)
     threshold = float(np.median(sure.proba.max(axis=1))) - 1e-9
-    done, found = run_classify(f"{CLASSIFY} --reject-below {threshold!r} --batch-rows 2")
+    done, found = run_classify(f"{CLASSIFY} --reject-below {threshold!r}")
     kept = sure.proba.max(axis=1) >= threshold
     assert found.labels.tolist() == np.where(kept, sure.labels, "rejected").tolist()
     assert set(kept) == {True, False}
@@ -198,7 +206,7 @@ def test_help_has_an_example(name):
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("old", [None, b"the old one"])
-def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, old):
+def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, small_batches, output, old):
     if old is not None:
         (folder / output).write_bytes(old)
     before = sorted(folder.iterdir())
@@ -211,7 +219,7 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
         return label_or_reject(*arguments)
 
     monkeypatch.setattr(classified, "label_or_reject", interrupt)
-    done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output} --batch-rows 2")
+    done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output}")
     assert next(batches) == 3
     assert done.status not in {0, 2}
     assert "Traceback" not in done.err
@@ -220,16 +228,16 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, output, o
         assert (folder / output).read_bytes() == old
 
 
-def test_a_bad_row_far_down_leaves_nothing(folder):
+def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
     with (folder / "scores.csv").open("a") as stream:
         stream.write("x8,1,2,3,4,nan\n")
     before = sorted(folder.iterdir())
-    done = rankshot(f"{CLASSIFY} --batch-rows 1")
+    done = rankshot(CLASSIFY)
     assert done == Done(
         2,
         "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
         "sources decide\n"
-        "scores.csv: the scores are taken as logits (see --score-type)\n",
+        "scores.csv: the scores are interpreted as logits (see --score-type)\n",
         "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
         "(a column of names must be called id)\n",
     )
@@ -239,13 +247,13 @@ def test_a_bad_row_far_down_leaves_nothing(folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_behind(folder, number):
-    """A batch is a row, so that the run takes far longer than we wait."""
-    write_scores(folder / "scores.npz", np.tile(LOGITS, (50_000, 1)), ids=[])
+    """The run takes far longer than we wait."""
+    write_scores(folder / "scores.npz", np.tile(LOGITS, (100_000, 1)), ids=[])
     (folder / "out.csv").write_text("the old one")
     before = sorted(folder.iterdir())
     words = CLASSIFY.replace("scores.csv", "scores.npz").split()
     running = subprocess.Popen(
-        [sys.executable, "-m", "rankshot.cli", *words, "--batch-rows", "1"],
+        [sys.executable, "-m", "rankshot.cli", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

@@ -97,7 +97,7 @@ def test_the_seen_classes_come_from_the_reference_or_a_list_of_names(folder):
     assert head.provenance_["score_type"] == "logits"
     run_well(f"{FIT} --seen seen.txt")
     assert "score_type" not in rs.load_head("head.rankshot").provenance_
-    run_well(f"{FIT} --seen seen.txt --k 3 --reference usual_pairs.npz")
+    run_well(f"{FIT} --seen seen.txt --set k=3 --reference usual_pairs.npz")
     expected = rs.WeightedMean(k=3).fit(rankings(), pairs_of(USUAL)).predict(pairs_of(LOGITS))
     assert rs.load_head("head.rankshot").predict(pairs_of(LOGITS)).tolist() == expected.tolist()
 

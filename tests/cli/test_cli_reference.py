@@ -53,8 +53,8 @@ def test_a_reference_counts_as_in_python(folder, usual, options, head):
     head.fit(rankings(), USUAL)
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()
-    assert done.count("scores.csv: the scores are taken as logits (see --score-type)\n") == 1
-    assert f"{usual}: the scores are taken as logits" in done
+    assert done.count("scores.csv: the scores are interpreted as logits (see --score-type)\n") == 1
+    assert f"{usual}: the scores are interpreted as logits" in done
     _, without = run_classify(f"{CLASSIFY} {options}")
     assert not np.allclose(found.proba, without.proba, atol=0.05)
 
@@ -62,7 +62,7 @@ def test_a_reference_counts_as_in_python(folder, usual, options, head):
 def test_a_reference_is_what_the_scores_are(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv") + " --reference"
     done, inferred = run_classify(f"{words} usual_probabilities.csv")
-    assert done.count("the scores are taken as probabilities") == 2
+    assert done.count("the scores are interpreted as probabilities") == 2
     usual = rs.Scores.from_probabilities(softmax(USUAL), SEEN)
     head = rs.WeightedMean().fit(rankings(), usual)
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))

@@ -327,10 +327,7 @@ BAD_SETTINGS = {
     "twice": (
         {},
         f"{WITH_REFERENCE} --set k=4 --set temperature=1 --head probabilistic --set posterior=mean",
-        (
-            "settings.json: has the settings of the head; leave out --k, --posterior, "
-            "--temperature, --head"
-        ),
+        "settings.json: has the settings of the head; leave out --head and --set",
     ),
     "no reference": (
         {},

@@ -161,7 +161,7 @@ def test_explain_says_what_python_says(folder, options, how):
     notes = (
         "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
         "sources decide\n"
-        "scores.csv: the scores are taken as logits (see --score-type)\n"
+        "scores.csv: the scores are interpreted as logits (see --score-type)\n"
     )
     assert out == notes + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
@@ -242,7 +242,7 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
     assert headings(text) == sections
     assert f"{right:.3f}".removeprefix("0") in text
     assert "<script" not in text
-    assert not re.search(r"""(src|href)=["'](?!#)""", text)
+    assert not re.search(r"""(src|href)=["'](?!#|data:image/png)""", text)
 
 
 def test_truth_is_found_by_id_or_by_row(folder, predicted):
@@ -358,7 +358,7 @@ def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
         assert "There is no picture for 2 of 7 ids: 'x6', 'x7'." in text
         assert "2 pictures cannot be shown: " in text
         assert "'x2' (damaged, or not a JPEG, PNG, GIF or WebP picture)" in text
-        assert "'x5' (a link that leads out of the folder)" in text
+        assert "'x5' (not a file, or a link that leads out of the folder)" in text
     assert {card.split()[-1] for card in show_cards(page(folder))} == {"x1", "x3", "x4"}
     assert str(folder) not in page(folder)
 

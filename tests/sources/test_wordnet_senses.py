@@ -237,15 +237,8 @@ def brute_log_odds(nouns, options, posterior):
 
 
 def test_the_model_by_its_definition(nouns, rng):
-    names = [
-        "Turkey",
-        "crane",
-        "seal",
-        "Cardigan",
-        "cardigan",
-        "mole",
-        "goldfish, Carassius auratus",
-    ]
+    names = ["Turkey", "crane", "seal", "Cardigan", "cardigan", "mole"]
+    names.append("goldfish, Carassius auratus")
     options = [find_candidates(nouns, name, None) for name in names]
     listed = _SenseList(nouns, options)
     posterior = listed.normalize(rng.normal(size=listed.owner.size))
@@ -257,11 +250,6 @@ def test_the_model_by_its_definition(nouns, rng):
         other = sum(posterior[k] for k in range(len(synsets)) if k != row and synsets[k] == synset)
         expected = np.log(max(1 - other, SYNONYMS))
         assert listed.log_free(posterior)[row] == pytest.approx(expected, abs=1e-12)
-
-
-def test_sizes_count_a_synset_and_all_below_it(nouns, rng):
-    below = Counter(v for synset in range(len(nouns.sizes)) for v in nouns.ancestors(synset))
-    assert nouns.sizes.tolist() == [below[v] for v in range(len(nouns.sizes))]
 
 
 def test_probabilities_sum_to_one_and_a_lone_name_has_its_usual_sense(nouns):
@@ -356,16 +344,11 @@ def test_synonyms_in_a_list_are_not_silently_two_things():
     )
 
 
-@pytest.mark.parametrize("names", [["crane 1", "crane 2"], ["crane 2", "crane 1"]])
-def test_of_equal_names_the_first_by_name_chooses_first(names):
-    senses = rs.WordNet().senses([*names, "heron", "truck", "bulldozer"])
-    assert (senses["crane 1"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
-
-
-@pytest.mark.parametrize("names", [["crane", "crane 2"], ["crane 2", "crane"]])
-def test_a_name_without_a_number_chooses_before_one_with_a_number(names):
-    senses = rs.WordNet().senses([*names, "heron", "stork", "bus", "excavator", "swan"])
-    assert (senses["crane"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("names", [["crane 1", "crane 2"], ["crane", "crane 2"]])
+def test_a_name_without_a_number_chooses_first_then_the_first_by_name(names, step):
+    senses = rs.WordNet().senses([*names[::step], "heron", "truck", "bulldozer"])
+    assert [senses[name].name for name in names] == ["crane.n.05", "crane.n.04"]
 
 
 def test_unknown_names_have_no_similarity():
@@ -384,12 +367,10 @@ def test_names_without_a_sense_of_the_categories_are_unknown():
     assert table.notes == ("'truck' has no sense in 'animal', only in 'artifact'",)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize(
-    ("targets", "items"), [(["cat"], ["xyzzy"]), (["plugh"], ["cat"]), (["plugh"], ["xyzzy"])]
-)
-def test_if_no_target_or_no_item_is_known_all_is_unknown(targets, items, measure):
-    assert rs.WordNet(measure).similarity(targets, items).coverage == 0
+def test_if_no_target_or_no_item_is_known_all_is_unknown():
+    for measure in MEASURES:
+        for targets, items in (["cat"], ["xyzzy"]), (["plugh"], ["cat"]), (["plugh"], ["xyzzy"]):
+            assert rs.WordNet(measure).similarity(targets, items).coverage == 0
 
 
 def test_all_unknown_names_are_listed_at_once():
@@ -446,12 +427,11 @@ def test_names_of_all_kinds_survive_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# mine\n\nseal = seal.n.99\n", "3: 'seal' has 9 senses, so there is no 'seal.n.99'"),
-        ("seal = sael.n.01\n", "1: WordNet has no noun 'sael' (did you mean"),
+        ("# mine\n\nseal = seal.n.99\n", "3: 'seal.n.99' does not exist: 'seal' has 9 senses"),
+        ("seal = sael.n.01\n", "1: 'sael.n.01' names a noun that WordNet does not have (did you"),
         ("cat = cat.n.01\nseal, seal.n.01\n", "2: expected name = sense, not 'seal, seal.n.01'"),
-        ("seal = n00000001\n", "1: WordNet 3.0 has no noun with the id 'n00000001'"),
+        ("seal = n00000001\n", "1: 'n00000001' is not the id of a noun in WordNet 3.0"),
         ("seal =\n", "1: '' is not the name of a sense"),
-        ("= seal.n.09\n", "1: expected name = sense"),
         ("seal = seal.n.09\nseal = n02076196\n", "2: 'seal' has a sense already"),
     ],
 )

@@ -80,18 +80,10 @@ def detect_format(path: Path, named: str | None = None) -> str:
     if foreign or not sample.strip():
         raise RankshotError(f"{path}: this is {foreign[0] if foreign else 'an empty file'}")
     header = _HEADER.match(sample)
-    if header is None or _is_one_number_each(sample, header):
+    if header is None:
         return "glove"
     _, dimension = _read_header(header.group(), path)
     return "word2vec-binary" if _is_binary(sample[header.end() :], dimension) else "word2vec"
-
-
-def _is_one_number_each(sample: bytes, header: re.Match[bytes]) -> bool:
-    """Whether ``5 3`` is the word '5' with its number 3, not a header: five words of three."""
-    line, newline, _ = sample[header.end() :].partition(b"\n")
-    fields = line.split()
-    written = newline and not _CONTROL.search(sample)
-    return bool(written) and len(fields) == 2 and int(header[2]) != 1 and _is_number(fields[1])
 
 
 def _is_binary(record: bytes, dimension: int) -> bool:

@@ -1,4 +1,4 @@
-"""Class labels as they come: readable names, exact senses, and one name in many spellings."""
+"""Names of classes: labels as they come, one name in many spellings, words to look up."""
 
 import json
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.sources import compare_as
+from rankshot.datasets import class_names, imagenet_classes
+from rankshot.sources import compare_as, find_misspellings, read_look_up
+from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.names.matching import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
 
@@ -66,14 +68,9 @@ def test_wordnet_uses_exactly_the_synset():
     assert any(senses[name].name != guessed[name].name for name in IMAGENET.names)
 
 
-@pytest.mark.parametrize(
-    ("name", "sense"), [("crane (bird)", "crane.n.05"), ("maillot (tights)", "maillot.n.02")]
-)
-def test_a_word_in_parentheses_chooses_the_sense(name, sense):
-    assert rs.WordNet().senses([name, "bulldozer"])[name].name == sense
-
-
-def test_a_word_in_parentheses_that_chooses_nothing_is_ignored():
+def test_a_word_in_parentheses_chooses_the_sense_or_is_ignored():
+    for name, sense in (("crane (bird)", "crane.n.05"), ("maillot (tights)", "maillot.n.02")):
+        assert rs.WordNet().senses([name, "bulldozer"])[name].name == sense
     among = ["bulldozer", "excavator"]
     assert rs.WordNet().senses(["crane (machine)", *among])["crane (machine)"].name == "crane.n.04"
     words = rs.WordVectors({"crane": [1, 0], "bus": [1, 1]})
@@ -91,21 +88,16 @@ def as_config(labels):
     "labels",
     [
         IMAGENET.synsets,
-        FIRST,
         LISTS,
         PLACES,
-        [" ".join(pair) for pair in PLACES],
         [f"{synset}\t{words}" for synset, words in zip(IMAGENET.synsets, LISTS, strict=True)],
         [f"{synset}-{word.replace(' ', '_')}" for synset, word in PLACES],
-        [name.replace(" ", "_") for name in FIRST],
-        [name.title() for name in LISTS],
-        dict(enumerate(LISTS)),
+        [name.title().replace(" ", "_") for name in FIRST],
         {str(i): pair for i, pair in reversed(list(enumerate(PLACES)))},
         {name: i for i, name in enumerate(IMAGENET.names)},
-        as_config(LISTS),
         np.array(IMAGENET.names),
     ],
-    ids=range(14),
+    ids=range(9),
 )
 def test_imagenet_in_all_its_forms(labels, tmp_path):
     found = rs.sources.read_class_labels(labels)
@@ -131,12 +123,6 @@ def test_files_as_they_are_found(tmp_path):
     assert rs.sources.read_class_labels(tmp_path / "odd.txt").names == ("[CLS]", "[SEP]")
 
 
-def test_labels_that_were_read_are_read_again():
-    assert rs.sources.read_class_labels(IMAGENET) is IMAGENET
-    again = rs.sources.read_class_labels(IMAGENET.names)
-    assert (again.names, again.synsets) == (IMAGENET.names, IMAGENET.synsets)
-
-
 @pytest.mark.parametrize(
     "names",
     [
@@ -157,18 +143,11 @@ def test_plain_names_stay(names):
 def test_what_was_changed_is_said():
     given = ["n01440764", "n02012849 crane", "bow, bowknot", "bow, fiddlestick", "great_auk", "n1"]
     labels = rs.sources.read_class_labels(given)
-    assert labels.names == (
-        "tench",
-        "crane (bird)",
-        "bow (bowknot)",
-        "bow (fiddlestick)",
-        *given[4:],
-    )
-    bows = "'bow, bowknot' is 'bow (bowknot)'"
-    assert labels.changes == (
-        "2 labels with an id got a readable name: for example 'n01440764' is 'tench'",
-        f"2 labels got a word that tells them from another class: for example {bows}",
-    )
+    bows = "bow (bowknot)", "bow (fiddlestick)"
+    assert labels.names == ("tench", "crane (bird)", *bows, *given[4:])
+    (change,) = labels.changes
+    assert change.startswith("4 labels now have readable names: 'n01440764' is 'tench', 'n02012")
+    assert change.endswith("'bow, bowknot' is 'bow (bowknot)' and 1 more")
     assert labels.words["bow (bowknot)"] == "bow, bowknot"
     assert rs.sources.read_class_labels(["a", "b_c"]).changes == ()
     assert rs.sources.read_class_labels("imagenet-1k").changes == ()
@@ -177,13 +156,9 @@ def test_what_was_changed_is_said():
 def test_synsets_outside_imagenet_have_wordnets_words():
     labels = rs.sources.read_class_labels(["n02084071", "n02012849 whooping_crane"])
     assert labels.names == ("dog", "whooping crane")
-    assert labels.synonyms == (
-        ("dog", "canis familiaris", "domestic dog"),
-        ("whooping crane", "crane"),
-    )
-
-
-def test_given_synonyms_come_before_wordnets():
+    dogs = "dog", "canis familiaris", "domestic dog"
+    assert labels.synonyms == (dogs, ("whooping crane", "crane"))
+    # Those that are given come first.
     labels = rs.sources.read_class_labels(["n01440764 tench, doctor_fish", "n02012849 Crane"])
     assert labels.names == ("tench", "crane (bird)")
     assert labels.synonyms == (("tench", "doctor fish", "Tinca tinca"), ("Crane",))
@@ -223,9 +198,6 @@ def test_a_background_class():
     assert labels.names == ("background", *IMAGENET.names)
     assert labels.synsets == (None, *IMAGENET.synsets)
     assert "output 0 is 'background', which is no class of imagenet-1k" in labels.changes[1]
-
-
-def test_placeholders_are_no_names():
     remark = rs.sources.read_class_labels({0: "LABEL_0", 1: "LABEL_1"}).changes[0]
     assert "2 labels, such as 'LABEL_0', stand for names that the model does not have" in remark
 
@@ -237,21 +209,14 @@ def test_placeholders_are_no_names():
     ("labels", "messages"),
     [
         ([], ["no names in it"]),
-        ({}, ["no names in it"]),
-        (["a", " "], ["label 1 must be text, not ' '"]),
         (["a", None], ["label 1 must be text, not None"]),
-        (["a", ["b", "c"]], ["label 1 must be text, not ['b', 'c']"]),
         (["cat", "dog", "cat"], ["'cat' occurs more than once (labels 0, 2, counted from 0)"]),
         (["n02012849", "n02012849 crane"], ["occurs more than once (labels 0, 1"]),
         ({0: "a", 1: "b", 3: "c"}, ["the indices 0 to 2", "missing: 2", "found instead: 3"]),
-        ({"1": "a", "2": "b"}, ["the indices 0 to 1", "missing: 0", "found instead: 2"]),
-        ({"0": "a", "00": "b"}, ["two labels have the index 0"]),
-        ({"a": 0, "b": 0}, ["two labels have the index 0"]),
-        ({"a": "x", "b": "y"}, ["'a' is no index"]),
-        ({"a": 0, "b": 1.5}, ["'a' is no index"]),
+        ({"a": 0, "b": 0}, ["the indices 0 to 1, each once; missing: 1"]),
+        ({"a": "x", "b": "y"}, ["found instead: 'a', 'b'"]),
         ({"model_type": "vit", "hidden_size": 3}, ["has no id2label"]),
-        (3, ["must be a file, a sequence or a mapping, not 3"]),
-        ({"a", "b"}, ["must be a file, a sequence or a mapping"]),
+        ({"a", "b"}, ["expected a file, a sequence or a mapping"]),
         ("imagenet", ["'imagenet' is neither a file nor a list that is built in", "imagenet-1k"]),
     ],
 )
@@ -262,12 +227,9 @@ def test_labels_that_are_none(labels, messages):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "no names in it"),
         ("# only a comment\n", "no names in it"),
-        ("[]", "no names in it"),
-        ('{"0": "a", "0": "b"}', "'0' occurs more than once"),
         ('["a", "b"', "not JSON"),
-        ("3", "expected a list or an object, not 3"),
+        ("3", "expected a file, a sequence or a mapping of labels, not 3"),
         ("[" * 100_000, "not JSON"),
         ('["a", "\ud800"]', "not UTF-8"),
     ],
@@ -275,17 +237,9 @@ def test_labels_that_are_none(labels, messages):
 def test_files_that_are_none(content, message, tmp_path):
     path = tmp_path / "labels.json"
     path.write_text(content, encoding="utf-8", errors="surrogatepass")
-    if content.startswith("#") or not content:
+    if content.startswith("#"):
         path = path.rename(tmp_path / "labels.txt")
     fails(path, f"{path}:", message)
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    for path in (tmp_path / "none.json", str(tmp_path / "none"), "none.txt"):
-        with pytest.raises(FileNotFoundError):
-            rs.sources.read_class_labels(path)
-    with pytest.raises(FileNotFoundError, match=r"config\.json"):
-        rs.sources.read_class_labels(tmp_path)
 
 
 # ---- Matching
@@ -333,7 +287,6 @@ def test_columns_keep_their_spelling():
     """Each list of spellings finds the columns in each other."""
     lists = [
         list(IMAGENET.synsets),
-        list(IMAGENET.names),
         [f"{synset} {words}" for synset, words in zip(IMAGENET.synsets, LISTS, strict=True)],
         [name.replace(" ", "_") for name in IMAGENET.names],
         [sense_name(synset) for synset in IMAGENET.synsets],
@@ -362,3 +315,146 @@ def test_sources_look_up_all_synonyms():
     # "Tench" is unknown, so its other name counts; of the dog's names, the head of the first.
     np.testing.assert_allclose(table.values, [[np.sqrt(0.5), 1, 0]])
     assert table.items == labels.names
+
+
+# ---- Words to look up
+
+
+def compare_lengths(targets, items):
+    """A source that knows all words: the longer two words, the more similar they are."""
+    values = [[len(target) + 10 * len(item) for item in items] for target in targets]
+    return rs.Similarity(values, targets, items, "lengths", ["a note"])
+
+
+def test_the_source_gets_the_words_and_the_table_has_the_names():
+    asked = []
+
+    def compare(targets, items):
+        asked.append((targets, items))
+        return compare_lengths(targets, items)
+
+    look_up = {"A": "water lily", "x": "crane", "y": "crane"}
+    table = compare_as(compare, ["A", "B"], ["x", "bus", "y"], look_up)
+    assert asked == [(("water lily", "B"), ("crane", "bus"))]
+    assert (table.targets, table.items, table.source) == (("A", "B"), ("x", "bus", "y"), "lengths")
+    assert table.values.tolist() == [[60, 40, 60], [51, 31, 51]]
+    assert table.notes == ("a note",)
+    with pytest.raises(rs.RankshotError, match=r"no class 'tigre' \(did you mean 'tiger'\?\)"):
+        compare_as(compare, ["cat"], ["tiger"], {"tigre": "tiger"})
+
+
+def test_a_file_of_words(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_bytes(
+        b"\xef\xbb\xbfremark,class,look_up\r\n,water_lilly, water lily \r\n\r\n,,\r\n"
+        b'x,"a, b",crane\r\n'
+    )
+    found = read_look_up(path, ["water_lilly", "bus", "a, b"])
+    assert found == {"water_lilly": "water lily", "a, b": "crane"}
+
+
+def test_the_words_of_every_synset():
+    """By the other direction: the synsets of every word."""
+    nouns, words = load_nouns(), {}
+    for lemma in nouns.lemmas:
+        for synset in nouns.senses(lemma):
+            words.setdefault(synset, set()).add(lemma)
+    for wnid in imagenet_classes().ids[::50]:
+        synset = nouns.synset(wnid)
+        found = split_synonyms(wnid)
+        assert found[0] == nouns.word(synset)
+        assert (set(found), len(found)) == (words[synset], len(words[synset]))
+    assert split_synonyms("n99999999") == ["n99999999"]
+    assert split_synonyms(" , ") == [" , "]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cat,dog\n", "names.csv: no column 'class'"),
+        ("class,look_up\n\ncta,dog\n", "names.csv:3: no class 'cta' .did you mean 'cat'.."),
+        ("class,look_up\ncat,a\ncat,b\n", "names.csv:3: the class 'cat' occurs twice"),
+        ("class,look_up\ncat,\n", "names.csv:2: the class 'cat' has no words to look up"),
+    ],
+)
+def test_a_bad_file_of_words_is_named_by_line(tmp_path, text, message):
+    path = tmp_path / "names.csv"
+    path.write_text(text)
+    with pytest.raises(rs.RankshotError, match=message):
+        read_look_up(path, ["cat", "bus"])
+
+
+# ---- Spelling
+
+
+def edit_distance(a, b):
+    """The optimal string alignment: letters inserted, dropped, replaced, neighbours swapped."""
+    d = np.zeros((len(a) + 1, len(b) + 1), int)
+    d[:, 0], d[0, :] = range(len(a) + 1), range(len(b) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            same = a[i - 1] == b[j - 1]
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (not same))
+            if i > 1 and j > 1 and a[i - 2 : i] == b[j - 2 : j][::-1]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    return d[-1, -1]
+
+
+@pytest.mark.parametrize("name", ["zebrra", "zbera", "zabra", "xyzzy"])
+def test_a_noun_is_found_exactly_if_one_differs_by_one_letter(name):
+    near = {
+        word
+        for word in load_nouns().lemmas
+        # One letter changes the length by at most 1, and the set of letters by at most 2.
+        if abs(len(word) - len(name)) < 2 and len({*word} ^ {*name}) < 3
+        if edit_distance(word, name) == 1
+    }
+    assert bool(near) == (name != "xyzzy")
+    found = find_misspellings([name])
+    assert set(found.values()) <= near
+    assert bool(found) == bool(near)
+
+
+def test_any_slip_of_one_letter_is_found(rng):
+    nouns = load_nouns()
+    words = [word for word in nouns.lemmas if word.replace("_", "").isalpha() and len(word) > 5]
+    for word in rng.choice(words, 60):
+        place = int(rng.integers(1, len(word) - 1))
+        if word[place] == "_" or word[place + 1] == "_":
+            continue
+        slip = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+        if slip == word or find_misspellings([slip]) == {}:
+            assert slip == word or any(nouns.spellings(s) for s in (slip, *nouns.singulars(slip)))
+        else:
+            assert edit_distance(slip, find_misspellings([slip])[slip]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("water_lilly", "water_lily"),
+        ("Water-Lilly", "water_lily"),
+        ("rhinocerous", "rhinoceros"),
+        ("dgo", "dog"),
+        ("labradore_retreiver", "labrador_retriever"),
+        ("water_lilly_2", "water_lily"),
+    ],
+)
+def test_what_was_meant(name, meant):
+    assert find_misspellings(["bus", name]) == {name: meant}
+
+
+def test_names_of_real_data_are_spelt_well():
+    """A name that is no noun of WordNet is not misspelt for that: maple tree, sea horses."""
+    known = [imagenet_classes().names, *class_names("cifar"), *class_names("animals")]
+    assert find_misspellings(dict.fromkeys(name for names in known for name in names)) == {}
+    odd = ["sea_horses", "seahorse", "class_17", "n02012849", "crane.n.04", "ash, ash tree"]
+    odd += ["goldfihs, Carassius auratus", "ram2", "crane (2)", "747", "***", "_"]
+    # Dozens of parts, each of which could be any of several nouns, are no burden.
+    assert find_misspellings([*odd, "_".join(["bst"] * 40)]) == {}
+
+
+def test_signs_that_are_no_separators():
+    labels = rs.sources.read_class_labels(["C", "Java", "1", "grizzly bear"])
+    found = labels.match_all(["C++", "-1", "grizzly+bear", "java"])
+    assert found == {"grizzly+bear": "grizzly bear", "java": "Java"}
