@@ -52,7 +52,7 @@ OPTIONS = [
     f"{RANKINGS} --reference usual.csv",
     f"{RANKINGS} --reference usual.parquet",
     f"{RANKINGS} --head probabilistic",
-    f"{RANKINGS} --head probabilistic --set posterior=consensus --set prior=mallows --reference usual.csv",
+    f"{RANKINGS} --head probabilistic --set posterior=consensus --reference usual.csv",
     f"{RANKINGS} --head probabilistic --set posterior=sum --set k=2",
     f"{RANKINGS} --head deterministic --set k=3",
     "--rankings similarity.csv --head direct",
