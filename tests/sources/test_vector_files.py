@@ -4,7 +4,6 @@ import gzip
 import io
 import struct
 import tracemalloc
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -141,13 +140,6 @@ def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
         np.testing.assert_array_equal(table.values, expected.values)
 
 
-def test_raw_floats_that_begin_like_digits(read):
-    """The first byte of the first vector is '5', the second a newline."""
-    first = np.frombuffer(b"5\n\xf65" + bytes(8), np.float32)
-    table = read(binary(["cat", "Dog"], np.array([first, [1, 0, 0]], np.float32)))
-    assert table.values.tolist() == [[1]]
-
-
 def test_a_named_format_wins(read):
     content = b"2 1\n1 4\ncat 2\nDog 3\n"
     assert read(content, ["2"], ["1"], format="glove").values.tolist() == [[1]]
@@ -193,16 +185,6 @@ def test_a_bad_line_matters_where_it_is_needed(read, line):
         read(GOOD + line + b"Dog 3 4\n")
     unneeded = read(GOOD + line + b"Dog 3 4\n", ["the"], ["Dog"])
     assert unneeded.values[0, 0] == pytest.approx(11 / 5 / np.sqrt(5))
-
-
-@pytest.mark.parametrize("write", [glove, word2vec, binary], ids=["glove", "word2vec", "binary"])
-def test_odd_bytes_in_other_words_do_no_harm(read, write):
-    words = [*WORDS[:4], "ODD", "ODD2", *WORDS[4:]]
-    matrix = np.insert(MATRIX, 4, [MATRIX[0], MATRIX[1]], axis=0)
-    content = write(words, matrix).replace(b"ODD2", b"\xe9\xff\x80").replace(b"ODD", b"\xc3")
-    np.testing.assert_array_equal(
-        read(content, WORDS, WORDS).values, read(write(), WORDS, WORDS).values
-    )
 
 
 def test_npy_that_does_not_fit(tmp_path):
@@ -358,23 +340,6 @@ def test_whatever_the_file_holds_the_answer_is_a_table_or_our_error(tmp_path, co
     except RANKSHOT:
         return
     assert table.targets == tuple(NAMES)
-
-
-@given(st.integers(0, 200), st.binary(max_size=6), st.integers(0, 40))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@pytest.mark.filterwarnings("ignore:Reading .*npy")
-def test_damaged_matrices(tmp_path, place, junk, cut):
-    buffer = io.BytesIO()
-    np.save(buffer, MATRIX)
-    content = buffer.getvalue()
-    content = content[:place] + junk + content[place + len(junk) : len(content) - cut]
-    path = tmp_path / "damaged.npy"
-    path.write_bytes(content)
-    (tmp_path / "damaged.txt").write_text("\n".join(WORDS), encoding="utf-8")
-    with suppress(*RANKSHOT):
-        WordVectors.from_file(path, format="npy").similarity(NAMES, WORDS)
 
 
 def test_claims_of_a_matrix_are_not_believed(tmp_path):
