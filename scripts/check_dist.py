@@ -120,9 +120,9 @@ EXAMPLES = {
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
         """,
-    "cluster": "rankshot.jobs.classified_datasets",
+    "cluster": "rankshot.jobs.executors",
     "plot": "rankshot.ranking.plots",
-    "pictures": "rankshot.inference.preprocessing",
+    "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
     "survey": "rankshot.survey.store.backup rankshot.survey.web.researcher_routes",
     "postgresql": """

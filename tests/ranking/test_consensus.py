@@ -6,9 +6,9 @@ import pytest
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.ranking.consensus.kemeny_programs import Program
 from rankshot.ranking.consensus.kemeny_solvers import (
     MAX_SWAPS,
+    OrderProgram,
     adjacent_search,
     majority_groups,
     order_few,
@@ -132,13 +132,13 @@ def test_fractional_relaxation_falls_back_on_integers(rng):
 
 def test_paley_tournament_needs_the_integer_solver(monkeypatch):
     used = []
-    solve = Program.solve
+    solve = OrderProgram.solve
 
     def spy(self, *, integer, deadline):
         used.append(integer)
         return solve(self, integer=integer, deadline=deadline)
 
-    monkeypatch.setattr(Program, "solve", spy)
+    monkeypatch.setattr(OrderProgram, "solve", spy)
     W = paley_tournament(11)
     order, gap = solve_exactly(W)
     assert reversed_weight(W, order) == least_reversed(W)

@@ -65,7 +65,7 @@ class PlattScaling(BaseEstimator):
     Examples
     --------
     >>> from rankshot.zeroshot import Scores
-    >>> from rankshot import PlattScaling
+    >>> from reproduction.platt import PlattScaling
     >>> scores = Scores([[1.0], [2.0], [-2.0], [0.5]], ["cat", "bus"], "one-vs-one")
     >>> platt = PlattScaling().fit(scores, ["cat", "cat", "bus", "bus"])
     >>> platt.transform(scores).values.ravel().round(2)

@@ -14,16 +14,15 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.jobs.connections import Notify, require_one_way, use_workers
-from rankshot.jobs.manifests import refuse_inside
-from rankshot.jobs.part_jobs import PartsRun, run_parts
-from rankshot.jobs.part_tasks import Work, format_counts
-from rankshot.jobs.storage import (
-    Part,
-    as_address,
-    fetch_part,
-    list_parts,
+from rankshot.jobs.executors import Notify, open_pool, run_parts
+from rankshot.jobs.part_jobs import (
+    PartsRun,
+    Work,
+    format_work,
+    refuse_inside,
+    require_folder_name,
 )
+from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
 from rankshot.zeroshot.files.classified import Classified, classify_to_file
 from rankshot.zeroshot.files.saved_heads import load_head
 from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
@@ -37,9 +36,9 @@ from rankshot.zeroshot.files.table_scores import (
     require_score_type,
 )
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.decisions import REJECTED
+from rankshot.zeroshot.runner import REJECTED
 
-FIRST_PARTS = 5
+MAX_BAD_PARTS = 5
 """If so many parts cannot be read before one that can, the job does not begin."""
 
 
@@ -48,7 +47,7 @@ def classify(
     head: str | Path,
     output: str | Path,
     *,
-    client: Any = None,
+    executor: Any = None,
     scheduler: str | None = None,
     workers: int | None = None,
     score_type: str = AUTO,
@@ -62,9 +61,9 @@ def classify(
 ) -> PartsRun:
     r"""Classify a dataset of scores: one part of predictions for each part of scores.
 
-    The parts are done by the workers of Dask: local processes, or a cluster. A part is written
-    when it is done, completely or not at all. If the job is stopped in whatever way, the same call
-    goes on with the parts that are not finished. A part that cannot be classified is listed in
+    The parts are done in this process, in others, or on a cluster of Dask. A part is written when
+    it is done, completely or not at all. If the job is stopped in whatever way, the same call goes
+    on with the parts that are not finished. A part that cannot be classified is listed in
     ``_failed.csv`` in the output, and the others are done.
 
     Parameters
@@ -78,16 +77,16 @@ def classify(
     output : str or Path
         A folder, or its address. ``_rankshot.json`` in it describes the job: another job is
         refused there.
-    client : distributed.Client, optional
-        The client of a cluster; it is not closed.
+    executor : concurrent.futures.Executor or distributed.Client, optional
+        Does the parts, and is not closed. By default they are done in this process.
     scheduler : str, optional
-        Instead of a client, the address of a scheduler.
+        Instead of an executor, the address of a scheduler of Dask.
     workers : int, optional
-        Without client and scheduler, the number of local processes; the default is the number of
-        cores. A script that starts processes must be guarded by ``if __name__ == "__main__"``.
+        Instead of both, the number of local processes, which Dask starts. A script that starts
+        processes must be guarded by ``if __name__ == "__main__"``.
     score_type : str
-        As ``--score-type`` of ``rankshot classify``. With ``"auto"``, the type is that for which
-        the head was fitted or, if that is not known, what the first part looks like.
+        What the scores are, such as ``"logits"``. With ``"auto"``, the type is that for which the
+        head was fitted or, if that is not known, what the first part looks like.
     reject_below : float, optional
         Inputs of which no class has this probability are labelled ``rejected``.
     batch_rows : int, optional
@@ -118,7 +117,6 @@ def classify(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> import distributed
     >>> import rankshot as rs
     >>> from rankshot.jobs import classify
     >>> from rankshot.zeroshot import read_predictions
@@ -130,20 +128,19 @@ def classify(
     ...     for month in ("may", "june"):
     ...         _ = (scores / f"{month}.csv").write_text("leopard,bus\n2.5,-1\n0,1.5\n")
     ...     rs.WeightedMean().fit(rankings).save(folder + "/new.rankshot")
-    ...     with distributed.Client(processes=False, dashboard_address="127.0.0.1:0") as client:
-    ...         run = classify(scores, folder + "/new.rankshot", folder + "/out", client=client)
+    ...     run = classify(scores, folder + "/new.rankshot", folder + "/out")
     ...     ids = read_predictions(folder + "/out/may.parquet").ids
     >>> run.n_rows, dict(run.counts), run.failed, ids
     (4, {'cat': 2, 'truck': 2}, [], array(['may:0', 'may:1'], dtype=object))
     """
     require_choice("score_type", score_type, SCORE_TYPES)
-    require_one_way(client, scheduler, workers)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
     if batch_rows is not None:
         require_whole_number("batch_rows", batch_rows)
     content = Path(head).read_bytes()
     source, target = as_address(dataset), as_address(output)
+    require_folder_name(target)
     parts = list_parts(source)
     refuse_inside(target, source, parts)
     model = load_head(head)
@@ -158,14 +155,14 @@ def classify(
         batch_rows=batch_rows,
     )
     n_parts = format_count(len(parts), "part")
-    notify(f"{source}: {n_parts}; the scores are taken as {job.score_type}")
-    with use_workers(client, scheduler, workers, len(parts), target, notify) as found:
+    notify(f"{source}: {n_parts}; the scores are interpreted as {job.score_type}")
+    with open_pool(executor, scheduler, workers, len(parts), target, notify) as pool:
         return run_parts(
-            found,
             job,
             content,
             parts,
             target,
+            pool,
             again=again,
             update=update,
             stop_on_error=stop_on_error,
@@ -195,6 +192,13 @@ class _ClassifyJob:
             "batch rows": self.batch_rows,
         }
 
+    @property
+    def load_key(self) -> str:
+        return self.head
+
+    def accept(self, work: Work) -> None:
+        """Need to know nothing of other parts."""
+
     def load(self, content: bytes) -> BaseHead:
         with TemporaryDirectory(prefix="rankshot-") as folder:
             path = Path(folder, "copy.rankshot")
@@ -202,7 +206,7 @@ class _ClassifyJob:
             return load_head(path)
 
     def run(
-        self, loaded: BaseHead, part: Part, source: Path, target: Path, metadata: dict[str, str]
+        self, loaded: BaseHead, part: Part, source: Any, target: Path, metadata: dict[str, str]
     ) -> Work:
         table = open_scores(source, self.batch_rows, allow_empty=True)
         head, _ = name_by_columns(loaded, table, self.head_name)
@@ -212,7 +216,7 @@ class _ClassifyJob:
                 _refuse_other_type(values, table, self.score_type)
 
         def describe(done: Classified) -> dict[str, str]:
-            return {**metadata, **format_counts(done.counts)}
+            return {**metadata, **format_work(done.counts)}
 
         done = classify_to_file(
             table,
@@ -224,7 +228,7 @@ class _ClassifyJob:
             check_first=check_first,
             describe=describe,
         )
-        return Work(done.counts.total(), done.counts, done.seconds)
+        return Work(done.counts.total(), done.counts, seconds=done.seconds)
 
 
 def _refuse_other_type(values: NDArray[np.floating], table: ScoreTable, score_type: str) -> None:
@@ -232,8 +236,8 @@ def _refuse_other_type(values: NDArray[np.floating], table: ScoreTable, score_ty
     found = guess_score_type(values, table)
     if {found, score_type} == {LOGITS, PROBABILITIES}:
         raise RankshotError(
-            f"{table.path}: the scores look like {found}, and those of the dataset are taken as "
-            f"{score_type}; if all are {score_type}, give --score-type {score_type}"
+            f"{table.path}: the scores look like {found}, and those of the dataset are interpreted "
+            f"as {score_type}; if all are {score_type}, say so (score_type)"
         )
 
 
@@ -259,7 +263,7 @@ def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: 
                 return guess_score_type(first[1].values, table) if given == AUTO else given
         except RankshotError as error:
             problems.append(error)
-            if len(problems) == FIRST_PARTS:
+            if len(problems) == MAX_BAD_PARTS:
                 break
     if problems:
         raise problems[0]

@@ -29,8 +29,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.models.tie_integral import tie_nodes
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
-from rankshot.zeroshot.stages import log_chance, stage_weights
+from rankshot.zeroshot.likelihoods.scorers import BabingtonSmithScorer, log_chance, stage_weights
 
 TIE_TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-14}
 """The relative error of the probability that tied items come next."""

