@@ -8,13 +8,14 @@ import sys
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pytest
+from pyarrow import parquet
 
 import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.cli.run_folder import RunFolder
 from rankshot.inference.scoring import ScoringPlan
+from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import write_onnx, write_pictures, write_text_transformer
 
 CLASSES = ["leopard", "bus", "daisy"]
@@ -57,18 +58,16 @@ def test_one_command_does_what_four_do(place):
     assert "see `rankshot ask`" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
-    assert f"all are listed in {FOLDER}/scores.skipped.csv" in out
+    assert f"all are listed in {FOLDER}/scores/_skipped.csv" in out
     assert "9 predictions written to p.csv\n" in out
-    assert f"kept in {FOLDER}: scores.npz, p.rankings.jsonl, p.rankshot; " in out
+    assert f"kept in {FOLDER}: scores, p.rankings.jsonl, p.rankshot; " in out
     assert [row["id"] for row in read("p.csv")] == [
         *(f"a/{i:04d}.png" for i in range(5)),
         *(f"b/{i:04d}.png" for i in range(4)),
     ]
     assert {file.name for file in FOLDER.iterdir()} == {
         "run.json",
-        "scores.npz",
-        "scores.npz.json",
-        "scores.skipped.csv",
+        "scores",
         "p.rankings.jsonl",
         "p.rankshot",
     }
@@ -85,8 +84,9 @@ def test_the_commands_that_are_printed(place):
     explain, export = [line for line in out.splitlines() if line.startswith("  rankshot ")]
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert export == f"  rankshot export {FOLDER}/p.rankshot --attach net.onnx -o zero-shot.onnx"
-    run_well(f"classify {FOLDER}/scores.npz --head {FOLDER}/p.rankshot -o later.csv")
-    assert Path("later.csv").read_bytes() == Path("p.csv").read_bytes()
+    run_well(f"classify {FOLDER}/scores --head {FOLDER}/p.rankshot -o later --workers 1")
+    labels = [row["label"] for row in read("p.csv")]
+    assert parquet.read_table("later")["label"].to_pylist() == labels
 
 
 # ---- what is kept
@@ -97,7 +97,7 @@ def test_the_same_run_once_more(idle):
     Path("p.csv").unlink()
     out = run_well(RUN)
     assert f"rankings: those in {FOLDER}/p.rankings.jsonl, from an earlier run" in out
-    assert f"scores: those of 9 inputs in {FOLDER}/scores.npz, from an earlier run\n" in out
+    assert f"scores: those of 9 inputs in {FOLDER}/scores, from an earlier run\n" in out
     assert "1 not a picture" in out
     assert Path("p.csv").read_bytes() == before
 
@@ -158,18 +158,15 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch):
         patch.setattr(ScoringPlan, "_call", stop)
         done = rankshot(RUN)
     assert done.status == 130
-    assert "stopped: no scores are kept; the same command goes on\n" in done.out
+    assert "stopped: 0 of 1 part are finished, and the same command goes on" in done.out
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["rankshot.cli.recognise"], "classify_table", stop)
         done = rankshot(RUN)
-    assert f"stopped: the scores in {FOLDER}/scores.npz are kept; the same command" in done.out
     assert "scores: those of 9 inputs" in run_well(RUN)
 
 
 def score_tables():
-    from rankshot.zeroshot.files.score_tables import open_scores
-
-    return open_scores(FOLDER / "scores.npz")
+    return open_scores(FOLDER / "scores")
 
 
 def test_more_inputs_are_scored(place):
@@ -198,18 +195,18 @@ def test_afresh(place):
 
 def test_a_folder_of_another_model_is_refused(place):
     run_well(RUN)
-    before = {file: file.read_bytes() for file in FOLDER.iterdir()}
+    before = {file: file.read_bytes() for file in FOLDER.rglob("*") if file.is_file()}
     write_onnx(place / "other.onnx", metadata={"classes": CLASSES}, softmax=True)
     other = ["recognise", "photos", "--model", "other.onnx", *RUN[4:]]
     (place / "names.txt").write_text("leopard\nbus\nrose\n")
     for words, what in (
-        (other, "another model, net.onnx"),
-        ([*RUN, "--mean", "0"], "net.onnx, but not with the same preprocessing"),
-        ([*RUN, "--classes", "names.txt"], "net.onnx, but not with the same classes"),
+        (other, "another model"),
+        ([*RUN, "--mean", "0"], "another model, with other preprocessing"),
+        ([*RUN, "--classes", "names.txt"], "another model, with other classes"),
     ):
         done = rankshot(words)
-        assert f"rankshot: {FOLDER}: keeps the scores of {what}; give another" in done.err
-        assert {file: file.read_bytes() for file in FOLDER.iterdir()} == before
+        assert f"rankshot: {FOLDER}/scores: keeps the scores of {what}; give another" in done.err
+        assert {file: file.read_bytes() for file in before} == before
     assert "9 inputs scored" in run_well([*other, "--folder", "kept/other"])
     assert "9 inputs scored" in run_well([*other, "--again"])
 
@@ -286,13 +283,13 @@ import json, os, signal, sys
 from pathlib import Path
 from unittest.mock import patch
 from rankshot.cli import main
-from rankshot.inference import score_runs, scoring
+from rankshot.inference import scoring
+from rankshot.jobs import score_parts
 import rankshot.cli.fit, rankshot.zeroshot.heads.weighted_mean, rankshot.zeroshot.files.saved_heads
 import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])
-score_runs.PART_ROWS = 4
-score_runs.score_to_file.__kwdefaults__["batch_size"] = 2
+score_parts.list_inputs.__defaults__ = (None, None, 2)
 sync, n_files = os.fsync, 0
 
 def run(folder, last_file=None, last_batch=None):
@@ -365,7 +362,7 @@ def test_killed_at_every_file_and_started_again(place):
     results = [json.loads(line) for line in done.stdout.splitlines()]
     files = json.loads((place / "whole/done.json").read_text())["files"]
     names = [Path(file).name for file in files]
-    for wanted in (".p.rankings.jsonl", ".p.rankshot", ".part-", ".scores.npz", ".p.csv"):
+    for wanted in (".p.rankings.jsonl", ".p.rankshot", ".part-", "._rankshot.json", ".p.csv"):
         assert any(name.startswith(wanted) for name in names)
     assert len(results) == len(files) + 2
     whole = (place / "whole/p.csv").read_bytes()
@@ -398,13 +395,13 @@ def test_texts_of_a_table(place):
     out = run_well(words)
     assert "2 inputs scored, 1 skipped" in out
     assert [row["id"] for row in read("p.csv")] == ["a", "c"]
-    assert "kept in t.csv.rankshot-run: scores.npz, p.rankshot; " in out
+    assert "kept in t.csv.rankshot-run: scores, p.rankshot; " in out
     assert "those of 2 inputs" in run_well(words)
 
 
 @pytest.mark.parametrize("kind", ["one-vs-one", "one-vs-rest"])
 def test_scores_of_pipelines_keep_their_kind(place, kind):
-    """The .npz archive of the scores knows it, so no option says it again."""
+    """The parts of the scores know it, so no option says it again."""
     skops = pytest.importorskip("skops.io")
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -421,10 +418,7 @@ def test_scores_of_pipelines_keep_their_kind(place, kind):
         ["recognise", "t.txt", "--model", "p.skops", "--new", "moon, tulip", "-o", "p.csv"]
     )
     assert "2 predictions written" in out
-    with np.load("t.txt.rankshot-run/scores.npz") as scores:
-        assert scores["kind"] == kind
-    run_well("classify t.txt.rankshot-run/scores.npz --head t.txt.rankshot-run/p.rankshot -o q.csv")
-    assert Path("p.csv").read_bytes() == Path("q.csv").read_bytes()
+    assert open_scores("t.txt.rankshot-run/scores").kind == kind
 
 
 def test_all_classes_none_and_a_reference(place):
@@ -493,7 +487,7 @@ def test_inputs_of_another_kind(place):
 
 def test_a_damaged_manifest(place):
     run_well(RUN)
-    for text in ("{", "{}", '{"format": "rankshot run 2", "scores of": {}, "rankings from": {}}'):
+    for text in ("{", "{}", '{"format": "rankshot run 1", "rankings": {}}'):
         (FOLDER / "run.json").write_text(text)
         assert "run.json: damaged, or written by another version" in rankshot(RUN).err
 

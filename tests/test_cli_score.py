@@ -45,8 +45,7 @@ def test_a_network_and_a_folder(place):
         "preprocessing: shorter side to 8 (bilinear), middle 8 x 8, minus 0.5, divided by 0.25, "
         "NCHW\n" in out
     )
-    assert "6 inputs written to s.parquet (" in out
-    assert "per second)" in out
+    assert "6 inputs written to s.parquet\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert "all are listed in s.skipped.csv" in out
     ids, scores = read("s.parquet")
@@ -74,7 +73,7 @@ def test_once_more(place):
     assert "6 inputs written" in run_well(f"{command} --again")
     before = (place / "s.npz").read_bytes()
     done = rankshot(command.replace("photos", "photos/0001.png"))
-    assert "s.npz: is there, from another run (not with the same inputs); --again" in done.err
+    assert "s.npz: has the scores of another job" in done.err
     assert (place / "s.npz").read_bytes() == before
 
 
@@ -114,11 +113,9 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
     stop_at_batch(monkeypatch, 3)
     done = rankshot(command + again)
     assert done.status == 130
-    without = " without --again" if again else ""
-    assert (
-        f"stopped: the scores of 4 inputs are kept; the same command{without} goes on" in done.out
-    )
-    assert "4 inputs were done by an earlier run" in run_well(command)
+    without = " without again" if again else ""
+    assert f"stopped: 2 of 4 parts are finished, and the same command{without} goes" in done.out
+    assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
 
 
 def test_a_softmax_is_said(place):
@@ -194,14 +191,11 @@ def test_what_is_wrong_is_said_and_nothing_is_written(place, words):
     assert sorted(place.rglob("*")) == before
 
 
-def test_a_stopped_run_is_reported(place, monkeypatch):
-    from rankshot.inference import score_runs
-
-    monkeypatch.setattr(score_runs, "PART_ROWS", 1)
+def test_after_a_bad_input_the_same_command_may_skip_it(place):
     command = f"score photos --model net.onnx --classes classes.txt {PLAIN} --batch 2 -o s.csv"
     assert rankshot(f"{command} --on-error stop").status == 2
     assert (place / "s.csv.parts").is_dir()
-    out = run_well(command)
-    assert "6 inputs were done by an earlier run, which was stopped" in out
+    assert "parts: 1 scored, 3 finished earlier, 0 failed" in run_well(command)
     assert not (place / "s.csv.parts").exists()
     assert len(read("s.csv")[0]) == 6
+    assert "bad.jpg: not a picture" in rankshot(f"{command} --on-error stop").err

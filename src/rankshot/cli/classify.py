@@ -16,6 +16,7 @@ from rankshot.cli.part_runs import (
     UpdateOption,
     WorkersOption,
     check_cluster_options,
+    count_default_workers,
     is_dataset,
     print_parts,
     show_parts,
@@ -87,8 +88,8 @@ def classify(
     Example: rankshot classify scores/ --head new-classes.rankshot -o predictions/ --workers 8
     """
     from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.heads.decisions import REJECTED
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
+    from rankshot.zeroshot.runner import REJECTED
 
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
@@ -158,7 +159,7 @@ def _classify_dataset(
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
     from rankshot.jobs import classify as classify_parts
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     head = options.fitted
     if head is None or options.saved is None:
@@ -166,7 +167,9 @@ def _classify_dataset(
             f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
             "`rankshot fit`"
         )
-    with show_parts("classifying") as show:
+    if given["workers"] is None and given["scheduler"] is None:
+        given["workers"] = count_default_workers()
+    with show_parts("classifying", on_dask=given["workers"] != 1) as show:
         run = classify_parts(
             dataset,
             options.saved,

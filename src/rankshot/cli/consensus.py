@@ -155,7 +155,7 @@ def _open_rankings(
         return
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs import read_rankings as read_parts
-    from rankshot.jobs.connections import open_client, require_workers
+    from rankshot.jobs.executors import open_client, require_workers
 
     silence_dask()
     n = workers or count_cores()
@@ -257,7 +257,7 @@ def _format_places(summaries: list[TargetSummary]) -> str:
 def _merge(given: AnyRankings, summaries: list[TargetSummary], k: int) -> Rankings:
     import numpy as np
 
-    from rankshot.zeroshot.prior import consensus_rankings
+    from rankshot.zeroshot.heads.probabilistic_ranking import consensus_rankings
 
     priors = {summary.target: summary.model for summary in summaries}
     merged = consensus_rankings(given, priors, min(k, given.n_items))

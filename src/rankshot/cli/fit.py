@@ -170,7 +170,7 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     yield "new classes", f"{len(new):,}: {quote_names(new, NAMES_SHOWN)}"
     yield "seen classes", f"{len(seen):,}: {quote_names(seen, NAMES_SHOWN)}"
     others = "" if len(head.classes_) == len(new) else " and seen classes"
-    none = f", or {head.none_label!r}" if getattr(head, "none", False) else ""
+    none = ", or 'none of these'" if getattr(head, "none", False) else ""
     yield "predicts", f"new{others or ' classes'}{none}"
     yield "scores", origin.get("score_type") or head._expected_kind() or "of any type"
     has_reference = any(getattr(part, "reference_", None) is not None for part in (head, inner))

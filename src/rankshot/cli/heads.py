@@ -27,9 +27,8 @@ from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.zeroshot.settings import METHODS, RANKING_HEADS, REFERENCE_HEADS, HeadSettings
 
 if TYPE_CHECKING:
-    from rankshot.zeroshot.alignment import Semantics
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.heads.base import BaseHead
+    from rankshot.zeroshot.heads.base import BaseHead, Semantics
     from rankshot.zeroshot.scores import Scores
 
 SEED = 0
@@ -444,7 +443,7 @@ def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
 
 def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
     """Read the rankings of new classes, and print what is left out or missing."""
-    from rankshot.zeroshot.alignment import only_new, require_targets
+    from rankshot.zeroshot.heads.base import only_new, require_targets
 
     rankings = read_rankings_of(path, scores)
     try:

@@ -16,7 +16,7 @@ from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.files.score_tables import ScoreTable
 from rankshot.zeroshot.files.table_scores import build_scores
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.decisions import REJECTED, label_or_reject
+from rankshot.zeroshot.runner import REJECTED, label_or_reject
 
 STAGES = ("reading", "classifying", "writing")
 

@@ -31,8 +31,8 @@ from rankshot.core.tables import (
     write_csv_rows,
 )
 from rankshot.core.validation import as_names
-from rankshot.zeroshot.heads.decisions import REJECTED
-from rankshot.zeroshot.scored_tables import ROUNDING
+from rankshot.zeroshot.metrics import ROUNDING
+from rankshot.zeroshot.runner import REJECTED
 
 WriteRows = Callable[
     [Sequence[str], Sequence[str], NDArray[np.floating], NDArray[np.floating]], None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import IO, TextIO
 
@@ -21,7 +23,7 @@ from rankshot.core.tables import (
     open_row_groups,
     write_csv_rows,
 )
-from rankshot.zeroshot.files.score_tables import ENDINGS
+from rankshot.zeroshot.files.score_tables import CLASSES_KEY, ENDINGS, KIND_KEY
 from rankshot.zeroshot.scores import Kind
 
 Block = tuple[Sequence[str], NDArray[np.floating]]
@@ -38,8 +40,10 @@ def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclas
         import_pyarrow("pyarrow.parquet")
     if ID in items:
         raise RankshotError(f"{path}: a class is called {ID!r}, as the column of ids; rename it")
-    if kind == "one-vs-one":
-        raise RankshotError(f"{path}: one-vs-one scores have a column per pair; write .npz instead")
+    if kind == "one-vs-one" and ending == ".csv":
+        raise RankshotError(
+            f"{path}: one-vs-one scores have a column per pair; write .parquet or .npz instead"
+        )
 
 
 def write_score_table(
@@ -57,7 +61,7 @@ def write_score_table(
         Yields the ids and scores of some rows at a time. For .npz it is called several times,
         because these files begin with the number of rows.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        The kind of scores; only .npz stores it.
+        The kind of scores; CSV does not store it.
 
     Examples
     --------
@@ -92,33 +96,45 @@ def _write_csv(stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, _k
 
 
 def _write_parquet(
-    stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, _kind: Kind
+    stream: TextIO, items: Sequence[str], read_blocks: ReadBlocks, kind: Kind
 ) -> int:
-    return _write_row_groups(stream, items, read_blocks(), {})
+    return _write_row_groups(stream, items, read_blocks(), {}, kind)
 
 
 def write_score_part(
-    path: Path, items: Sequence[str], blocks: Iterable[Block], metadata: Mapping[str, str]
+    path: Path,
+    items: Sequence[str],
+    blocks: Iterable[Block],
+    metadata: dict[str, str],
+    kind: Kind = "multiclass",
 ) -> int:
     """Write a part of a dataset of scores as Parquet, which may be without rows; return its rows.
 
     The footer gets the metadata as they are after the last block.
     """
     with replace_file(path) as stream:
-        return _write_row_groups(stream, items, blocks, metadata)
+        return _write_row_groups(stream, items, blocks, metadata, kind)
 
 
 def _write_row_groups(
-    stream: TextIO, items: Sequence[str], blocks: Iterable[Block], metadata: Mapping[str, str]
+    stream: TextIO,
+    items: Sequence[str],
+    blocks: Iterable[Block],
+    metadata: dict[str, str],
+    kind: Kind,
 ) -> int:
-    n = 0
-    with open_row_groups(stream, [ID, *items], metadata) as put:
+    n, columns = 0, list(items)
+    if kind != "multiclass":
+        metadata |= {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
+    if kind == "one-vs-one":
+        columns = [f"{first} | {second}" for first, second in combinations(items, 2)]
+    with open_row_groups(stream, [ID, *columns], metadata) as put:
         for ids, values in blocks:
             if len(ids):
                 put([ids], list(values.T))
             n += len(ids)
         if n == 0:
-            put([[]], [np.empty(0, np.float32)] * len(items))
+            put([[]], [np.empty(0, np.float32)] * len(columns))
     return n
 
 

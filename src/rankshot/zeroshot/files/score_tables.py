@@ -10,6 +10,7 @@ CSV and Parquet are read here, .npz archives in `npz_scores`.
 
 from __future__ import annotations
 
+import json
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,8 @@ from rankshot.zeroshot.files.npz_scores import Block, Header, ReadBlocks, open_n
 from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, n_columns, refuse_infinite
 
 ENDINGS = (".csv", ".parquet", ".npz")
+KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
+"""The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
 RULE = "scores must be finite numbers (a column of names must be called id)"
 BATCH_CELLS = 2**20
 """Scores in a batch, about: eight megabytes."""
@@ -85,7 +89,7 @@ class ScoreTable:
             if header[:3] != (self.items, self.kind, self.has_ids):
                 raise RankshotError(f"{self.path}: the file was replaced by another table")
             # `parse_numbers` has validated CSV already, and names the line.
-            is_csv = require_ending(self.path, ENDINGS) == ".csv"
+            is_csv = self.path.suffix == ".csv"
             row = 0
             for ids, values in read_blocks(self.batch_rows):
                 if not is_csv:
@@ -112,11 +116,11 @@ def open_scores(
     ----------
     path : str or Path
         CSV and Parquet have one column per seen class, named by it, and optionally a column
-        ``id``. An .npz file has the arrays ``scores``, ``classes`` (the names of the classes) and
-        optionally ``id``. Its scores have one column per class or, one-vs-one, one column per
-        pair of classes, in the order of ``numpy.triu_indices``. Three classes have three pairs:
-        then the columns are taken as classes, unless an array ``kind`` holds ``"one-vs-one"`` (it
-        may hold any kind of `Scores`).
+        ``id``. A folder of Parquet parts is read as one table. An .npz file has the arrays
+        ``scores``, ``classes`` (the names of the classes) and optionally ``id``. Its scores have
+        one column per class or, one-vs-one, one column per pair of classes, in the order of
+        ``numpy.triu_indices``. Three classes have three pairs: then the columns are taken as
+        classes, unless an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`).
     batch_rows : int, optional
         The most rows in a batch; by default, a batch has about a million scores.
     allow_empty : bool
@@ -159,6 +163,8 @@ def open_scores(
 
 
 def _open_table(path: Path) -> AbstractContextManager[tuple[Header, ReadBlocks]]:
+    if path.is_dir():
+        return _open_folder(path)
     formats = {".csv": _open_csv, ".parquet": _open_parquet, ".npz": open_npz}
     return formats[require_ending(path, ENDINGS)](path)
 
@@ -233,8 +239,12 @@ def _read_csv_block(
 def _open_parquet(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
     with open_parquet(path) as file:
         columns = list(file.schema_arrow.names)
-        items = _find_items(columns, f"{path}")
-        refuse_text_columns(file.schema_arrow, items, path)
+        items = names = _find_items(columns, f"{path}")
+        refuse_text_columns(file.schema_arrow, names, path)
+        metadata = file.metadata.metadata or {}
+        kind = cast("Kind", metadata.get(KIND_KEY.encode(), b"multiclass").decode())
+        if kind != "multiclass":
+            items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
         n_rows = file.metadata.num_rows
         has_ids = ID in columns
 
@@ -246,7 +256,27 @@ def _open_parquet(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
                     if has_ids
                     else None
                 )
-                yield ids, read_number_matrix(batch, items)
+                yield ids, read_number_matrix(batch, names)
                 row += batch.num_rows
 
-        yield Header(items, "multiclass", has_ids, n_rows), read_blocks
+        yield Header(items, kind, has_ids, n_rows), read_blocks
+
+
+@contextmanager
+def _open_folder(folder: Path) -> Iterator[tuple[Header, ReadBlocks]]:
+    """Open the parts of a dataset, sorted by name, as one table."""
+    names = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
+    parts = [folder / name for name in names if not str(name).startswith(("_", "."))]
+    if not parts:
+        raise RankshotError(f"{folder}: no parts (.parquet) of a table in it")
+    with _open_parquet(parts[0]) as (first, _):
+        pass
+
+    def read_blocks(n_rows: int) -> Iterator[Block]:
+        for path in parts:
+            with _open_parquet(path) as (header, read):
+                if header[:3] != first[:3]:
+                    raise RankshotError(f"{path}: has other columns than {parts[0]}")
+                yield from read(n_rows)
+
+    yield first._replace(n_rows=None), read_blocks
