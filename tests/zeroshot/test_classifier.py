@@ -253,7 +253,6 @@ OTHERS = rs.Rankings.from_orders(
 VOTES = rs.Rankings.concatenate([RANKINGS, OTHERS])
 TABLE = similarity(list(NEW))
 HOLED = rs.Similarity([[np.nan, *row[1:]] for row in TABLE.values], TABLE.targets, ITEMS)
-PRIOR = {item: place for place, item in enumerate(ITEMS, 1)}
 PAPER = {"posterior": "consensus", "decay": 0}
 EXPLAINED = {
     "default": zero_shot(head=None, rankings=VOTES),
@@ -265,7 +264,6 @@ EXPLAINED = {
     "one-vs-one": zero_shot(SVC(), head=pr(k=3, **PAPER)),
     "one-vs-one, mean": zero_shot(SVC(), head=pr(k=2), rankings=VOTES),
     "direct similarity": zero_shot(head=rs.DirectSimilarity(n_similar=3), rankings=TABLE),
-    "its prior": zero_shot(head=rs.DirectSimilarity(class_prior=PRIOR), rankings=TABLE),
     "ConSE": zero_shot(head=rs.ConSE(n_classes=4), rankings=HOLED),
 }
 
