@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 import rankshot as rs
-from rankshot.zeroshot import metrics as m, scored_tables
+from rankshot.zeroshot import metrics as m
 
 CLASSES = ["cat", "dog", "fox", "ship", "truck"]
 LOG = np.log
@@ -224,7 +224,7 @@ def test_blocks_of_rows_add_up(rng, monkeypatch):
     y_true, proba = labelled(rng), tied(rng)
     whole = m.pairwise_accuracy(y_true, proba, CLASSES), m.top_k_accuracy(y_true, proba, CLASSES, 2)
     blocks = lambda n, cells: (slice(i, i + 7) for i in range(0, n, 7))  # noqa: E731
-    monkeypatch.setattr(scored_tables, "row_blocks", blocks)
+    monkeypatch.setattr(m, "row_blocks", blocks)
     np.testing.assert_array_equal(m.pairwise_accuracy(y_true, proba, CLASSES), whole[0])
     assert m.top_k_accuracy(y_true, proba, CLASSES, 2) == whole[1]
 
