@@ -30,7 +30,7 @@ from command_line import (
     write_small_run,
 )
 from rankshot.cli import head_options, main
-from rankshot.zeroshot.files import classified
+from rankshot.zeroshot.files import predictions as classified
 from rankshot.zeroshot.files.predictions import read_predictions
 
 PR = rs.ProbabilisticRanking

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rankshot.jobs.part_tasks import Work
-from rankshot.zeroshot.files import classified
+from rankshot.zeroshot.files import predictions as classified
 
 _label_or_reject = classified.label_or_reject
 

@@ -15,7 +15,7 @@ from reproduction.text_peers import learn_names, match, require_texts
 from command_line import rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.datasets.intents import load_intents
-from rankshot.ranking.files.ranking_files import write_rankings
+from rankshot.ranking.ranking_files import write_rankings
 from rankshot.sources.vectors import WordVectors
 from reproduction import reproduction as pipeline, text_peers
 from shared_run import small_grids

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.sources.hit_count_files import read_hit_counts
 from rankshot.sources.similarity import Similarity
+from rankshot.sources.similarity_files import read_hit_counts
 
 HEADER = "target,item,n_target,n_item,n_both\n"
 

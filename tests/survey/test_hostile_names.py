@@ -9,7 +9,7 @@ from asgi_client import Client, begin, finish, form_of, open_survey
 from server_process import TOKEN
 from small_studies import small_study
 
-from rankshot.ranking.files.ranking_files import read_rankings
+from rankshot.ranking.ranking_files import read_rankings
 from rankshot.survey.study import Question
 from rankshot.survey.study_files import read_study
 from rankshot.survey.study_text import format_study

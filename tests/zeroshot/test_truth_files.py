@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankshot import RankshotError
-from rankshot.zeroshot.files.truth import read_truth
+from rankshot.zeroshot.files.predictions import read_truth
 
 ENDINGS = [".csv", ".parquet"]
 

@@ -26,7 +26,7 @@ def match_columns(
 
     Names that mean no column, or several, are left out. ``where`` is the file of the names.
     """
-    from rankshot.zeroshot.files.table_scores import find_columns
+    from rankshot.zeroshot.files.score_tables import find_columns
 
     found = find_columns(names, table, where)
     if not quiet:
@@ -67,7 +67,7 @@ def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> R
 def rename(rankings: Rankings, column_of: dict[str, str]) -> Rankings:
     """Return rankings with other names of some items and targets."""
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.table_scores import rename_all
+    from rankshot.zeroshot.files.score_tables import rename_all
 
     if not column_of:
         return rankings

@@ -118,9 +118,8 @@ def report(
     """
     from rankshot.report.gallery import Answers, build_gallery
     from rankshot.report.page import render_report, write_page
-    from rankshot.zeroshot.files.predictions import read_predictions
+    from rankshot.zeroshot.files.predictions import read_predictions, read_truth
     from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.files.truth import read_truth
 
     check_page(output)
     options = HeadOptions.from_command(

@@ -45,7 +45,7 @@ def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     table : ScoreTable
         The table that they are from.
     """
-    from rankshot.zeroshot.files.table_scores import guess_score_type
+    from rankshot.zeroshot.files.score_tables import guess_score_type
 
     score_type = ScoreType(guess_score_type(values, table))
     remark = "see --score-type"
@@ -66,7 +66,7 @@ def find_inputs(
     In a table without ids, the id of an input is the number of its row. If several inputs have
     the same id, the first is taken.
     """
-    from rankshot.zeroshot.files.table_scores import build_scores
+    from rankshot.zeroshot.files.score_tables import build_scores
 
     wanted = set(ids)
     first = 0

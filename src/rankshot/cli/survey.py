@@ -118,7 +118,7 @@ def new(
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
     from rankshot.core.files import read_names, replace_file, require_ending
-    from rankshot.ranking.files.ranking_files import read_rankings
+    from rankshot.ranking.ranking_files import read_rankings
     from rankshot.survey.design import DEFAULT_TITLE, new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_text import format_study

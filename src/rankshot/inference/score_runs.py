@@ -38,7 +38,7 @@ from rankshot.inference.scoring import (
     plan_scoring,
     refuse_skipped,
 )
-from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_table
+from rankshot.zeroshot.files.score_tables import Block, require_score_file, write_score_table
 
 PART_CELLS, PART_ROWS, PART_SECONDS = 2**20, 2**13, 20.0
 """A part is written when it has so many scores or inputs, or after so much time."""

@@ -55,7 +55,7 @@ from rankshot.jobs.storage import (
     remove_files,
 )
 from rankshot.sources.names.labels import ClassLabels
-from rankshot.zeroshot.files.score_output import Block, require_score_file, write_score_part
+from rankshot.zeroshot.files.score_tables import Block, require_score_file, write_score_table
 
 PART_INPUTS = 1000
 """The number of inputs of a part, about."""
@@ -344,7 +344,9 @@ class _ScoreJob:
         begin = perf_counter()
         with loaded.lock, closing(batches):
             waited = perf_counter()
-            n_rows = write_score_part(target, plan.classes.names, blocks(), metadata)
+            n_rows = write_score_table(
+                target, plan.classes.names, blocks, metadata=metadata, allow_empty=True
+            )
             seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
         return Work(n_rows, counts, seconds)
 

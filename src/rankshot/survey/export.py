@@ -11,7 +11,7 @@ from typing import Any
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.files import replace_file, require_ending
-from rankshot.ranking.files.ranking_files import JSONL_ENDINGS
+from rankshot.ranking.ranking_files import JSONL_ENDINGS
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.quality import Flag
 from rankshot.survey.study import Study

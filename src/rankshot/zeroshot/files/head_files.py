@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from rankshot import __version__
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.files import decode_lines, replace_file, require_ending
-from rankshot.ranking.files.ranking_files import parse_jsonl, write_jsonl
+from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.files.npz_scores import ZIP_ERRORS, read_array_header
+from rankshot.zeroshot.files.score_tables import ZIP_ERRORS, read_array_header
 from rankshot.zeroshot.heads.fitted_state import MODELS
 
 ENDING = ".rankshot"
