@@ -18,12 +18,10 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from rankshot.core.progress import ProgressLine
 from rankshot.datasets import load_imagenet
 from rankshot.ranking import mean_distances
-from rankshot.ranking.models.plackett_luce import first_items
+from rankshot.ranking.models.plackett_luce import first_items, maximize_likelihood
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.models.plackett_luce_solvers import solve_newton
 
 AT_MOST = (
     {"default": 1.0, "probabilistic": 3.0, "paper": 1.25}
@@ -255,8 +253,7 @@ def peak_of(work: Callable[[], Any]) -> float:
 def fit_every_item(rankings: rs.Rankings) -> np.ndarray:
     """Fit Plackett-Luce with one parameter per item; alike items are not merged."""
     penalty = np.full(rankings.n_items, 0.01)
-    with ProgressLine("", enabled=False) as line:
-        return solve_newton(Likelihood(rankings), penalty, 1e-10, 100, line)[0]
+    return maximize_likelihood(Likelihood(rankings), penalty, 1e-10, 100).parameters
 
 
 def draw_by_clocks(scores: np.ndarray, n: int, k: int) -> np.ndarray:

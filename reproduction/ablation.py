@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo_results import K, paper_head
+from rankshot.report.demo import K, paper_head
 from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking

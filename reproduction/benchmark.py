@@ -23,7 +23,7 @@ from rankshot.datasets.embedded import (
 )
 from rankshot.datasets.intents import TextData
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo_results import (
+from rankshot.report.demo import (
     fill_missing,
     find_unranked_targets,
     rank_items,

@@ -12,7 +12,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.report.demo_results import K, paper_head
+from rankshot.report.demo import K, paper_head
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.heads.decisions import most_probable
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking

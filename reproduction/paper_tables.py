@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.report.demo_results import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
+from rankshot.report.demo import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark

@@ -14,7 +14,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
+from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task, find_unranked_targets
 from reproduction.evaluator import Configuration, Evaluator, weight_rankings
@@ -101,7 +101,7 @@ def rehearse_source(
     usual = evaluator.scores(configuration, real, "validation")
     head = tool.fit_head(new, usual)
     played: BaseHead = clone(tool.head_)
-    played.fit(held_out, **({"reference": parts[1]} if tool.use_reference_ else {}))
+    played.fit(held_out, **({"reference": parts[1]} if tool.settings_.reference else {}))
     return RehearsedSource(
         name,
         head,

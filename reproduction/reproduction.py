@@ -12,7 +12,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo_results import paper_head
+from rankshot.report.demo import paper_head
 from rankshot.sources.similarity import arithmetic_mean
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.heads.base import BaseHead

@@ -28,14 +28,3 @@ def shared_data():
     if not path.is_dir():
         pytest.skip("no measurement data here; set RANKSHOT_DATA to its directory")
     return path
-
-
-@pytest.fixture(scope="session")
-def reproduction(tmp_path_factory):
-    """One run of all experiments on a part of the embedded data: a `SharedRun`."""
-    # Most tests do not need the experiments.
-    from shared_run import run_once
-
-    root = tmp_path_factory.getbasetemp()
-    # Workers of pytest-xdist have folders of their own beside one another.
-    return run_once((root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "shared-run")

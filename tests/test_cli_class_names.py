@@ -259,7 +259,7 @@ def test_rehearsal_matches_rankings_and_true_classes(folder):
         run_well("rehearse seen.csv --truth truth.csv --rankings out.jsonl -o settings.json")
         settings = json.loads(Path("settings.json").read_text())
         # The accuracy is measured in folds, which depend on the order of the names.
-        return [settings["parameters"]["temperature"], *settings["gate"]["new"]]
+        return [settings["temperature"], *settings["gate"]["new"]]
 
     Path("seen.json").write_text(json.dumps(columns))
     rank(["--seen", "seen.json", "--rehearse", "8"])

@@ -24,12 +24,14 @@ from command_line import (
 
 FIT = "fit --rankings rankings.jsonl -o head.rankshot"
 SETTINGS = {
-    "format": "rankshot settings 1",
+    "format": "rankshot settings 2",
     "head": "weighted-mean",
-    "parameters": {"k": 2, "temperature": 0.7},
+    "k": 2,
+    "temperature": 0.7,
+    "seen_temperature": 0.6,
     "reference": True,
     "sources": ["zoo"],
-    "gate": {"new": [1.0, -2.0, 0.5], "none": [0.1, -1.0, -1.0], "seen_temperature": 0.6},
+    "gate": {"new": [1.0, -2.0, 0.5], "none": [0.1, -1.0, -1.0]},
     "default_temperature": 0.5,
     "notes": {"predicted mean accuracy of the new classes, with 95% interval": [0.6, 0.5, 0.7]},
 }
@@ -265,7 +267,7 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
             "unknown ending '.pkl'; known are .rankshot",
         ),
         (f"fit --seen seen.txt {RANKINGS} -o no/out.rankshot", "no is not a folder"),
-        (f"fit --seen seen.txt {RANKINGS} --k 0 -o out.rankshot", "--k must be a whole number"),
+        (f"fit --seen seen.txt {RANKINGS} --k 0 -o out.rankshot", "k must be a whole number"),
         (f"fit --seen few.txt {RANKINGS} -o out.rankshot", "items must be columns of few.txt"),
         (
             f"fit --seen scores.csv --reference usual_probabilities.csv {RANKINGS} -o out.rankshot",

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets import SCORES_FILE, imagenet_classes, load_imagenet
-from rankshot.datasets.embedded import embedded_file
+from rankshot.datasets import imagenet_classes, load_imagenet
 
 
 def test_classes_are_distinct_and_in_the_order_of_their_ids():
@@ -53,8 +52,3 @@ def test_the_accuracies_in_the_readme(use_reference, accuracy):
     head = rs.WeightedMean().fit(data.rankings, reference=reference)
     assert round((head.predict(data.scores) == data.labels).mean(), 2) == accuracy
     assert 1 / len(head.classes_) == 0.05
-
-
-def test_the_scores_take_less_than_a_megabyte():
-    with embedded_file(SCORES_FILE) as path:
-        assert path.stat().st_size < 1_000_000

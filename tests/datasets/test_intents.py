@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reproduction.data import load_data
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
@@ -57,20 +58,12 @@ def test_classes_and_panels_fit_together(data):
         assert set(map(len, panel.by_target().values())) == {4}
 
 
-def test_texts_are_read_only_and_mixed(data):
-    assert len(set(data.new_label[:100])) > 20
-    assert (len(data.out_of_scope_validation), len(data.out_of_scope_test)) == (100, 200)
-    for array in (data.seen_train, data.new_label, data.out_of_scope_test):
-        assert array.dtype.kind == "U"
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = "x"
-
-
 def train(texts, labels):
     words = TfidfVectorizer(sublinear_tf=True)
     return make_pipeline(words, RidgeClassifier()).fit(texts, labels)
 
 
+@pytest.mark.slow
 def test_the_accuracies_in_the_description(data):
     classifier = train(data.seen_train, data.seen_train_label)
     seen = classifier.score(data.seen_test, data.seen_test_label)
@@ -85,27 +78,6 @@ def test_the_accuracies_in_the_description(data):
     text = (DATA / "intents.md").read_text(encoding="utf-8")
     numbers = f"{seen:.3f} | {found[0]:.3f} ({found[1]:.3f})".replace("0.", ".")
     assert f"| words | `RidgeClassifier()` | {numbers} |" in text
-
-
-def test_held_out_intents_are_told_apart(data):
-    in_train, in_test = (
-        np.isin(labels, data.held_out_classes)
-        for labels in (data.seen_train_label, data.seen_test_label)
-    )
-    classifier = train(data.seen_train[~in_train], data.seen_train_label[~in_train])
-    scores = rs.Scores(classifier.decision_function(data.seen_test[in_test]), classifier.classes_)
-    head = rs.ProbabilisticRanking().fit(data.held_out_panel)
-    assert (head.predict(scores) == data.seen_test_label[in_test]).mean() > 0.5
-
-
-def test_similarities_are_those_of_word_vectors():
-    tables, (seen, new) = load_similarities("intents"), class_names("intents")
-    assert list(tables) == ["GloVe", "GloVe 100d"]
-    for name, table in tables.items():
-        assert (table.source, table.targets, table.items) == (name, new + seen, seen)
-        assert table.coverage > 0.9
-        assert table["pto_request", "pto_balance"] > table["pto_request", "tell_joke"]
-        assert table["todo_list", "shopping_list"] > table["todo_list", "tell_joke"]
 
 
 def test_class_vectors_give_the_table():
@@ -161,112 +133,12 @@ def write(tmp_path):
     return write
 
 
-def test_a_directory_is_read(write):
-    data = load_intents(write())
-    assert repr(data) == (
-        "intents: 3 + 3 + 3 texts of 3 seen classes, 2 of 2 new ones, 1 + 1 out of scope"
-    )
-    assert (data.seen_classes, data.new_classes) == (("a", "b", "c"), ("y", "z"))
-    assert data.held_out_classes == ("b",)
-    assert data.seen_validation.tolist() == ["a in val", "b in val", "c in val"]
-    # The requests of new intents to train on are not used.
-    assert data.new.tolist() == ["y in test", "z in test"]
-    assert data.new_label.tolist() == ["y", "z"]
-    assert data.out_of_scope_validation.tolist() == ["what?"]
-    assert data.out_of_scope_test.tolist() == ["why?"]
-    assert (data.panel.items, data.panel.target_names) == (("a", "b", "c"), ("y", "z"))
-    assert data.held_out_panel.items == ("a", "c")
-
-
-def test_out_of_scope_requests_may_be_missing(write):
-    data = load_intents(str(write(requests=REQUESTS[:-2])))
-    assert data.out_of_scope_test.shape == data.out_of_scope_validation.shape == (0,)
-
-
-@pytest.mark.parametrize(
-    "file", ["classes.json", "requests.jsonl", "panel.jsonl", "panel_held_out_seen.jsonl"]
-)
-def test_a_missing_file_is_named(write, file):
-    directory = write()
-    (directory / file).unlink()
-    with pytest.raises(FileNotFoundError, match=file):
-        load_intents(directory)
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("{", "not JSON"),
-        ("[1]", r"expected an object, not \[1\]"),
-        ('{"split": "dev", "intent": "a", "text": "x"}', "'split' is 'dev', not one of 'train'"),
-        ('{"intent": "a", "text": "x"}', "'split' is None"),
-        ('{"split": "val", "intent": "a", "text": " "}', "'text' is ' ', not the text"),
-        ('{"split": "val", "intent": "a", "text": 5}', "'text' is 5"),
-        ('{"split": "val", "text": "x"}', "'intent' must be a name, or null"),
-        ('{"split": "val", "intent": 7, "text": "x"}', "'intent' must be a name"),
-        ('{"split": "val", "intent": "bb", "text": "x"}', "unknown intent 'bb'"),
-        ('{"split": "train", "intent": null, "text": "x"}', "an out-of-scope request to train"),
-    ],
-)
-def test_a_wrong_request_is_named_by_its_line(write, line, problem):
-    path = write() / "requests.jsonl"
-    path.write_text(path.read_text() + "\n" + line + "\n")
-    number = len(REQUESTS) + 2
-    with pytest.raises(rs.RankshotError, match=rf"requests\.jsonl:{number}: {problem}"):
-        load_intents(path.parent)
-
-
-@pytest.mark.parametrize(("split", "intent"), [("train", "a"), ("val", "c"), ("test", "z")])
-def test_an_intent_without_requests_is_named(write, split, intent):
-    some = [one for one in REQUESTS if (one["split"], one["intent"]) != (split, intent)]
-    problem = rf"requests\.jsonl: no request of '{intent}' in '{split}'"
-    with pytest.raises(rs.RankshotError, match=problem):
-        load_intents(write(requests=some))
-
-
-@pytest.mark.parametrize(
-    ("classes", "problem"),
-    [
-        (["a"], r"expected an object with the lists 'seen', 'unseen', 'held_out_seen', not \['a"),
-        ({"seen": ["a"]}, r"expected .*, not \['seen'\]"),
-        ({**CLASSES, "seen": "abc"}, "'seen' must be a sequence of names"),
-        ({**CLASSES, "seen": ["a", "a"]}, "'seen' names 'a' more than once"),
-        ({**CLASSES, "unseen": ["a", "y"]}, "'a' is both in 'seen' and in 'unseen'"),
-        ({**CLASSES, "held_out_seen": ["y"]}, "'y' of 'held_out_seen' is not in 'seen'"),
-    ],
-)
-def test_wrong_classes_are_refused(write, classes, problem):
-    with pytest.raises(rs.RankshotError, match=rf"classes\.json: {problem}"):
-        load_intents(write(classes=classes))
-
-
-def test_classes_that_are_not_json_are_refused(write):
-    directory = write()
-    (directory / "classes.json").write_text("seen: a")
-    with pytest.raises(rs.RankshotError, match=r"classes\.json: not JSON"):
-        load_intents(directory)
-
-
-def test_the_panel_must_rank_all_new_classes_and_no_others(write):
-    with pytest.raises(rs.RankshotError, match=r"panel\.jsonl: there is no ranking for 'z'"):
-        load_intents(write(panel=PANEL[:1]))
-    odd = [*PANEL, {"target": "b", "ranking": ["a"]}]
-    with pytest.raises(rs.RankshotError, match=r"panel\.jsonl: a ranking for the unknown .*'b'"):
-        load_intents(write(panel=odd))
-
-
-def test_a_held_out_class_is_no_item(write):
-    held_out = [{"target": "b", "ranking": ["a", "b"]}]
-    with pytest.raises(rs.RankshotError, match=r"panel_held_out_seen\.jsonl:1.*'b'"):
-        load_intents(write(held_out=held_out))
-
-
 # ---- The whole data
 
 
 @pytest.mark.shared_data
 def test_the_whole_data_has_the_embedded_part(shared_data, data):
-    whole = load_intents(shared_data / "intents")
+    whole = load_data("intents", shared_data)
     assert repr(whole) == (
         "intents: 12000 + 2400 + 3600 texts of 120 seen classes, 900 of 30 new ones, "
         "100 + 1000 out of scope"

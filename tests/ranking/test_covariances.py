@@ -6,7 +6,7 @@ import pytest
 from pair_tables import PUDDING, read_table
 
 import rankshot as rs
-from rankshot.ranking.models.covariances import (
+from rankshot.ranking.models.information import (
     find_quasi_variances,
     invert_information,
     variances_of_differences,

@@ -14,8 +14,8 @@ from scipy.stats import chisquare
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.models import davidson_luce, davidson_luce_likelihood
-from rankshot.ranking.models.davidson_luce_likelihood import Likelihood
+from rankshot.ranking.models import davidson_luce
+from rankshot.ranking.models.davidson_luce import Likelihood
 
 
 def contrasts(model, rankings):
@@ -192,7 +192,7 @@ def test_worths_can_have_any_ratio():
 @pytest.mark.parametrize("safe_range", [600, -1])
 def test_derivatives(random_rankings, rng, monkeypatch, safe_range):
     """By plain sums, and by sums of logarithms."""
-    monkeypatch.setattr(davidson_luce_likelihood, "SAFE_RANGE", safe_range)
+    monkeypatch.setattr(davidson_luce, "SAFE_RANGE", safe_range)
     rankings = random_rankings(n_items=5, n=12)
     likelihood = Likelihood(rankings, np.arange(1, 6))
     point = rng.normal(size=9)

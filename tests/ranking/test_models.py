@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 import rankshot as rs
 
 MODELS = [
-    rs.PlackettLuce(regularization=0.5, solver="lbfgs"),
+    rs.PlackettLuce(regularization=0.5),
     rs.DavidsonLuce(regularization=0.3),
     rs.Mallows(method="exact"),
     rs.BabingtonSmith(regularization=0.2),
@@ -47,7 +47,7 @@ def test_parameters_are_those_of_the_constructor(model):
 
 
 REPRS = [
-    "PlackettLuce(regularization=0.5, solver='lbfgs')",
+    "PlackettLuce(regularization=0.5)",
     "DavidsonLuce(regularization=0.3)",
     "Mallows(method='exact')",
     "BabingtonSmith(regularization=0.2)",

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import rankshot as rs
-from rankshot.core.errors import RankshotError, UnknownItemError
+from rankshot.core.errors import RankshotError
 
 
 def test_pairs_are_subset_rankings_of_two():
@@ -35,36 +35,6 @@ def test_whole_numbers_name_items():
     assert pairs.orders() == [["10", "2"], ["2", "7"]]
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"losers": ["b", "b", "c"]}, RankshotError, "pair 1: item 'b' against itself"),
-        ({"losers": ["b", "c"]}, RankshotError, "3 winners, but 2 losers"),
-        (
-            {"items": ["a", "b", "cat"], "losers": ["b", "a", "cta"]},
-            UnknownItemError,
-            "pair 2: unknown item 'cta' (did you mean 'cat'?)",
-        ),
-        ({"items": ["b", "c"]}, UnknownItemError, "pair 0: unknown item 'a'"),
-        ({"ties": [True, False]}, RankshotError, "ties has shape (2,) for 3 pairs"),
-        ({"ties": [0, 2, 1]}, RankshotError, "pair 0: a tie is True or False, not 0"),
-        ({"ties": [True, None, 1]}, RankshotError, "pair 1: a tie is True or False, not None"),
-        ({"weights": [1, -2, 1]}, RankshotError, "pair 1: the weight -2.0 is not a finite number"),
-        ({"winners": ["a", None, "a"]}, RankshotError, "pair 1: an item must be a name, not None"),
-        ({"losers": ["b", "c", ["b"]]}, RankshotError, "pair 2: an item must be a name, not ['b']"),
-        ({"losers": [float("nan")] * 3}, RankshotError, "pair 0: an item must be a name, not nan"),
-        ({"losers": "abc"}, RankshotError, "losers must be a list of names, not 'abc'"),
-        ({"losers": np.array("b")}, RankshotError, "losers must be a list of names"),
-        ({"losers": 3}, RankshotError, "losers must be a list of names, not 3"),
-        ({"winners": [], "losers": []}, RankshotError, "there are no pairs to take them from"),
-    ],
-)
-def test_errors_name_the_pair_and_the_value(change, error, message):
-    arguments = {"winners": ["a", "b", "a"], "losers": ["b", "c", "c"]} | change
-    with pytest.raises(error, match=re.escape(message)):
-        rs.Rankings.from_pairs(**arguments)
-
-
 def test_counts_are_weighted_pairs():
     wins = np.array([[0, 3, 0], [1, 0, 2.5], [0, 4, 0]])
     ties = np.array([[0, 0, 2], [0, 0, 0], [2, 0, 0]])
@@ -85,22 +55,6 @@ def test_counts_and_single_pairs_have_the_same_fit():
     one_by_one = rs.PlackettLuce().fit(rs.Rankings.from_pairs(names[first], names[second]))
     counted = rs.PlackettLuce().fit(rs.Rankings.from_pair_counts(wins, items=names))
     assert_allclose(counted.log_worths_, one_by_one.log_worths_, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("wins", "ties", "message"),
-    [
-        ([[0, -1], [1, 0]], None, "wins of 'a' and 'b': a count must be a finite number of 0 or"),
-        ([[0, np.nan], [1, 0]], None, "not nan"),
-        ([[0, 1], [1, 2]], None, "wins of 'b' and 'b': an item is not compared with itself, not 2"),
-        ([[0, 1], [1, 0]], [[0, 1], [2, 0]], "ties of 'a' and 'b': the table has both 1 and 2"),
-        ([[0, 1, 2]], None, "a row and a column for each of the 2 items, not shape (1, 3)"),
-        ([[0, "x"], [1, 0]], None, "wins must be a table of numbers"),
-    ],
-)
-def test_wrong_counts_are_named(wins, ties, message):
-    with pytest.raises(RankshotError, match=re.escape(message)):
-        rs.Rankings.from_pair_counts(wins, ties=ties, items=["a", "b"])
 
 
 # ---- Files

@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from rankshot.ranking import preflib as preflib_files, ranking_files as files
 
 from random_rankings import any_rankings, orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
+from rankshot.ranking import preflib as preflib_files, ranking_files as files
 
 ABC = ["a", "b", "c"]
 ENDINGS = [".jsonl", ".ndjson", ".soc", ".soi", ".toc", ".toi"]

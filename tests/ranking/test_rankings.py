@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from strategies import tied_groups
 
-from rankshot import Rankings, RankshotError
+from rankshot import Rankings
 
 ANIMALS = ["leopard", "tiger", "lion", "fox", "whale"]
 
@@ -77,15 +77,6 @@ def test_the_arrays_of_a_small_value():
     )
 
 
-def test_without_more_rankings_are_top_k_of_weight_one_and_unlabelled():
-    value = Rankings.from_orders([["b", "a"], ["c"]])
-    assert value.weights.tolist() == [1, 1]
-    assert value.is_subset.tolist() == [False, False]
-    assert value.targets.tolist() == value.sources.tolist() == value.raters.tolist() == [None] * 2
-    assert not value.has_ties
-    assert value.target_names == ()
-
-
 def test_items_are_by_default_those_that_occur_sorted_by_name():
     assert Rankings.from_orders([["b", ["d", "a"]], ["c"]]).items == ("a", "b", "c", "d")
 
@@ -112,18 +103,8 @@ def test_orders_may_be_tuples_arrays_and_a_generator_of_them():
         (order for order in [("b", "a"), np.array(["c", "a"])]), items=("a", "b", "c")
     )
     assert value.orders() == [["b", "a"], ["c", "a"]]
-    assert {type(name) for order in value.orders() for name in order} == {str}
-
-
-def test_labels_may_be_arrays_and_become_plain_text():
-    value = Rankings.from_orders([["a"], ["a"]], targets=np.array(["x", "y"]))
-    assert value.targets.tolist() == ["x", "y"]
-    assert {type(label) for label in value.targets} == {str}
-
-
-def test_labels_may_be_the_keys_of_a_dictionary():
-    value = Rankings.from_orders([["a"], ["a"]], targets={"x": 1, "y": 2}.keys())
-    assert value.targets.tolist() == ["x", "y"]
+    value = Rankings.from_orders(np.array([["b", "a"]]), targets=np.array(["x"]))
+    assert {type(name) for name in (*value.items, *value.targets)} == {str}
 
 
 @quick
@@ -169,30 +150,11 @@ def test_permuting_the_items_leaves_the_orders_the_same(case, data):
     assert permuted.with_items(items) == value
 
 
-@quick
-@given(cases())
-def test_has_ties_says_whether_any_place_is_shared(case):
-    items, orders = case
-    expected = any(isinstance(entry, list) for order in orders for entry in order)
-    assert Rankings.from_orders(orders, items=items).has_ties == expected
-
-
 def test_from_positions_takes_any_increasing_numbers_and_one_row():
     value = Rankings.from_positions([7, 0, 2.5, 7], items=list("abcd"), kind="subset")
     assert value.orders() == [["c", ["a", "d"]]]
     assert value.positions().tolist() == [[2, 0, 1, 2]]
     assert value.is_subset.tolist() == [True]
-
-
-def test_from_positions_keeps_what_stands_beside():
-    value = Rankings.from_positions(
-        [[1, 2], [2, 1]], items=["a", "b"], targets=["x", "y"], sources="s", raters=["p", "q"],
-        weights=[3, 4], kind=["subset", "top"],
-    )  # fmt: skip
-    assert value == Rankings.from_orders(
-        [["a", "b"], ["b", "a"]], items=["a", "b"], targets=["x", "y"], sources="s",
-        raters=["p", "q"], weights=[3, 4], kind=["subset", "top"],
-    )  # fmt: skip
 
 
 def test_from_scores_ranks_the_largest_first_and_ties_equal_scores():
@@ -201,12 +163,6 @@ def test_from_scores_ranks_the_largest_first_and_ties_equal_scores():
     assert value.orders() == [["c", ["a", "d"], "b"], [["a", "c"], "d", "b"]]
     assert value.targets.tolist() == ["x", "y"]
     assert value.weights.tolist() == [1, 2]
-
-
-def test_from_scores_with_k_keeps_the_first_k_and_a_cut_tie_whole():
-    value = Rankings.from_scores([[5, 3, 3, 3], [1, 2, 3, 4]], items=list("abcd"), k=2)
-    assert value.orders() == [["a", ["b", "c", "d"]], ["d", "c"]]
-    assert value.lengths.tolist() == [2, 2]
 
 
 @quick
@@ -242,12 +198,6 @@ def test_a_missing_score_is_not_compared_and_a_missing_place_is_not_listed():
     Rankings.from_positions([[nan, 1, 2, 3]], items=names)
 
 
-def test_the_first_k_of_scores_with_a_missing_one():
-    value = Rankings.from_scores([[1, 2, np.nan, 3]], items=list("abcd"), k=2, kind="subset")
-    ranked = Rankings.from_orders([["d", "b", "a"]], items=list("abcd"), kind="subset")
-    assert value == ranked.top(2)
-
-
 def test_from_item_numbers():
     value = Rankings.from_item_numbers(np.array([[2, 0], [1, 2]]), items=["a", "b", "c"])
     assert value == Rankings.from_orders([["c", "a"], ["b", "c"]], items=["a", "b", "c"])
@@ -267,30 +217,6 @@ def test_no_rankings_at_all_are_a_value_too():
 
 
 # ---- Top
-
-
-def test_top_keeps_a_tie_that_k_cuts_whole():
-    value = Rankings.from_orders([["a", ["b", "c", "d"], "e"]], items=list("abcdef"))
-    for k in (2, 3):
-        assert value.top(k).orders() == [["a", ["b", "c", "d"]]]
-        assert value.top(k).lengths.tolist() == [k]
-        assert value.top(k).n_listed.tolist() == [4]
-    assert value.top(1).orders() == [["a"]]
-    assert value.top(4).orders() == [["a", ["b", "c", "d"]]]
-    assert value.top(4).lengths.tolist() == [4]
-    assert value.top(5) == value.top(6) == value
-
-
-def test_top_of_a_subset_ties_the_rest_last():
-    value = Rankings.from_orders(
-        [["a", ["d", "c"], "f", "b"], ["e", "a"]], items=list("abcdef"), kind="subset"
-    )
-    assert value.top(1).orders() == [["a", ["b", "c", "d", "f"]], ["e", "a"]]
-    assert value.top(1).lengths.tolist() == [1, 1]
-    assert value.top(2).orders() == [["a", ["c", "d"], ["b", "f"]], ["e", "a"]]
-    assert value.top(2).lengths.tolist() == [2, 2]
-    assert value.top(2).is_subset.tolist() == [True, True]
-    assert value.top(6) == value
 
 
 @quick
@@ -388,27 +314,8 @@ def test_indexing_gives_rankings_with_all_that_stands_beside(votes, rows, weight
     assert chosen.lengths.tolist() == [[2, 1, 3, 2][row] for row in wanted]
 
 
-def test_a_row_that_is_not_there_is_an_index_error(votes):
-    with pytest.raises(IndexError):
-        votes[4]
-
-
 def test_iterating_gives_one_ranking_at_a_time(votes):
     assert [one.weights.tolist() for one in votes] == [[1], [2], [3], [4]]
-
-
-def test_unique_adds_the_weights_and_keeps_the_first_first():
-    value = Rankings.from_orders(
-        [["b"], ["a", ["c", "b"]], ["b"], ["a", ["b", "c"]], ["a", "b", "c"]],
-        items=list("abc"),
-        weights=[1, 0.5, 2, 0.25, 8],
-        sources="s",
-        raters="r",
-    )
-    merged = value.unique()
-    assert merged.orders() == [["b"], ["a", ["b", "c"]], ["a", "b", "c"]]
-    assert merged.weights.tolist() == [3, 0.75, 8]
-    assert merged.sources.tolist() == merged.raters.tolist() == [None] * 3
 
 
 def test_unique_tells_apart_targets_kinds_and_cut_ties():
@@ -476,13 +383,6 @@ def test_over_more_items_keeps_the_lists():
     assert wider.weights.tolist() == [2]
 
 
-def test_over_fewer_items_will_do_if_all_that_is_listed_is_there():
-    value = Rankings.from_orders([["c", "a"]], items=list("abcd"))
-    assert value.change_items(("c", "a")) == Rankings.from_orders([["c", "a"]], items=["c", "a"])
-    with pytest.raises(RankshotError, match="ranking 0: unknown item 'c'"):
-        value.change_items(("a", "b"))
-
-
 # ---- Equality, immutability
 
 
@@ -501,6 +401,7 @@ def test_over_fewer_items_will_do_if_all_that_is_listed_is_there():
         {"raters": "r"},
         {"kind": ["top", "subset"]},
     ],
+    ids=str,
 )
 def test_values_differ_if_anything_does(change):
     same = {
@@ -515,24 +416,10 @@ def test_values_differ_if_anything_does(change):
     assert value != Rankings.from_orders(**(same | change))
 
 
-def test_a_cut_tie_differs_from_a_whole_one():
-    value = Rankings.from_orders([[["a", "b"]]], items=list("abc"))
-    assert value.top(1) != value
-    assert value.top(1).orders() == value.orders()
-
-
-def test_a_value_is_unequal_to_other_things_and_cannot_be_hashed(votes):
-    assert votes != votes.orders()
-    assert votes != None  # noqa: E711
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(votes)
-
-
 ARRAYS = [field.name for field in fields(Rankings)][1:]
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_are_read_only_however_the_value_was_made(votes, name):
+def test_values_are_read_only_however_they_were_made(votes):
     for value in (
         votes,
         votes[1:],
@@ -546,15 +433,11 @@ def test_arrays_are_read_only_however_the_value_was_made(votes, name):
         Rankings.from_scores([[1, 2]], items=["a", "b"]),
         Rankings.from_item_numbers(np.array([[1, 0]], np.int32), items=["a", "b"]),
     ):
-        array = getattr(value, name)
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = array[0]
-
-
-def test_attributes_are_frozen(votes):
-    for name in ("items", *ARRAYS):
-        with pytest.raises(FrozenInstanceError):
-            setattr(votes, name, getattr(votes, name))
+        assert not any(getattr(value, name).flags.writeable for name in ARRAYS)
+    with pytest.raises(FrozenInstanceError):
+        votes.items = ("a",)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(votes)
 
 
 @pytest.mark.parametrize(
@@ -575,13 +458,6 @@ def test_what_the_caller_gave_stays_writeable_and_apart():
     assert value.weights.tolist() == [1, 2]
     assert value.targets.tolist() == ["x", "y"]
     assert counted.orders() == [["a", "b"]]
-
-
-def test_changing_the_answer_of_positions_or_orders_does_not_reach_the_value(votes):
-    votes.positions()[:] = 7
-    votes.orders()[0].reverse()
-    assert votes[0].positions().tolist() == [[1, 2, 0]]
-    assert votes[0].orders() == [["a", "b"]]
 
 
 # ---- Showing
@@ -606,10 +482,6 @@ def test_repr_shows_counts_ties_and_remarks():
     )
 
 
-def test_repr_of_one_ranking_of_one_item_is_singular():
-    assert repr(Rankings.from_orders([["a"]])) == "Rankings: 1 ranking of 1 item\n  a"
-
-
 def test_repr_leaves_out_rows_after_the_sixth_and_places_after_the_eighth():
     value = Rankings.from_orders([list("abcdefghi")] * 1234)
     assert repr(value).splitlines() == [
@@ -626,23 +498,6 @@ def test_repr_leaves_out_most_of_a_large_tie():
     value = Rankings.from_orders([names], items=[*names, "z"], kind="subset").top(2)
     tie = " = ".join(names[2:10])
     assert repr(value).splitlines()[1] == f"  n0 > n1 > {tie} = 2 more (first 2, subset)"
-
-
-def test_html_escapes_names_and_targets():
-    value = Rankings.from_orders([["<b>&", "</td>"]], targets=['"<script>"'])
-    html = value._repr_html_()
-    assert "<td>&quot;&lt;script&gt;&quot;</td>" in html
-    assert "<td>&lt;b&gt;&amp; &gt; &lt;/td&gt;</td>" in html
-    assert "<script>" not in html
-    assert "<b>" not in html
-
-
-def test_html_shows_the_same_rows_as_text():
-    html = Rankings.from_orders([["a", "b"]] * 7, targets=["x", None] * 3 + ["y"])._repr_html_()
-    assert "<caption>Rankings: 7 rankings of 2 items, 2 targets</caption>" in html
-    assert html.count("<tr><td>x</td><td>a &gt; b</td></tr>") == 3
-    assert html.count("<tr><td></td><td>a &gt; b</td></tr>") == 3
-    assert html.count("<tr><td></td><td>…</td></tr>") == 1
 
 
 # ---- Tables that floats cannot hold, and masked ones
@@ -683,42 +538,6 @@ def test_large_numbers_that_are_equal_tie():
     assert found.orders() == [[["a", "c"]], ["b", "a"]]
 
 
-MASKED = np.ma.array([[1, 2, 3], [3, 2, 1]], mask=[[0, 0, 0], [0, 1, 0]])
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: Rankings.from_scores(MASKED, items=list("abc")), "scores: row 1, column 1"),
-        (lambda: Rankings.from_scores(list(MASKED), items=list("abc")), "scores: row 1, column 1"),
-        (lambda: Rankings.from_positions(MASKED, items=list("abc")), "positions: row 1, column 1"),
-        (
-            lambda: Rankings.from_item_numbers(MASKED - 1, items=list("abc")),
-            "item numbers: row 1, column 1",
-        ),
-        (
-            lambda: Rankings.from_orders([["a"], ["b"]], weights=np.ma.array([1, 2], mask=[0, 1])),
-            "weights: row 1",
-        ),
-        (
-            lambda: Rankings.from_orders([["a", "b"]] * 2).top(np.ma.array([1, 2], mask=[0, 1])),
-            "k: row 1",
-        ),
-    ],
-)
-def test_masked_cells_are_refused_and_named(build, message):
-    with pytest.raises(RankshotError, match=f"^{message} is masked"):
-        build()
-
-
-def test_masked_names_are_refused():
-    names = np.ma.array(["a", "b"], mask=[False, True])
-    with pytest.raises(RankshotError, match="ranking 1: target must be text, not masked"):
-        Rankings.from_orders([["a"], ["b"]], targets=names)
-    with pytest.raises(RankshotError, match="ranking 0: an item must be a name, not masked"):
-        Rankings.from_orders([names])
-
-
 def test_a_masked_array_without_a_masked_cell_is_a_table():
     table = np.ma.array([[1, 2, 3]])
     assert Rankings.from_scores(table, items=list("abc")).orders() == [["c", "b", "a"]]
@@ -729,9 +548,3 @@ def test_subsets_that_omit_one_item_do_not_count_from_zero(kind):
     """Such rows hold 0, 1, 2, as if places were counted from 0."""
     found = Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=list("abc"), kind=kind)
     assert found.is_subset.all()
-
-
-@pytest.mark.parametrize("kind", [["top", "top"], ["top", "subset"]])
-def test_counting_from_zero_is_warned_of_for_each_kind_in_a_list(kind):
-    with pytest.warns(UserWarning, match=r"places start at 1"):
-        Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=list("abc"), kind=kind)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from rankshot.ranking.models.tie_integral import TiedChoice
-from rankshot.ranking.models.tied_classes import TiedClasses
+from rankshot.ranking.models.tie_integral import TiedChoice, TiedClasses
 
 TIES = [
     ([1, 1], 1),

@@ -6,16 +6,20 @@ import numpy as np
 
 from rankshot.ranking.agreement import TargetSummary
 from rankshot.report.contents import Calibration, Evaluation, ExplainedInput
-from rankshot.report.gallery import Gallery, ShownInput
-from rankshot.report.pictures import Picture
+from rankshot.report.pictures import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Interval, Reliability
 
 
 def summary(target, order, concordance=None, mean_distance=None, disagreement=()):
     return TargetSummary(
         target, 2, None, order, max(len(order), 1), concordance, mean_distance, disagreement
     )
+
+
+def make_calibration(confidence, accuracy, count, log_loss=1.6213):
+    edges = np.linspace(0, 1, len(count) + 1)
+    return Calibration(Reliability(edges, *map(np.array, (confidence, accuracy, count))), log_loss)
 
 
 EVALUATION = Evaluation(
@@ -26,11 +30,7 @@ EVALUATION = Evaluation(
     n_inputs=(102, 110, 0),
     confusion=np.array([[51, 27, 24], [33, 77, 0], [0, 0, 0]]),
     pairwise=np.array([[np.nan, 0.43, 0.87], [0.43, np.nan, 0.5], [0.87, 0.5, np.nan]]),
-    calibration=Calibration(
-        reliability=((math.nan, math.nan, 0), (0.523, 0.412, 1234), (0.867, 0.789, 56)),
-        expected_calibration_error=0.0834,
-        log_loss=1.6213,
-    ),
+    calibration=make_calibration([math.nan, 0.523, 0.867], [math.nan, 0.412, 0.789], [0, 1234, 56]),
     top_k=((2, 0.834),),
 )
 EXAMPLE = ExplainedInput(
@@ -45,5 +45,5 @@ EXAMPLE = ExplainedInput(
     ),
     truth="dog",
 )
-PICTURE = Picture.from_pixels(np.full((32, 32, 3), (250, 10, 20), np.uint8))
-GALLERY = Gallery((ShownInput("image 23", PICTURE, "cat", 0.345, "dog", ("lynx",)),), "At random.")
+PICTURE = Thumbnail.from_pixels(np.full((32, 32, 3), (250, 10, 20), np.uint8))
+GALLERY = (ShownInput("image 23", PICTURE, "cat", 0.345, "dog", ("lynx",)),)

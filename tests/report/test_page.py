@@ -9,25 +9,23 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
-from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, summary
+from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, make_calibration, summary
 
 from rankshot import RankshotError
+from rankshot.plots import MapDisplay
 from rankshot.report.contents import (
-    Calibration,
-    ClassMap,
     Evaluation,
     ExplainedInput,
-    MethodComparison as Comparison,
-    MethodRow as ComparisonRow,
-    Overview,
+    MethodComparison,
+    MethodRow,
+    PredictionOverview,
     Report,
     SourceLine,
     SourceTable,
 )
-from rankshot.report.evaluation_sections import format_classes, format_confusions
-from rankshot.report.gallery import Gallery, ShownInput
-from rankshot.report.page import render_report, write_page
-from rankshot.report.sections import format_comparison, format_explanations
+from rankshot.report.page import format_explanations, render_report, write_page
+from rankshot.report.pictures import ShownInput
+from rankshot.report.predictions import format_classes, format_confusions
 from rankshot.zeroshot.confusions import (
     choose_confused_classes,
     find_hardest_pairs,
@@ -36,13 +34,13 @@ from rankshot.zeroshot.confusions import (
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 
-COMPARISON = Comparison(
+COMPARISON = MethodComparison(
     ("one-vs-rest", "multiclass"),
     (
-        ComparisonRow("DS", "mean", (Interval(0.311, 0.302, 0.321), None)),
-        ComparisonRow("PR", "crowd", (Interval(0.411, 0.402, 0.423), Interval(0.445, 0.43, 0.461))),
-        ComparisonRow("DS", "crowd", (Interval(0.322, 0.312, 0.332), None)),
-        ComparisonRow("PR", "all", (Interval(0.401, 0.39, 0.413), Interval(0.445, 0.431, 0.462))),
+        MethodRow("DS", "mean", (Interval(0.311, 0.302, 0.321), None)),
+        MethodRow("PR", "crowd", (Interval(0.411, 0.402, 0.423), Interval(0.445, 0.43, 0.461))),
+        MethodRow("DS", "crowd", (Interval(0.322, 0.312, 0.332), None)),
+        MethodRow("PR", "all", (Interval(0.401, 0.39, 0.413), Interval(0.445, 0.431, 0.462))),
     ),
     "Accuracy on CIFAR.",
 )
@@ -53,7 +51,7 @@ SUMMARY = summary(
     mean_distance=0.2345,
     disagreement=(("WordNet", 1.5), ("GloVe", 4.25)),
 )
-MAP = ClassMap(("cat, GloVe", "dog, GloVe"), ("cat", "dog"), (0.0, 1.0), (0.0, 0.5), "By MDS.")
+MAP = MapDisplay(np.array([[0.0, 0.0], [1.0, 0.5]]), ["cat", "dog"], "By MDS.")
 SOURCES = SourceTable(
     (
         SourceLine("GloVe", 12, 87, 0.321, (math.nan, 0.654)),
@@ -62,7 +60,9 @@ SOURCES = SourceTable(
     100,
     10,
 )
-OVERVIEW = Overview(("cat", "dog"), (1234, 5), 1240, 0.876, ((0.0, 0.5, 240), (0.5, 1.0, 1000)))
+OVERVIEW = PredictionOverview(
+    ("cat", "dog"), (1234, 5), 1240, 0.876, ((0.0, 0.5, 240), (0.5, 1.0, 1000))
+)
 FULL = Report(
     title="Ten new classes",
     lead="What came out.",
@@ -71,6 +71,7 @@ FULL = Report(
     evaluation=EVALUATION,
     overview=OVERVIEW,
     gallery=GALLERY,
+    gallery_choice="At random.",
     consensuses=(SUMMARY,),
     sources=SOURCES,
     map=MAP,
@@ -106,11 +107,11 @@ def test_every_number_and_name_is_on_the_page():
         one-vs-rest|multiclass|.311|.302–.321|.411|.402–.423|.445|.430–.461|.322|.312–.332
         .401|.390–.413|.431–.462|n/a|Accuracy on CIFAR.
         leopard|tiger = lion|fox|.712|.234|1.50|4.25|WordNet
-        cat, GloVe (cat)|dog, GloVe (dog)|By MDS.
-        .617|.571–.658|50.0%|70.0%|51|27|24|33|77|43|87|52.3%|41.2%|1,234|86.7%|78.9%|56
+        By MDS.
+        .617|.571–.658|50.0%|70.0%|51|27|24|33|77|43.0%|87.0%|52.3%|41.2%|1,234|86.7%|78.9%|56
         Mean class accuracy|.600|.533–.664|Random guessing|.333|212 inputs of 3 classes
         dogcat|26.5%|30.0%|23.5%
-        .083|1.62|top-2 .834|110|102|1,240|87.6%|50–100%
+        .110|1.62|top-2 .834|110|102|1,240|87.6%|50–100%
         GloVe knows only 87 of the 100 seen classes.|.321|.432|.654|17 places
         image 17|62.3%|✗ wrong|The true class is dog|+1.27|−0.41|+0.330|21.4%|7.1%
         Why cat rather than the average class
@@ -126,17 +127,8 @@ def test_the_order_of_a_consensus_counts_ties_as_places():
 
 
 def test_the_best_are_marked_ties_included():
-    methods = format_comparison(COMPARISON)["methods"]
-    bold = {
-        (method, source, column)
-        for method, rows in methods.items()
-        for source, cells in rows
-        for column, cell in enumerate(cells)
-        if cell and cell.best_of_method
-    }
-    assert bold == {("DS", "crowd", 0), ("PR", "crowd", 1), ("PR", "all", 1)}
     page = render_report(Report("t", comparison=COMPARISON))
-    assert page.count("<strong>") == 3
+    assert re.findall(r"<strong>(.*?)</strong>", page) == [".322", ".445", ".445"]
     assert page.count('<span class="badge">best</span>') == 2
     # The rows of a method are together, in whatever order they were given.
     text = Walker(page).text
@@ -160,44 +152,40 @@ def test_bars_are_as_long_as_their_numbers():
     assert re.findall(r'class="bar" style="width:([\d.]+)%', page) == ["21.40", "7.10"]
 
 
-def test_heat_is_by_row_and_starts_at_random_guessing():
-    section = format_confusions(EVALUATION)
-    # 51, 27, 24 of 102; 33, 77 of 110; a class without inputs. Zeros are blank.
-    assert section["matrix"] == [
-        ("cat", [("h5 own", "51"), ("h2", "27"), ("h2", "24")]),
-        ("dog", [("h3", "33"), ("h6 own", "77"), ("", "")]),
-        ("ship", [("", ""), ("", ""), ("own", "")]),
-    ]
-    assert section["pairwise"][1] == ("dog", [("below", "43"), ("", ""), ("h0", "50")])
+def test_classes_are_sorted_by_accuracy_and_name_all_that_they_were_taken_for():
     # Lowest first, NaN last; all classes that it was most often confused with are named.
     ((_, lines),) = format_classes(EVALUATION)["parts"]
     assert [line.bar.name for line in lines] == ["cat", "dog", "ship"]
     assert [line.confused_with for line in lines] == [("dog",), ("cat",), ()]
     tied = replace(EVALUATION, confusion=np.array([[9, 2, 2], [0, 1, 0], [0, 0, 1]]))
     assert format_classes(tied)["parts"][0][1][0].confused_with == ("dog", "ship")
+    section = format_confusions(EVALUATION)
+    assert [(pair.first, pair.second, pair.text) for pair in section["pairs"]] == [
+        *(("cat", "dog", "43.0%"), ("dog", "ship", "50.0%"), ("cat", "ship", "87.0%"))
+    ]
 
 
 @pytest.mark.parametrize("truth", [None, "cat", "dog"])
 def test_right_and_wrong_are_shown_only_if_the_truth_is_given(truth):
-    text = Walker(render_report(Report("t", explanations=(replace(EXAMPLE, truth=truth),)))).text
+    text = Walker(render_report(Report("t", explanations=(EXAMPLE._replace(truth=truth),)))).text
     assert ("✓ right" in text) == (truth == "cat")
     assert ("✗ wrong" in text) == (truth == "dog")
 
 
 def test_the_calibration_before_a_rehearsal_is_shown_beside_that_after_it():
     without = Walker(render_report(FULL)).text
-    before = Calibration(((0.9, 0.4, 10),), 0.3217, 2.6543)
+    before = make_calibration([0.9], [0.4], [10], 2.6543)
     report = replace(FULL, evaluation=replace(EVALUATION, uncalibrated=before))
     text = Walker(render_report(report)).text
-    assert "is .083 (0 is best); before the rehearsal it was .322" in text
+    assert "is .110 (0 is best); before the rehearsal it was .500" in text
     assert "is 1.62 (lower is better); before the rehearsal it was 2.65" in text
-    assert "before, with the default temperature" in text
-    assert "Before: 10 inputs: mean confidence 90.0%" in text
+    assert "as classified, calibration error .110" in text
+    assert "before the rehearsal, calibration error .500" in text
     assert "rehearsal" not in without
 
 
 def test_a_log_loss_may_be_infinite():
-    endless = replace(EVALUATION.calibration, log_loss=math.inf)
+    endless = EVALUATION.calibration._replace(log_loss=math.inf)
     report = Report("t", evaluation=replace(EVALUATION, calibration=endless))
     assert "high probability, is ∞ (lower is better)" in Walker(render_report(report)).text
 
@@ -205,7 +193,7 @@ def test_a_log_loss_may_be_infinite():
 # ---- Form
 
 
-@pytest.mark.parametrize("left_out", [None, *dict.fromkeys(SECTIONS.values())])
+@pytest.mark.parametrize("left_out", [None, "comparison", "evaluation", "gallery", "map"])
 def test_sections_and_contents_agree(left_out):
     report = FULL
     if left_out:
@@ -217,22 +205,16 @@ def test_sections_and_contents_agree(left_out):
     assert [a["href"] for a in page.all("a")] == [f"#{key}" for key in expected]
 
 
-def test_the_first_screen_tells_what_the_page_is_for():
-    assert "how well a zero-shot classifier recognises new classes" in render_report(Report("t"))
-
-
 def test_a_page_without_sections_has_no_contents():
-    page = Walker(render_report(Report("Just a title", comparison=Comparison(("a",), ()))))
+    page = Walker(render_report(Report("Just a title", comparison=MethodComparison(("a",), ()))))
     assert "Just a title" in page.text
     assert page.all("nav") == page.all("section") == page.all("dl") == []
 
 
-def test_nothing_is_loaded_from_elsewhere_and_nothing_runs():
-    check_self_contained(render_report(FULL))
-
-
-def test_tables_and_charts_are_named_for_those_who_cannot_see_them():
-    check_accessible(Walker(render_report(FULL)))
+def test_nothing_is_loaded_and_all_is_named_for_those_who_cannot_see():
+    page = render_report(FULL)
+    check_self_contained(page)
+    check_accessible(Walker(page))
 
 
 def everywhere(name):
@@ -240,28 +222,34 @@ def everywhere(name):
     other = name + " (other)"
     items = ((name, 1.0), (other, 0.5))
     why = Explanation(name, 0.5, other, items, ((name, 1.0),), ((other, 0.5),), (name,))
+    interval = Interval(0.5, 0.4, 0.6)
     return Report(
         name,
         name,
-        ((name, name),),
-        Comparison((name,), (ComparisonRow(name, name, (Interval(0.5, 0.4, 0.6),)),), name),
-        replace(EVALUATION, classes=(name, other, "ship")),
-        replace(OVERVIEW, classes=(name, other)),
-        Gallery((ShownInput(name, PICTURE, name, 0.5, other, (name, other)),), name),
-        (summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
-        replace(SOURCES, lines=tuple(line._replace(name=name) for line in SOURCES.lines)),
-        ClassMap((name, other), (name, other), (0.0, 1.0), (0.0, 1.0), name),
-        (ExplainedInput(name, why, other, PICTURE),),
-        ((name, name),),
-        (name,),
+        facts=((name, name),),
+        comparison=MethodComparison(
+            (name, name), (MethodRow(name, name, (interval, interval)),), name
+        ),
+        evaluation=replace(EVALUATION, classes=(name, other, "ship")),
+        overview=OVERVIEW._replace(classes=(name, other)),
+        gallery=(ShownInput(name, PICTURE, name, 0.5, other, (name, other)),),
+        gallery_choice=name,
+        consensuses=(summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
+        sources=SOURCES._replace(lines=tuple(one._replace(name=name) for one in SOURCES.lines)),
+        map=MapDisplay(MAP.places, [name, other], name),
+        explanations=(ExplainedInput(name, why, other, PICTURE),),
+        settings=((name, name),),
+        notes=(name,),
     )
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", [HOSTILE[0], HOSTILE[2] + HOSTILE[3], "猫 " + HOSTILE[4]])
 def test_names_are_text_and_never_markup(name):
-    odd = Walker(render_report(everywhere(name)))
-    check_same_markup(odd, Walker(render_report(everywhere("a" * len(name)))))
-    assert odd.text.count(name) > 20
+    page = render_report(everywhere(name))
+    check_self_contained(page)
+    plain = re.sub("[!-~]", "a", name)
+    check_same_markup(Walker(page), Walker(render_report(everywhere(plain))))
+    assert Walker(page).text.count(name) > 20
 
 
 def test_long_names_are_shortened_with_a_tooltip():
@@ -271,9 +259,9 @@ def test_long_names_are_shortened_with_a_tooltip():
     assert name not in Walker(page).text
     assert name[:79] + "…" in Walker(page).text
     endless = "x" * 1_000_000
-    short = replace(everywhere(endless), title="t", lead="", facts=(), notes=())
-    short = replace(short, map=None, comparison=None, evaluation=None, sources=None, settings=())
-    short = replace(short, gallery=replace(short.gallery, choice=""))
+    short = replace(everywhere(endless), title="t", lead="", facts=(), notes=(), settings=())
+    short = replace(short, map=None, comparison=None, evaluation=None, sources=None)
+    short = replace(short, gallery_choice="")
     assert len(render_report(short)) < 100_000
 
 
@@ -291,8 +279,6 @@ def large_report(rng, L=1000):
     cards = tuple(
         summary(name, names, 0.5 - 0.4 * (i >= L - 40), 3.0, raters) for i, name in enumerate(names)
     )
-    points = tuple(f"{name}, {source}" for name in names for source in range(5))
-    x, y = rng.normal(size=(2, 5 * L))
     contributions = tuple(
         (name, float(p)) for name, p in zip(names, rng.normal(size=L), strict=True)
     )
@@ -300,7 +286,7 @@ def large_report(rng, L=1000):
     return Report(
         "Large",
         consensuses=cards,
-        map=ClassMap(points, tuple(n for n in names for _ in range(5)), tuple(x), tuple(y)),
+        map=MapDisplay(rng.normal(size=(L, 2)), [names[i // 2] for i in range(L)]),
         evaluation=Evaluation(
             names,
             Interval(0.5, 0.4, 0.6),
@@ -309,7 +295,7 @@ def large_report(rng, L=1000):
             (1,) * L,
             confusion,
             pairwise,
-            Calibration(((0.5, 0.5, 10),), 0.0, 1.0),
+            make_calibration([0.5], [0.5], [10]),
         ),
         explanations=(ExplainedInput("an input", explanation),) * 100,
     )
@@ -321,9 +307,7 @@ def test_a_thousand_classes_fit_on_a_page_and_it_says_what_is_shown(rng):
     assert len(page.encode()) < 2_000_000
     text = Walker(page).text
     for sentence in (
-        "Only the 40 of 1,000 classes with the lowest agreement are shown.",
-        "Only the 40 largest of 1,000 groups are named",
-        "Of 5,000 points, one in 3 is drawn.",
+        "Only 40 of 1,000 classes with the lowest agreement are shown.",
         "The 980 other classes",
         "The next 30 confusions",
         "Only the 40 of 1,000 classes with the most confusions are shown.",
@@ -385,23 +369,14 @@ def evaluation_of(confusion):
         tuple(inputs.tolist()),
         confusion,
         np.full((L, L), 0.5),
-        Calibration((), 0.0, 1.0),
+        make_calibration([0.5], [0.5], [10]),
     )
 
 
 def test_the_matrix_has_the_classes_that_were_confused(rng):
-    few = 9 * np.eye(40, dtype=int)
-    few[3, 8] = few[8, 30] = 1
-    section = format_confusions(evaluation_of(few))
-    assert section["classes"] == ["c003", "c008", "c030"]
-    assert section["note"] == "The other 37 of 40 classes were never confused, and are left out."
-    assert [text for _, cells in section["matrix"] for _, text in cells] == [
-        *("9", "1", ""),
-        *("", "9", "1"),
-        *("", "", "9"),
-    ]
     all_right = format_confusions(evaluation_of(9 * np.eye(40, dtype=int)))
-    assert all_right["first"] == all_right["matrix"] == []
+    assert all_right["first"] == []
+    assert "No class was confused." in all_right["matrix"]
     many = rng.poisson(0.2, size=(300, 300)) + 50 * np.eye(300, dtype=int)
     kept = choose_confused_classes(many, [f"c{i:03}" for i in range(300)])
     wrong = many - np.diag(many.diagonal())
@@ -411,13 +386,12 @@ def test_the_matrix_has_the_classes_that_were_confused(rng):
     assert times[kept].min() >= np.delete(times, kept).max()
 
 
-@pytest.mark.parametrize("L", [1, 2, 14, 20, 21, 40, 41])
+@pytest.mark.parametrize("L", [1, 14, 15])
 def test_any_number_of_classes_is_shown(L):
     page = render_report(Report("t", evaluation=evaluation_of(np.ones((L, L), int))))
-    assert page.count('<table class="matrix') == (L > 1) + (1 < L <= 40)
+    assert page.count('aria-label="Confusion matrix"') == (L > 1)
     # Large matrices are folded.
-    folded = page.count("<details><summary><h3>")
-    assert folded == 0 if L <= 14 else folded == 2
+    assert page.count("<details open><summary><h3>Confusion matrix") == (L == 14)
 
 
 def test_of_many_classes_the_lowest_and_the_highest_come_first():
@@ -438,21 +412,6 @@ def test_of_many_classes_the_lowest_and_the_highest_come_first():
     assert [line.inputs for line in section["others"][-10:]] == [0] * 10
 
 
-def test_results_come_first_and_cards_are_folded(rng):
-    """Before a number, there were 40 cards; now the accuracy is the first section."""
-    page = render_report(large_report(rng))
-    text = Walker(page).text
-    assert (
-        text.index("Mean class accuracy") < text.index("True class") < text.index("The 10 lowest")
-    )
-    assert text.index("The 10 lowest") < text.index("Agreement W")
-    fold = r'<details class="fold"( open)?>\s*<summary><h2 id="(\w+)-heading">'
-    folds = re.findall(fold, page)
-    assert folds == [("", "calibration"), ("", "consensus"), ("", "map")]
-    small = render_report(FULL)
-    assert re.findall(r'<details class="fold"( open)?>\s*<summary><h2 id="(\w+)', small)[0][0]
-
-
 def test_the_contributions_shown_carry_most_of_the_sum():
     """Of hundreds of contributions, those of the rankings' classes are not lost in the rest."""
     own = [(f"own {i}", 1.0 / (i + 1)) for i in range(30)]
@@ -467,8 +426,8 @@ def test_the_contributions_shown_carry_most_of_the_sum():
     assert first.describe_rest() == "16 others, each at most 0.067, together +0.74"
     assert second.heading == "seen classes not in the rankings of cat"
     assert second.describe_rest() == "484 others, each at most 0.03, together +14.52"
-    (card,) = format_explanations([ExplainedInput("image 1", why)])["inputs"]
-    assert [table.caption for table in card.tables] == [
+    ((_, tables, _),) = format_explanations([ExplainedInput("image 1", why)])["inputs"]
+    assert [table.caption for table in tables] == [
         "Seen classes in the rankings of cat, together +3.99",
         "Seen classes not in the rankings of cat, together +15.0",
     ]
@@ -499,11 +458,11 @@ def test_contrast_is_enough_for_weak_eyes(mode):
     behind = [colors["paper"], colors["surface"]]
     for text in ("ink", "muted", "accent", "good", "bad"):
         assert min(contrast(colors[text], b) for b in behind) >= 4.5, text
-    for fill in ("below", "best", *(f"h{i}" for i in range(10))):
+    for fill in ("best", *(f"h{i}" for i in range(10))):
         assert contrast(colors["ink"], colors[fill]) >= 4.5, fill
     assert contrast(colors["muted"], colors["best"]) >= 4.5
     assert contrast(colors["accent"], colors["best"]) >= 4.5
-    for mark in ("accent", "against", *(f"c{i}" for i in range(8))):
+    for mark in ("accent", "against", *(f"c{i}" for i in range(6))):
         assert contrast(colors[mark], colors["surface"]) >= 3, mark
         assert contrast(colors[mark], colors["track"]) >= 3, mark
 
@@ -513,32 +472,20 @@ def test_contrast_is_enough_for_weak_eyes(mode):
 
 def test_a_report_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "report.html"
-    write_page(render_report(FULL), path)
-    assert path.read_text(encoding="utf-8") == render_report(FULL)
+    page = render_report(Report("t"))
+    write_page(page, path)
+    assert path.read_text(encoding="utf-8") == page
     with pytest.raises(RankshotError, match=r"report\.html: UTF-8 cannot encode .*udc80"):
         write_page(render_report(Report("\udc80")), path)
-    assert path.read_text(encoding="utf-8") == render_report(FULL)
+    assert path.read_text(encoding="utf-8") == page
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(RankshotError, match="cannot write there"):
-        write_page(render_report(FULL), tmp_path / "nowhere" / "report.html")
-
-
-def test_a_page_and_a_path_that_are_swapped(tmp_path):
-    page = render_report(FULL)
-    for path in (tmp_path / "report.html", "report.html"):
-        with pytest.raises(RankshotError, match="takes the page first") as caught:
-            write_page(path, page)
-        assert len(str(caught.value)) < 250
+        write_page(page, tmp_path / "nowhere" / "report.html")
+    with pytest.raises(RankshotError, match="takes the page first"):
+        write_page(path, page)
 
 
 def test_a_missing_template_engine_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[report\]'"):
-        render_report(FULL)
-
-
-def test_rounding_beyond_0_and_1_is_let_pass():
-    row = ComparisonRow("DS", "mean", (Interval(1.0, 0.9, 1 + 1e-16), Interval(0.0, -1e-17, 0.1)))
-    text = Walker(render_report(Report("t", comparison=Comparison(("a", "b"), (row,))))).text
-    assert ".900–1.000" in text
-    assert ".000–.100" in text
+    with pytest.raises(RankshotError, match=r"need jinja2: pip install 'rankshot\[report\]'"):
+        render_report(Report("t"))

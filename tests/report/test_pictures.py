@@ -7,7 +7,6 @@ import re
 import struct
 import sys
 import zlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,17 +16,18 @@ from report_samples import EXAMPLE, PICTURE
 
 from rankshot import RankshotError
 from rankshot.report.contents import Report
-from rankshot.report.gallery import (
-    Answers,
-    Gallery,
+from rankshot.report.page import render_report
+from rankshot.report.pictures import (
+    MAX_PIXELS,
+    Outcomes,
+    PictureFolder,
     ShownInput,
+    Thumbnail,
     build_gallery,
     choose_pictures,
     describe_choice,
-    find_speakers,
+    find_supporters,
 )
-from rankshot.report.page import render_report
-from rankshot.report.pictures import MAX_PIXELS, Picture, PictureFolder, encode_png
 from rankshot.zeroshot.explanation import Explanation
 
 
@@ -39,23 +39,13 @@ def decode(picture):
 # ---- Pixels
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (32, 32), (5, 17), (48, 3)])
-def test_png_keeps_every_pixel(rng, shape):
+@pytest.mark.parametrize("shape", [(1, 1), (5, 17), (48, 3)])
+def test_tiny_pictures_keep_every_pixel(rng, shape):
     pixels = rng.integers(0, 256, size=(*shape, 3), dtype=np.uint8)
-    with Image.open(io.BytesIO(encode_png(pixels))) as image:
-        image.verify()
-    picture = Picture.from_pixels(pixels)
+    picture = Thumbnail.from_pixels(pixels)
     np.testing.assert_array_equal(decode(picture), pixels)
     assert base64.b64decode(picture.uri.partition("base64,")[2]) == picture.data
     assert picture.is_tiny
-
-
-@pytest.mark.parametrize(
-    "pixels", [np.zeros((2, 2), np.uint8), np.zeros((2, 2, 3)), np.zeros((0, 2, 3), np.uint8)]
-)
-def test_other_arrays_are_refused(pixels):
-    with pytest.raises(RankshotError, match=r"\(height, width, 3\) and the type uint8, not \("):
-        encode_png(pixels)
 
 
 # ---- Files
@@ -97,7 +87,7 @@ def test_formats_are_read_and_scaled_down(tmp_path, ending):
     assert len(picture.data) < 3000
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGBA", "CMYK", "I;16"])
+@pytest.mark.parametrize("mode", ["L", "PA", "CMYK", "I;16"])
 def test_modes_of_color(tmp_path, mode):
     grey = Image.new("L", (300, 200), 255)
     grey.paste(0, (150, 0, 300, 200))
@@ -112,20 +102,6 @@ def test_modes_of_color(tmp_path, mode):
     image.save(tmp_path / ("a.jpg" if mode == "CMYK" else "a.png"))
     white, black = (255, 255, 255), (0, 0, 0)
     assert_halves(read(tmp_path, "a"), white, white if mode == "PA" else black)
-
-
-def test_grey_of_16_bits_is_not_cut_off(tmp_path):
-    Image.fromarray(np.full((200, 300), 0x8000, np.uint16)).save(tmp_path / "a.png")
-    assert_halves(read(tmp_path, "a"), (128,) * 3, (128,) * 3)
-
-
-@pytest.mark.parametrize("mode", ["1", "P", "L"])
-def test_scaling_down_takes_means(tmp_path, mode):
-    """Of a chessboard, one pixel in many would be black or white; their mean is grey."""
-    board = (np.indices((384, 384)).sum(axis=0) % 2 * 255).astype(np.uint8)
-    Image.fromarray(board).convert(mode).save(tmp_path / "a.png")
-    pixels = decode(read(tmp_path, "a"))
-    assert 100 < pixels.min() <= pixels.max() < 155
 
 
 def test_what_is_transparent_is_white(tmp_path):
@@ -150,14 +126,6 @@ def test_photographs_are_upright(tmp_path, orientation, left):
         assert np.abs(top - (RED if orientation == 6 else BLUE)).max() < 30
     else:
         assert_halves(picture, left, BLUE if left == RED else RED)
-
-
-def test_small_pictures_keep_every_pixel(tmp_path, rng):
-    pixels = rng.integers(0, 256, size=(32, 28, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(tmp_path / "a.png")
-    picture = read(tmp_path, "a")
-    np.testing.assert_array_equal(decode(picture), pixels)
-    assert picture.is_tiny
 
 
 def test_an_extreme_shape_keeps_a_pixel(tmp_path):
@@ -219,21 +187,11 @@ def test_files_that_are_not_pictures_say_so(tmp_path, content, reason):
 
 
 @pytest.mark.parametrize("ending", ["jpg", "png", "gif", "webp"])
-def test_a_truncated_file_is_refused(tmp_path, rng, ending):
-    noise = Image.fromarray(rng.integers(0, 256, size=(200, 200, 3), dtype=np.uint8))
-    noise.save(tmp_path / f"a.{ending}")
-    content = (tmp_path / f"a.{ending}").read_bytes()
-    (tmp_path / f"a.{ending}").write_bytes(content[: len(content) // 2])
-    with pytest.raises(RankshotError, match=DAMAGED):
-        read(tmp_path, "a")
-
-
-@pytest.mark.parametrize("ending", ["jpg", "png", "gif", "webp"])
 def test_flipped_bytes_are_read_or_refused_but_never_fatal(tmp_path, rng, ending):
     two_halves(60, 60).save(tmp_path / f"a.{ending}")
     content = np.frombuffer((tmp_path / f"a.{ending}").read_bytes(), np.uint8)
     pictures, reasons = PictureFolder(tmp_path), set()
-    for _ in range(60):
+    for _ in range(40):
         odd = content.copy()
         odd[rng.integers(len(odd), size=5)] = rng.integers(0, 256, size=5, dtype=np.uint8)
         (tmp_path / f"a.{ending}").write_bytes(odd.tobytes())
@@ -262,7 +220,11 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
     assert pictures.find("x" * 5000 + "/a") is None
     for name in ("deep/a", "deep/a.png", "deep/../deep/a", "near"):
         assert_halves(pictures.read(pictures.find(name)))
-    for name, reason in (("link", "leads out of the folder"), ("pipe", "not a"), ("folder", "not")):
+    for name, reason in (
+        ("link", "leads out of the folder"),
+        ("pipe", "not a"),
+        ("folder", "not a"),
+    ):
         with pytest.raises(RankshotError, match=reason):
             pictures.read(pictures.find(name))
 
@@ -289,53 +251,53 @@ def test_a_missing_folder_or_library_is_named(tmp_path, monkeypatch):
 # ---- Choice
 
 
-def random_answers(rng, L, n, known=True):
+def random_outcomes(rng, L, n, known=True):
     classes = [f"c{i}" for i in range(L)]
     proba = rng.dirichlet(np.full(L, 0.3), size=n)
     predicted = np.array(classes)[proba.argmax(axis=1)]
-    return Answers(
+    return Outcomes(
         predicted, proba, np.array(classes)[rng.integers(0, L, n)] if known else None, classes
     )
 
 
-@pytest.mark.parametrize("L", [1, 2, 7, 10, 30, 31, 200])
+@pytest.mark.parametrize("L", [1, 7, 10, 31, 200])
 def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
-    answers = random_answers(rng, L, 2000)
+    outcomes = random_outcomes(rng, L, 2000)
     some = np.sort(rng.permutation(2000)[:1500])
-    rows = choose_pictures(answers, some)
+    rows = choose_pictures(outcomes, some)
     assert len(set(rows)) == len(rows) <= 60
     assert set(rows) <= set(some.tolist())
     each = max(60 // (2 * L), 1)
-    shown = {str(answers.truth[row]) for row in rows}
+    shown = {str(outcomes.truth[row]) for row in rows}
     assert len(shown) == min(L, 30)
-    sure = answers.proba.max(axis=1)
+    sure = outcomes.proba.max(axis=1)
     for name in shown:
         for right in (True, False):
             theirs = [
                 row
                 for row in some.tolist()
-                if answers.truth[row] == name and (answers.predicted[row] == name) == right
+                if outcomes.truth[row] == name and (outcomes.predicted[row] == name) == right
             ]
             best = sorted(theirs, key=lambda row: -sure[row])[:each]
             assert [row for row in rows if row in theirs] == best
     # The first pictures are of all classes, as right as wrong.
     if L == 10:
         first = rows[:20]
-        assert sorted(answers.truth[first]) == sorted([*answers.classes, *answers.classes])
-        assert (answers.predicted[first] == answers.truth[first]).sum() == 10
+        assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
+        assert (outcomes.predicted[first] == outcomes.truth[first]).sum() == 10
 
 
 def test_without_truth_the_surest_and_the_least_sure_are_shown(rng):
-    answers = random_answers(rng, 3, 100, known=False)
-    rows = choose_pictures(answers, np.arange(100))
-    sure = answers.proba.max(axis=1)
-    for name in answers.classes:
-        by_size = sorted(np.flatnonzero(answers.predicted == name), key=lambda row: -sure[row])
+    outcomes = random_outcomes(rng, 3, 100, known=False)
+    rows = choose_pictures(outcomes, np.arange(100))
+    sure = outcomes.proba.max(axis=1)
+    for name in outcomes.classes:
+        by_size = sorted(np.flatnonzero(outcomes.predicted == name), key=lambda row: -sure[row])
         wanted = {*by_size[:10], *by_size[-10:]}
-        assert {row for row in rows if answers.predicted[row] == name} == wanted
-    few = choose_pictures(answers, np.flatnonzero(answers.predicted == "c1")[:3])
+        assert {row for row in rows if outcomes.predicted[row] == name} == wanted
+    few = choose_pictures(outcomes, np.flatnonzero(outcomes.predicted == "c1")[:3])
     assert len(few) == len(set(few)) == 3
-    text = describe_choice(answers, rows, 100)
+    text = describe_choice(outcomes, rows, 100)
     assert text.startswith(
         "60 of 100 inputs are shown, 60.0%: for each predicted class, the 10 most"
     )
@@ -347,31 +309,29 @@ def test_the_choice_is_described_with_the_shares_of_wrong_ones():
     truth = np.repeat(classes, 10)
     predicted = truth.copy()
     predicted[::10] = "c1"
-    answers = Answers(predicted, np.full((400, 40), 1 / 40), truth, classes)
-    rows = choose_pictures(answers, np.arange(400))
+    outcomes = Outcomes(predicted, np.full((400, 40), 1 / 40), truth, classes)
+    rows = choose_pictures(outcomes, np.arange(400))
     assert len(rows) == 60 - (1 in np.linspace(0, 39, 30).round())
-    text = describe_choice(answers, rows, 390)
+    text = describe_choice(outcomes, rows, 390)
     assert text.startswith(f"{len(rows)} of 400 inputs are shown, ")
     assert "(of 390 that could be shown): for each of 30 of the 40 true classes, the right" in text
     wrong = np.mean(predicted[rows] != truth[rows])
     assert f"wrong: 10% of all inputs, but {100 * wrong:.0f}% of those shown." in text
 
 
-def test_only_classes_in_the_rankings_speak_for_a_prediction():
+def test_only_classes_in_the_rankings_support_a_prediction():
     items = (("bus", 3.0), ("fox", -2.0), ("a", 0.5), ("lion", 1.0), ("cow", 0.7), ("b", 0.5))
     listed = ("fox", "lion", "a", "b", "cow")
     why = Explanation("cat", 0.5, None, items, (), (), listed)
-    assert find_speakers(why) == ("lion", "cow", "a")
-    assert find_speakers(Explanation("cat", 0.5, None, items, (), ())) == ("bus", "lion", "cow")
+    assert find_supporters(why) == ("lion", "cow", "a")
+    assert find_supporters(Explanation("cat", 0.5, None, items, (), ())) == ("bus", "lion", "cow")
 
 
 def test_a_probability_in_single_precision_may_be_a_little_above_1():
     proba = np.array([[1.0000001, 0.0]], np.float32)
-    answers = Answers(np.array(["c"]), proba, None, ["c", "d"])
-    gallery = build_gallery(answers, ["x"], {0: PICTURE}, {}, "")
-    assert gallery.inputs == (ShownInput("x", PICTURE, "c", 1.0),)
-    with pytest.raises(RankshotError, match="input 'x': 2 is not a probability"):
-        Gallery((ShownInput("x", PICTURE, "c", 2),))
+    outcomes = Outcomes(np.array(["c"]), proba, None, ["c", "d"])
+    gallery = build_gallery(outcomes, ["x"], {0: PICTURE}, {})
+    assert gallery == (ShownInput("x", PICTURE, "c", 1.0),)
 
 
 # ---- The page
@@ -380,10 +340,10 @@ def test_a_probability_in_single_precision_may_be_a_little_above_1():
 def test_a_card_has_all_that_is_known_of_an_input():
     inputs = (
         ShownInput("x1", PICTURE, "cat", 0.123, "cat", ("leopard", "fox")),
-        ShownInput("x2", Picture(b"?", "image/jpeg"), "dog", 0.456, "ship"),
+        ShownInput("x2", Thumbnail(b"?", "image/jpeg"), "dog", 0.456, "ship"),
         ShownInput("x3", PICTURE, "dog", 0.789),
     )
-    page = render_report(Report("t", gallery=Gallery(inputs, "So were they chosen.")))
+    page = render_report(Report("t", gallery=inputs, gallery_choice="So were they chosen."))
     check_self_contained(page)
     walker = Walker(page)
     assert [section["id"] for section in walker.all("section")] == ["pictures"]
@@ -392,7 +352,7 @@ def test_a_card_has_all_that_is_known_of_an_input():
         for card in page.partition('<ul class="gallery">')[2].partition("</ul>")[0].split("</li>")
     ]
     assert cards == [
-        "cat 12.3% ✓ right Seen classes that speak for it: leopard , fox x1",
+        "cat 12.3% ✓ right Seen classes that support it: leopard , fox x1",
         "dog 45.6% ✗ wrong true: ship x2",
         "dog 78.9% x3",
         "",
@@ -404,15 +364,14 @@ def test_a_card_has_all_that_is_known_of_an_input():
     assert [image["class"] for image in images] == ["picture pixels", "picture", "picture pixels"]
 
 
-def test_more_than_20_pictures_are_folded_and_an_empty_gallery_is_left_out():
+def test_more_than_20_pictures_are_folded():
     one = ShownInput("x", PICTURE, "cat", 0.5)
-    page = render_report(Report("t", gallery=Gallery((one,) * 33)))
+    page = render_report(Report("t", gallery=(one,) * 33))
     assert "<summary>13 more pictures</summary>" in page
-    assert "more pictures" not in render_report(Report("t", gallery=Gallery((one,) * 20)))
-    assert Walker(render_report(Report("t", gallery=Gallery(())))).all("section") == []
+    assert "more pictures" not in render_report(Report("t", gallery=(one,) * 20))
 
 
 def test_an_explanation_has_its_picture():
-    page = Walker(render_report(Report("t", explanations=(replace(EXAMPLE, picture=PICTURE),))))
+    page = Walker(render_report(Report("t", explanations=(EXAMPLE._replace(picture=PICTURE),))))
     (image,) = page.all("img")
     assert (image["src"], image["alt"]) == (PICTURE.uri, "Picture of image 17")

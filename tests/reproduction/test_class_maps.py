@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark, load_benchmark
 from reproduction.class_maps import build_class_tree, build_source_maps, build_word_maps
-from reproduction.features import ImageData
 from sklearn.decomposition import PCA
 
 import rankshot as rs
-from rankshot.datasets import load_cifar
+from rankshot.datasets import ImageData, load_cifar
 from rankshot.datasets.embedded import class_names
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors
 from rankshot.sources.wordnet_nouns import load_nouns
+
+pytestmark = pytest.mark.slow
 
 NAN = np.nan
 SEEN, UNSEEN = ("bus", "fox", "lion", "wolf"), ("cat", "dog", "truck")
@@ -156,8 +157,3 @@ def test_what_the_animals_lack_is_counted():
     for found in build_source_maps(benchmark):
         assert found.left_out == expected
         assert len(found.targets) == len(found.sources) == len(found.places) == 42
-
-
-def test_sources_that_say_nothing_make_no_map():
-    with pytest.raises(rs.RankshotError, match="none of the sources 'empty' ranks any items"):
-        build_source_maps(make_benchmark({"empty": np.full((3, 4), NAN)}))

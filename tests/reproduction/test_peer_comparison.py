@@ -3,27 +3,20 @@
 import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
-from reproduction.classifiers import LinearClassifier, train_classifier
-from reproduction.features import ImageData
+from reproduction.classifiers import train_classifier
 from reproduction.peer_comparison import (
-    CONSE_GRID,
     ESZSL_GRID,
-    UNCHANGED,
     UNIT,
-    PeerTrial,
-    choose_best_trial,
     expand_grid,
     format_setting,
-    peer_methods,
     peer_table,
-    prepare_task,
-    try_settings,
 )
-from reproduction.peers.attributes import IAP
 
 import rankshot as rs
-from rankshot.core.errors import RankshotError
+from rankshot.datasets import ImageData
 from rankshot.sources.vectors import ClassVectors
+
+pytestmark = pytest.mark.slow
 
 SEEN = tuple("abcdefghijkl")
 UNSEEN = ("cow", "elk", "yak")
@@ -135,77 +128,7 @@ def test_eszsl_is_tuned_on_the_rehearsal_and_judged_on_the_new(benchmark, table,
     assert accuracy.low < accuracy.estimate < accuracy.high
 
 
-def conse(task, vectors, classifier, n):
-    logits = task.test @ classifier.coef.T + classifier.intercept
-    proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    unit = {name: v / np.sqrt(v @ v) for name, v in zip(vectors.names, vectors.values, strict=True)}
-    found = []
-    for row in proba:
-        best = np.argsort(-row)[:n]
-        place = sum(row[i] * unit[classifier.classes[i]] for i in best)
-        found.append(max(task.targets, key=lambda name: place @ unit[name]))
-    return np.array(found)
-
-
-def test_conse_is_tuned_and_judged_without_training(benchmark, table, classifiers):
-    task = benchmark.rehearsal
-    accuracies = {
-        n: mean_class(task.test_label, conse(task, benchmark.vectors, classifiers[0], n))
-        for n in CONSE_GRID["n_classes"]
-    }
-    best = max(accuracies, key=lambda n: accuracies[n])
-    right = (
-        conse(benchmark.real, benchmark.vectors, classifiers[1], best) == benchmark.real.test_label
-    )
-    trains, setting, rehearsal, accuracy, _ = table.row("ConSE", "words")
-    assert (trains, setting) == ("nothing", f"n classes {best}")
-    assert rehearsal == pytest.approx(accuracies[best])
-    assert accuracy.estimate == pytest.approx(right.mean())
-
-
-def test_iap_has_nothing_to_tune(benchmark, table, classifiers):
-    attributes = benchmark.attributes
-    figures = []
-    for task, classifier in zip((benchmark.rehearsal, benchmark.real), classifiers, strict=True):
-        fitted = IAP().fit(attributes.select(task.items))
-        found = fitted.predict(classifier.scores(task.test), attributes.select(task.targets))
-        figures.append(mean_class(task.test_label, found))
-    trains, setting, rehearsal, _, by_class = table.row("IAP", "attributes")
-    assert (trains, setting) == ("nothing", "none")
-    assert (rehearsal, by_class.estimate) == pytest.approx(figures)
-
-
-def test_every_method_has_its_best_trial(benchmark, table, classifiers):
-    arena = prepare_task(benchmark.rehearsal, classifiers[0])
-    for one in peer_methods(benchmark):
-        tried = list(try_settings(one, arena))
-        assert [trial.setting for trial in tried] == list(one.settings)
-        _, setting, rehearsal, *_ = table.row(one.method, one.vectors)
-        assert rehearsal == max(trial.accuracy for trial in tried)
-        first = next(trial for trial in tried if trial.accuracy == rehearsal)
-        assert setting == format_setting(first.setting)
-
-
 # ---- The table
-
-
-def test_rows_and_progress(table, said):
-    rows = [row[:2] for row in table.rows]
-    assert rows == [
-        *(("ESZSL", "words"), ("SAE", "words"), ("VectorRegression", "words")),
-        ("ConSE", "words"),
-        *(("ESZSL", "attributes"), ("SAE", "attributes"), ("DAP", "attributes")),
-        ("IAP", "attributes"),
-    ]
-    assert [text.split()[0] for text in said] == ["tuning"] * 8 + ["testing"] * 8
-    assert "DAP with attributes, 3 settings" in said[6]
-    assert "of 12 seen classes, 9 to train on and 3 that play new ones" in table.notes[0]
-    assert "The panel's rankings cannot replace class vectors" in table.notes[2]
-
-
-def test_without_attributes_methods_that_need_them_are_left_out():
-    methods = [one.method for one in peer_methods(make_benchmark(attributes=False))]
-    assert methods == ["ESZSL", "SAE", "VectorRegression", "ConSE"]
 
 
 def test_new_labels_choose_nothing(benchmark, table, classifiers):
@@ -220,36 +143,3 @@ def test_new_labels_choose_nothing(benchmark, table, classifiers):
     for row, changed in zip(table.rows, again.rows, strict=True):
         assert row[:5] == changed[:5]
     assert any(row[5] != changed[5] for row, changed in zip(table.rows, again.rows, strict=True))
-
-
-def test_of_equal_trials_the_first_is_taken():
-    tried = [PeerTrial({"a": 1}, 0.3), PeerTrial({"a": 2}, 0.7), PeerTrial({"a": 3}, 0.7)]
-    assert choose_best_trial(tried).setting == {"a": 2}
-
-
-def test_features_are_centred_by_what_is_trained_on(benchmark, classifiers):
-    arena = prepare_task(benchmark.real, classifiers[1])
-    for kind in (UNCHANGED, UNIT):
-        train, test = arena.features[kind]
-        np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
-        assert (train**2).sum(axis=1).mean() == pytest.approx(1)
-        for found, expected in zip((train, test), prepared(benchmark.real, kind), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-        assert np.abs(test.mean(axis=0)).max() > 0.01
-
-
-def test_other_classifiers_are_refused(benchmark, classifiers):
-    rehearsed, real = classifiers
-    separate = LinearClassifier("one-vs-rest", real.classes, real.coef, real.intercept)
-    with pytest.raises(
-        RankshotError, match=r"real_classifier must be a multiclass .* not one-vs-rest"
-    ):
-        peer_table(benchmark, rehearsed, separate, str)
-
-
-def test_inputs_that_are_all_the_same_are_refused(benchmark, classifiers):
-    data = benchmark.data
-    same = ImageData(**{**vars(data), "seen_train": np.ones_like(data.seen_train)})
-    flat = Benchmark(same, {}, benchmark.panels, benchmark.held_out_panels, benchmark.vectors)
-    with pytest.raises(RankshotError, match="all 240 training inputs are the same"):
-        prepare_task(flat.real, classifiers[1])

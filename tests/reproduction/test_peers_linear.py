@@ -5,7 +5,6 @@ import pytest
 from reproduction.peers.linear import ESZSL, SAE, VectorRegression
 from sklearn.linear_model import Ridge
 
-from rankshot.core.errors import RankshotError
 from rankshot.sources.vectors import ClassVectors
 
 SEEN = ["ant", "bee", "cat", "dog"]
@@ -109,46 +108,6 @@ def test_sae_solves_the_sylvester_equation(data, weight):
     np.testing.assert_allclose(peer.weights_, W, rtol=1e-9, atol=1e-12)
 
 
-def test_sae_compares_by_cosine_in_either_direction(data):
-    for direction in ["to vectors", "to features"]:
-        peer = SAE(direction=direction).fit(data.X, data.y, data.vectors)
-        W = peer.weights_
-        expected = [
-            [
-                cosine(W @ x, data.unit[z])
-                if direction == "to vectors"
-                else cosine(x, W.T @ data.unit[z])
-                for z in TARGETS
-            ]
-            for x in data.X_new
-        ]
-        found = peer.decision_function(data.X_new, data.targets)
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-
-
-def test_sae_refuses_an_equation_of_many_solutions(rng):
-    """Fewer classes than numbers in a vector, and fewer inputs than features."""
-    vectors = ClassVectors(["ant", "bee"], rng.normal(size=(2, 3)), "test")
-    X, y = rng.normal(size=(4, 6)), ["ant", "bee", "ant", "bee"]
-    with pytest.raises(RankshotError, match=r"6 features are linearly dependent.*3 numbers"):
-        SAE().fit(X, y, vectors)
-
-
-def test_sae_needs_only_one_side_to_be_independent(rng):
-    """Eighty classes with vectors of a hundred numbers are the normal case."""
-    vectors = ClassVectors(["ant", "bee"], rng.normal(size=(2, 5)), "test")
-    X, y = rng.normal(size=(20, 3)), ["ant", "bee"] * 10
-    S = vectors.values / np.linalg.norm(vectors.values, axis=1, keepdims=True)
-    S = S[[0, 1] * 10]
-    W = SAE(encoder_weight=2.0).fit(X, y, vectors).weights_
-    np.testing.assert_allclose(S.T @ S @ W + 2 * W @ X.T @ X, 3 * S.T @ X, atol=1e-10)
-
-
-def test_sae_refuses_an_unknown_direction(data):
-    with pytest.raises(RankshotError, match=r"direction must be .*'to vectors'.* not 'to words'"):
-        SAE(direction="to words").fit(data.X, data.y, data.vectors)
-
-
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 300.0])
 def test_vector_regression_is_ridge_regression(data, penalty):
     # Features far from zero, so that the intercept matters.
@@ -159,47 +118,3 @@ def test_vector_regression_is_ridge_regression(data, penalty):
     np.testing.assert_allclose(peer.intercept_, ridge.intercept_, rtol=1e-8, atol=1e-8)
     expected = [[cosine(p, data.unit[z]) for z in TARGETS] for p in ridge.predict(X[:6])]
     np.testing.assert_allclose(peer.decision_function(X[:6], data.targets), expected, rtol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("peer", "name"),
-    [
-        (ESZSL(feature_penalty=0.0), "feature_penalty"),
-        (ESZSL(vector_penalty=-1.0), "vector_penalty"),
-        (SAE(encoder_weight=float("inf")), "encoder_weight"),
-        (VectorRegression(penalty=float("nan")), "penalty"),
-    ],
-)
-def test_a_penalty_is_positive(data, peer, name):
-    with pytest.raises(RankshotError, match=f"{name} must be positive"):
-        peer.fit(data.X, data.y, data.vectors)
-
-
-@pytest.mark.parametrize("method", [ESZSL, SAE, VectorRegression])
-def test_a_class_vector_of_zeros_is_refused(data, method):
-    zero = ClassVectors(SEEN, np.diag([1.0, 1.0, 0.0, 1.0]), "test")
-    with pytest.raises(RankshotError, match="'cat': its vector is zero"):
-        method().fit(data.X, data.y, zero)
-
-
-@pytest.mark.parametrize("method", [ESZSL, SAE, VectorRegression])
-def test_the_length_of_a_vector_does_not_matter(data, rng, method):
-    scale = rng.uniform(0.1, 50, size=(7, 1))
-    longer = ClassVectors(data.vectors.names, data.vectors.values * scale, "test")
-    plain = method().fit(data.X, data.y, data.vectors)
-    scaled = method().fit(data.X, data.y, longer)
-    np.testing.assert_allclose(
-        scaled.decision_function(data.X_new, longer.select(TARGETS)),
-        plain.decision_function(data.X_new, data.targets),
-        rtol=1e-9,
-        atol=1e-12,
-    )
-
-
-@pytest.mark.parametrize("peer", [SAE(), SAE(direction="to features"), VectorRegression()])
-def test_an_input_that_points_nowhere_is_near_to_all_alike(peer):
-    vectors = ClassVectors(["ant", "bee", "fox", "eel"], [[1, 0], [-1, 0], [3, 1], [1, 2]], "test")
-    X = [[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]
-    peer.fit(X, ["ant", "bee"] * 3, vectors)
-    targets = vectors.select(["fox", "eel"])
-    assert np.abs(peer.decision_function([[0.0, 0.0]], targets)).max() < 1e-12

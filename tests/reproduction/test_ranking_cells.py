@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from reproduction.benchmark import load_benchmark
 from reproduction.ranking_cells import (
-    CLASSES,
     COLUMNS,
-    INPUTS_PER_CLASS,
-    ON_A_LINE,
     build_ranking_cells,
     find_cells,
     fit_pair_lines,
@@ -19,7 +16,8 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
 from rankshot.datasets import load_cifar
-from rankshot.datasets.embedded import class_names
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -58,41 +56,6 @@ def test_the_ranking_of_a_point_is_that_of_the_pairs_won(found, rng):
         assert cell.transitive == (not circle)
 
 
-def test_cells_are_all_of_the_grid_largest_first_and_distinct(found):
-    sizes = [cell.n_points for cell in found.cells]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sum(sizes) + (found.grid == ON_A_LINE).sum() == found.grid.size
-    assert sizes == [int((found.grid == i).sum()) for i in range(len(sizes))]
-    assert len({cell.signs for cell in found.cells}) == len(found.cells)
-    # 28 lines cut a plane into 1 + 28 + 28 * 27 / 2 parts at most.
-    assert 28 < len(found.cells) <= 407
-    odd = sum(cell.n_points for cell in found.cells if not cell.transitive)
-    assert found.share_not_transitive == pytest.approx(odd / found.grid.size)
-
-
-def test_inputs_are_some_of_each_class_and_inside(found):
-    data = load_cifar()
-    assert found.classes == CLASSES["cifar"]
-    names, counts = np.unique(found.input_labels, return_counts=True)
-    assert tuple(names) == found.classes
-    assert set(counts) == {INPUTS_PER_CLASS}
-    assert (found.inputs > found.low).all()
-    assert (found.inputs < found.high).all()
-    # The plane tells the classes apart: chance is 1/8, and these inputs were not trained on.
-    beats = [beaten_by(found.classes, found.coef, found.intercept, point) for point in found.inputs]
-    best = [max(won, key=lambda name: len(won[name])) for won in beats]
-    assert np.mean(np.array(best) == found.input_labels) > 0.5
-    assert set(found.input_labels) <= set(data.seen_classes)
-
-
-@pytest.mark.parametrize("dataset", ["cifar", "animals"])
-def test_the_eight_are_seen_classes_in_order(dataset):
-    eight = CLASSES[dataset]
-    assert len(set(eight)) == 8
-    assert tuple(sorted(eight)) == eight
-    assert set(eight) <= set(class_names(dataset).seen)
-
-
 def test_lines_are_positive_on_the_side_of_the_first_class(rng):
     names = np.array(["ant", "bee", "cat", "dog"])
     y = np.repeat(names, 40)
@@ -118,14 +81,3 @@ def test_a_circle_is_a_tie_and_is_said():
     straight = make_cell(np.array([-1, 1, 1], np.int8), ("a", "b", "c"), 5)
     assert straight.ranking == ("b", "a", "c")
     assert straight.transitive
-
-
-def test_a_point_on_a_line_is_in_no_cell():
-    # The line x = 1/2 goes through the first column of middles.
-    high = np.array([float(COLUMNS), 2.0])
-    cells, grid = find_cells(
-        np.array([[1.0, 0.0]]), np.array([-0.5]), ("a", "b"), np.zeros(2), high
-    )
-    assert (grid[:, 0] == ON_A_LINE).all()
-    assert (grid[:, 1:] == 0).all()
-    assert [cell.ranking for cell in cells] == [("a", "b")]

@@ -1,32 +1,54 @@
-"""All experiments in one run, on a part of the embedded data: the same code, in seconds."""
+"""All experiments in one run, on a part of the embedded data: nothing is chosen by new classes."""
 
-import shutil
 from dataclasses import replace
 from math import isfinite
 
 import numpy as np
 import pytest
+from reproduction.ablation import (
+    run_ablation,
+)
 from reproduction.benchmark import load_benchmark
-from reproduction.classifiers import LEAST_SQUARES, SETTINGS, ClassifierCache
+from reproduction.classifiers import ClassifierCache
+from reproduction.evaluator import Evaluator
 from reproduction.peer_comparison import peer_table
-from reproduction.reproduction import GRID, reproduce
 from reproduction.result_tables import OursAndPaper
-from reproduction.two_classes import two_class_table
+from reproduction.selection import LEAST_GAIN
+from sklearn.base import clone
+from small_run import GRID, run_all, small_grids
 
+import rankshot as rs
 from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.metrics import Interval
-from reproduction import paper_tables as table_two, reproduction as module
-from shared_run import GRID as SHARED_GRID, PLACES, small_grids
 
 pytestmark = pytest.mark.slow
 
-FULL_SUM, PEERS = "full sum", "peers"
-RESULT_ONE = ("result 1, sources", "result 1, raters")
+PEERS = "peers"
+C = 0.03
+FIRST, LAST = "the paper's: consensus, K = 4", "settings chosen on seen classes"
+MEAN, INFORMED = "the mean over raters, more places of falling weight", "the same with a reference"
+LOGISTIC, SQUARES = "regularization by seen classes", "least squares in its place"
+DEFAULT = "the mean of both classifiers: the default"
+CEILING = "no method: the true ranking of each class"
+
+
+def make_evaluator(images, directory, said, kind=Evaluator):
+    benchmark = load_benchmark(images)
+    return kind(
+        benchmark,
+        {
+            task.name: ClassifierCache(
+                task.name, task.train, task.train_label, directory, said.append
+            )
+            for task in (benchmark.real, benchmark.rehearsal)
+        },
+    )
 
 
 @pytest.fixture(scope="module")
-def benchmark(reproduction):
-    return load_benchmark(reproduction.images)
+def reproduction(tmp_path_factory):
+    with small_grids():
+        yield run_all(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture(scope="module")
@@ -35,45 +57,120 @@ def directory(reproduction):
 
 
 @pytest.fixture(scope="module")
+def evaluator(reproduction, directory):
+    return make_evaluator(reproduction.images, directory, [])
+
+
+@pytest.fixture(scope="module")
+def benchmark(evaluator):
+    return evaluator.benchmark
+
+
+@pytest.fixture(scope="module")
 def whole(reproduction):
     return reproduction.result
 
 
-def trainings(said):
-    return [text.removeprefix("training ") for text in said if text.startswith("training ")]
+@pytest.fixture(scope="module")
+def found(whole):
+    return whole.ablation
 
 
-# ---- All that is there
+def step(found, idea):
+    (one,) = (one for one in found.steps if one.idea == idea)
+    return one
 
 
-def test_all_tables_are_there_in_the_order_of_the_paper(whole):
-    assert whole.name == "cifar"
-    assert [(table.name, len(table.rows)) for table in whole.all_tables] == [
-        ("table 1", 6),
-        ("classifiers", 5),
-        # DS, DR: three sources, their average and two means; PR: three, their average and six.
-        ("table 2", 6 + 6 + 10),
-        (RESULT_ONE[0], 8),
-        (RESULT_ONE[1], 2),
-        (FULL_SUM, 6),
-        (PEERS, 4),
-        ("improvements", len(whole.ablation.steps)),
-        ("selection", len(whole.ablation.selection.trials)),
-        # Two classifiers and both, with two heads.
-        ("settings", 3 * 2 * len(PLACES)),
-        # What is chosen, three questions and five linguistic sources.
-        ("predicted accuracy", 1 + 3 + 5),
-        # Three rows each, two with labels, and one of the model itself.
-        ("calibration", 3 * 9 + 2 + 1),
-        # The pairs of the paper's figure, and the mean of all.
-        ("figure 4", len(whole.figures.two_classes.pairs) + 1),
-    ]
-    assert all(table.title and table.columns for table in whole.all_tables)
-    # Figure 4 has no notes, and is not among the tables of a report.
-    assert all(table.notes for table in whole.tables)
-    assert whole.all_tables[:-1] == whole.tables
-    assert whole.table("table 2") is whole.tables[2]
-    assert whole.seconds > 0
+# ---- New classes only report
+
+
+@pytest.fixture(scope="module")
+def elsewhere(evaluator, found, directory):
+    """The same with noise for the new images, and labels drawn by lot."""
+    data, rng = evaluator.benchmark.data, np.random.default_rng(0)
+    other = replace(
+        data,
+        new=rng.normal(size=data.new.shape).astype(np.float32),
+        new_label=rng.permutation(data.new_label),
+    )
+    return run_ablation(make_evaluator(other, directory, []), C, GRID, lambda _: None)
+
+
+def test_nothing_is_chosen_by_new_images_or_labels(found, elsewhere):
+    ours, theirs = (
+        [(one.idea, one.chosen, one.rehearsal, one.looks_at) for one in run.steps]
+        for run in (found, elsewhere)
+    )
+    assert ours == theirs
+    for ours, theirs in (
+        (found.chosen, elsewhere.chosen),
+        *((found.bases[name], elsewhere.bases[name]) for name in found.bases),
+    ):
+        assert (ours.setting, ours.C, ours.reference) == (
+            *(theirs.setting, theirs.C, theirs.reference),
+        )
+        assert (ours.sources, ours.raters) == (theirs.sources, theirs.raters)
+        assert ours.head.get_params() == theirs.head.get_params()
+
+
+# ---- The steps
+
+
+def test_the_first_step_is_the_papers(evaluator, found):
+    """Told again without configurations: consensus by Plackett-Luce, four places, all alike."""
+    task = evaluator.benchmark.real
+    scores = evaluator.caches[task.name].load_or_train("multiclass", C).scores(task.test)
+    head = rs.ProbabilisticRanking(k=4, decay=0, posterior="consensus").fit(task.panel)
+    expected = head.predict(scores) == task.test_label
+    assert found.steps[0].idea == FIRST
+    assert found.steps[0].correct.tolist() == expected.tolist()
+
+
+# ---- Changes of the default
+
+
+def test_a_change_is_kept_if_it_gains_more_than_its_standard_error(evaluator, found):
+    trials = found.selection.trials
+    parts = list(dict.fromkeys(one.part for one in trials))
+    assert parts == ["questions", "classifier", "head", "reference", "sources", "raters"]
+    for one in trials:
+        if one.kept:
+            assert one.gain.mean > one.gain.standard_error
+            assert one.gain.mean >= LEAST_GAIN
+            alike = [other for other in trials if other.part == one.part]
+            if one.part != "questions":
+                assert one.rehearsal.estimate == max(other.rehearsal.estimate for other in alike)
+    last = step(found, LAST)
+    assert last.rehearsal == evaluator.rehearse(found.chosen)
+    assert last.correct.tolist() == evaluator.mark_correct(found.chosen).tolist()
+    kept = [one for one in trials if one.kept]
+    expected = kept[-1].rehearsal if kept else step(found, DEFAULT).rehearsal
+    assert last.rehearsal == expected
+
+
+def same(one, other):
+    """Whether two configurations are the same, their heads compared by parameters."""
+    ours, theirs = (
+        vars(configuration) | {"head": configuration.head.get_params()}
+        for configuration in (one, other)
+    )
+    return ours == theirs
+
+
+def test_the_ceiling_by_hand(evaluator, found):
+    """All classes by their score for each new class, in standard deviations."""
+    task, configuration = evaluator.benchmark.real, found.chosen
+    tables = [evaluator.scores(configuration, task, part) for part in ("validation", "test")]
+    usual, values = (table.values.astype(float) for table in tables)
+    orders = []
+    for name in task.targets:
+        mean = values[task.test_label == name].mean(axis=0)
+        height = (mean - usual.mean(axis=0)) / usual.std(axis=0)
+        orders.append([task.items[i] for i in np.argsort(-height)])
+    rankings = rs.Rankings.from_orders(orders, items=task.items, targets=task.targets)
+    head = clone(configuration.head).fit(rankings, tables[0])
+    labels = head.predict(tables[1])
+    assert step(found, CEILING).correct.tolist() == (labels == task.test_label).tolist()
 
 
 NO_SHARES = {"µs per input", "gain over the consensus", "log-loss"}
@@ -101,63 +198,11 @@ def test_all_figures_are_shares_inside_their_intervals(whole):
                 assert value.low <= value.estimate <= value.high, (table.name, column, value)
 
 
-def test_every_cell_of_table_2_is_measured_but_those_that_cannot_be(whole):
-    table = whole.table("table 2")
-    assert table.columns[2:] == SETTINGS
-    for row in table.rows:
-        for name, cell in zip(SETTINGS, row[2:], strict=True):
-            assert (cell is None) == (row[0] == "Direct Similarity" and name == "one-vs-one")
-            # One in ten is right by chance.
-            assert cell is None or cell.ours.estimate > 0.12, row
-
-
-def test_the_classifiers_know_seen_images(benchmark, whole, directory):
-    """And those chosen are the best of their grids, by the accuracy on validation images."""
-    table = whole.table("classifiers")
-    assert [row[:2] for row in table.rows] == [
-        (setting, f"{C:g}") for setting, Cs in SHARED_GRID.items() for C in Cs
-    ]
-    task = benchmark.real
-    nothing = ClassifierCache(task.name, task.train, task.train_label, directory, pytest.fail)
-    for setting, Cs in SHARED_GRID.items():
-        best = max(Cs, key=lambda C: table.row(setting, f"{C:g}")[0].estimate)
-        for C in Cs:
-            accuracy, chosen = table.row(setting, f"{C:g}")
-            assert chosen == ("yes" if best == C else "")
-            labels = nothing.load_or_train(setting, C).predict(task.validation)
-            right = np.mean(labels == task.validation_label)
-            assert accuracy.estimate == pytest.approx(right)
-            # One in a hundred is right by chance.
-            assert accuracy.low > 0.3
-
-
 def test_the_default_beats_chance_and_the_papers_sources(benchmark, whole):
     (default,) = (one for one in whole.ablation.steps if one.idea.endswith("the default"))
     assert Bootstrap(benchmark.real.test_label).interval(default.correct).low > 0.3
     wordnet = whole.table("table 2").row("Direct Similarity", "WordNet")[2]
     assert default.correct.mean() > wordnet.ours.estimate
-
-
-def test_the_grid_of_a_whole_run_has_all_classifiers():
-    assert set(GRID) == set(SHARED_GRID) == {*SETTINGS, LEAST_SQUARES}
-    assert all(len(set(Cs)) == len(Cs) > 1 for Cs in GRID.values())
-
-
-def test_the_figures_are_of_this_benchmark(benchmark, whole):
-    found = whole.figures.two_classes
-    assert found.methods == (
-        *("PR, linguistic", "Direct Similarity"),
-        *("regression to word vectors", "settings chosen on seen classes"),
-    )
-    assert found.n_pairs == 45
-    for cell in found.mean:
-        # One of two is right by chance.
-        assert 0.5 < cell.low <= cell.estimate <= cell.high < 1
-    assert whole.table("figure 4") == two_class_table(found)
-    names = {node.label for _, node in whole.figures.tree.root.walk() if node.is_class}
-    assert names == set(benchmark.data.new_classes)
-    for points in (*whole.figures.word_maps, *whole.figures.source_maps):
-        assert set(points.targets) <= set(benchmark.data.new_classes)
 
 
 # ---- New classes only report
@@ -179,65 +224,8 @@ def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directo
         ).load_or_train("multiclass", 0.03)
         for task in (other.rehearsal, other.real)
     ]
-    with small_grids():
-        table = peer_table(other, *models, lambda text: None)
+    table = peer_table(other, *models, lambda text: None)
     ours = whole.table(PEERS)
     assert [row[:5] for row in table.rows] == [row[:5] for row in ours.rows]
     for row, expected in zip(table.rows, ours.rows, strict=True):
         assert row[5].estimate < 0.2 < expected[5].estimate
-
-
-# ---- Runs that were stopped
-
-
-def test_every_classifier_is_trained_once(reproduction, directory):
-    expected = [
-        *(
-            f"{setting}, C = {C:g}, on 100 classes"
-            for setting, Cs in SHARED_GRID.items()
-            for C in Cs
-        ),
-        *("multiclass, C = 0.003, on 80 classes", "multiclass, C = 0.03, on 80 classes"),
-        "least squares, C = 0.001, on 80 classes",
-    ]
-    assert sorted(trainings(reproduction.said)) == sorted(expected)
-    assert sorted(path.name for path in directory.iterdir()) == sorted(
-        [
-            *("cifar-all-one-vs-rest-0.001.npz", "cifar-all-one-vs-one-0.001.npz"),
-            *("cifar-all-multiclass-0.003.npz", "cifar-all-multiclass-0.03.npz"),
-            *("cifar-others-multiclass-0.003.npz", "cifar-others-multiclass-0.03.npz"),
-            *("cifar-all-least-squares-0.001.npz", "cifar-others-least-squares-0.001.npz"),
-        ]
-    )
-
-
-def test_a_run_that_was_stopped_goes_on_to_the_same_end(
-    benchmark, whole, directory, tmp_path, monkeypatch
-):
-    """As if it had been stopped before two classifiers were there: only those are trained."""
-    # What takes long is not measured again, and of Table 2 a few rows are. (That the ablation
-    # finds its classifiers again is seen in its own tests.)
-    for name, key in zip(("source_table", "rater_table"), RESULT_ONE, strict=True):
-        monkeypatch.setattr(module, name, lambda benchmark, key=key: whole.table(key))
-    monkeypatch.setattr(module, "full_sum_table", lambda *_: whole.table(FULL_SUM))
-    monkeypatch.setattr(module, "run_ablation", lambda *_: whole.ablation)
-    monkeypatch.setattr(module, "build_paper_figures", lambda *_: whole.figures)
-    paper_methods = table_two.paper_methods
-    monkeypatch.setattr(table_two, "paper_methods", lambda *given: paper_methods(*given)[:7])
-    place = tmp_path / "classifiers"
-    shutil.copytree(directory, place)
-    (place / "cifar-all-one-vs-rest-0.001.npz").unlink()
-    (place / "cifar-others-multiclass-0.03.npz").unlink()
-    said = []
-    with small_grids():
-        again = reproduce(benchmark, place, said.append, SHARED_GRID)
-    assert trainings(said) == [
-        "one-vs-rest, C = 0.001, on 100 classes",
-        "multiclass, C = 0.03, on 80 classes",
-    ]
-    for name in ("table 1", "classifiers", PEERS, "settings", "figure 4"):
-        assert again.table(name) == whole.table(name)
-    for row in again.table("table 2").rows:
-        # The average is there after the last source, so it is not cut off.
-        assert row in whole.table("table 2").rows
-    assert len(again.table("table 2").rows) == 8

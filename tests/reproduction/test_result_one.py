@@ -6,18 +6,13 @@ from math import dist, isnan
 import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
-from reproduction.features import ImageData
 from reproduction.result_one import (
-    PAPER_RATERS,
-    TargetBootstrap,
     bayes_is_correct,
-    collect_points,
-    rater_table,
     source_table,
 )
 
 import rankshot as rs
-from rankshot.core.errors import RankshotError
+from rankshot.datasets import ImageData
 from rankshot.datasets.embedded import (
     class_names,
     load_class_vectors,
@@ -26,6 +21,8 @@ from rankshot.datasets.embedded import (
     load_similarities,
 )
 from rankshot.sources.vectors import ClassVectors
+
+pytestmark = pytest.mark.slow
 
 ITEMS = tuple("abcdefghijkl")
 
@@ -173,71 +170,7 @@ def test_the_mean_over_ties_by_hand(tied_sources, k):
         assert got == pytest.approx(expected, abs=1e-12)
 
 
-def test_without_ties_both_distances_say_the_same(rng):
-    values = rng.normal(size=(4, 3, 12))
-    sources = {
-        f"s{i}": rs.Similarity(v, ["cow", "elk", "yak"], ITEMS, f"s{i}")
-        for i, v in enumerate(values)
-    }
-    table = source_table(make_benchmark(sources))
-    for k in (2, 5, 10):
-        assert (
-            table.row(f"Kendall, Hausdorff, K = {k}")[0].ours
-            == table.row(f"Kendall, mean over ties, K = {k}")[0].ours
-        )
-
-
-# ---- The table of sources
-
-
-def test_what_a_source_does_not_know_is_left_out_and_said(found):
-    missing = "(giant+panda, hippopotamus, humpback+whale, persian+cat)"
-    said = " ".join(found.notes)
-    assert f"Wikipedia lacks 4 {missing}; word2vec lacks 4 {missing}" in said
-    assert "42 points" in said
-    assert "GloVe and GloVe 100d are of the same text" in said
-    assert "WordNet's large ties" in said
-
-
-def test_the_papers_figures_stand_beside_its_own_distances(found):
-    printed = {row[0]: row[1].paper for row in found.rows}
-    assert [v for v in printed.values() if v is not None] == [0.44, 0.62, 0.72, 0.70, 0.64]
-    assert all(printed[f"Kendall, mean over ties, K = {k}"] is None for k in (2, 5, 10))
-    assert all(row[1].ours.low <= row[1].ours.estimate <= row[1].ours.high for row in found.rows)
-
-
-def test_the_paper_has_no_figures_for_cifar(tied_sources):
-    table = source_table(make_benchmark(tied_sources, name="cifar"))
-    assert all(row[1].paper is None for row in table.rows)
-
-
-def test_names_and_order_do_not_matter(tied_sources):
-    table = source_table(make_benchmark(tied_sources))
-    moved = {
-        name: t.select(["yak", "cow", "elk"], ITEMS[::-1])
-        for name, t in reversed(tied_sources.items())
-    }
-    again = source_table(make_benchmark(moved))
-    for row, other in zip(table.rows, again.rows, strict=True):
-        assert row[0] == other[0]
-        assert row[1].ours == pytest.approx(other[1].ours, abs=1e-12)
-
-
-def test_sources_that_know_nothing_are_refused():
-    nothing = {"me": rs.Similarity(np.full((2, 12), 0.5), ["cow", "elk"], ITEMS, "me")}
-    with pytest.raises(RankshotError, match="none of the sources 'me' ranks any items"):
-        collect_points(nothing)
-
-
 # ---- Intervals
-
-
-def test_targets_are_drawn_with_all_their_points():
-    """Of two targets a resample has one, the other, or both: no other mean can be."""
-    right = np.array([1.0, 0.0, 0.0, 0.5, 0.5])
-    bootstrap = TargetBootstrap(np.array(["elk", "cow", "cow", "elk", "elk"]))
-    found = bootstrap.interval(right)
-    assert found == pytest.approx((2 / 5, 0.0, 2 / 3))
 
 
 # ---- Raters
@@ -273,46 +206,3 @@ def test_bayes_by_refitting_everything(panel, model, k):
         expected.append((cut.targets[row] in ties) / len(ties))
     assert found.tolist() == pytest.approx(expected)
     assert 0 < found.mean() < 1 or k == 6
-
-
-def test_targets_with_the_same_lists():
-    """To Mallows both are certain; Plackett-Luce is surer of the one with more rankings."""
-    twins = rs.Rankings.from_orders(
-        [["a", "b"]] * 6 + [["d", "c"]] * 3,
-        items=list("abcd"),
-        targets=["cow"] * 3 + ["elk"] * 3 + ["yak"] * 3,
-    )
-    assert bayes_is_correct(twins, rs.Mallows()).tolist() == [0.5] * 6 + [1.0] * 3
-    assert bayes_is_correct(twins, rs.PlackettLuce()).tolist() == [0.0] * 6 + [1.0] * 3
-
-
-def test_a_ranking_that_no_target_could_have_is_a_guess():
-    odd = rs.Rankings.from_orders(
-        [["a"], ["a"], ["c"], ["b"], ["b"]], items=list("abc"), targets=["cow"] * 3 + ["elk"] * 2
-    )
-    assert bayes_is_correct(odd, rs.Mallows())[2] == 0.5
-
-
-def test_one_ranking_is_too_few():
-    alone = rs.Rankings.from_orders([["a"], ["b"], ["b"]], targets=["cow", "elk", "elk"])
-    with pytest.raises(RankshotError, match="target 'cow' has one ranking"):
-        bayes_is_correct(alone, rs.Mallows())
-
-
-@pytest.mark.parametrize("name", ["animals", "cifar"])
-def test_the_table_of_raters(rng, name):
-    lists = [rng.permutation(list(ITEMS))[:10].tolist() for _ in range(3)]
-    targets = ["cow"] * 2 + ["elk"] * 2 + ["yak"] * 2
-    panel = rs.Rankings.from_orders(
-        [one for one in lists for _ in range(2)],
-        items=ITEMS,
-        targets=targets,
-        raters=["lm1", "lm2"] * 3,
-    )
-    table = rater_table(make_benchmark(panel=panel, name=name))
-    assert table.columns == ("model", "K = 2", "K = 5", "K = 10")
-    for row in table.rows:
-        assert tuple(cell.paper for cell in row[1:]) == PAPER_RATERS[name][row[0]]
-        assert [cell.ours.estimate for cell in row[1:]] == [1.0] * 3
-    assert "a language-model panel" in table.title
-    assert "not people" in table.notes[0]

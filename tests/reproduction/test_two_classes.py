@@ -2,23 +2,21 @@
 
 from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from reproduction.benchmark import load_benchmark
 from reproduction.two_classes import (
     MethodScores,
-    choose_pairs,
     choose_pairs_by_panel,
     evaluate_pairs,
-    two_class_table,
 )
 
-import rankshot as rs
 from rankshot.datasets import load_cifar
 from rankshot.datasets.embedded import load_panel
 from rankshot.zeroshot.metrics import pairwise_accuracy
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +56,6 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(benchmark, rng):
     assert found.mean[0].estimate == pytest.approx(np.nanmean(table))
 
 
-def test_equal_scores_count_one_half(benchmark):
-    classes, n = benchmark.data.new_classes, len(benchmark.data.new_label)
-    found = evaluate_pairs(benchmark, {"blind": MethodScores(np.full((n, 10), -np.inf), classes)})
-    assert {cell for row in found.accuracy for cell in row} == {(0.5, 0.5, 0.5)}
-    assert found.mean[0].estimate == pytest.approx(0.5)
-
-
 def test_intervals_are_those_of_resampling_by_hand(benchmark, rng):
     method = scores_of(benchmark, 0.7, rng)
     truth = benchmark.data.new_label
@@ -82,27 +73,7 @@ def test_intervals_are_those_of_resampling_by_hand(benchmark, rng):
         assert 0.8 * width < cell.high - cell.low < 1.25 * width
 
 
-def test_the_table_has_a_row_a_pair_and_their_mean(benchmark, rng):
-    methods = {"weak": scores_of(benchmark, 0.3, rng), "strong": scores_of(benchmark, 2.0, rng)}
-    found = evaluate_pairs(benchmark, methods)
-    table = two_class_table(found)
-    assert (table.name, table.columns) == ("figure 4", ("classes", "weak", "strong"))
-    assert len(table.rows) == len(found.pairs) + 1
-    for (one, other), cells in zip(found.pairs, found.accuracy, strict=True):
-        assert table.row(f"{one} or {other}") == tuple(cells)
-    # The mean is that of all pairs, not of those that have a row.
-    assert table.rows[-1] == ("mean of all 45 pairs", *found.mean)
-    weak, strong = table.row("mean of all 45 pairs")
-    assert weak.high < strong.low
-
-
 # ---- Pairs
-
-
-def test_cifar_has_the_pairs_of_the_paper(benchmark):
-    pairs = choose_pairs(benchmark)
-    assert {("automobile", "deer"), ("deer", "ship"), ("cat", "truck")} <= set(pairs)
-    assert {name for pair in pairs for name in pair} <= set(benchmark.data.new_classes)
 
 
 def mean_places(panel, target):
@@ -141,41 +112,3 @@ def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():
     found = choose_pairs_by_panel(panel)
     assert found == tuple(expected)
     assert ("humpback+whale", "seal") in found
-
-
-def test_pairs_do_not_depend_on_the_order_of_rankings_and_items(rng):
-    panel = load_panel("animals", "similar")
-    shuffled = panel[rng.permutation(len(panel))].with_items(rng.permutation(panel.items).tolist())
-    assert choose_pairs_by_panel(shuffled) == choose_pairs_by_panel(panel)
-
-
-# ---- Errors
-
-
-def test_what_cannot_be_judged_is_named(benchmark, rng):
-    good = scores_of(benchmark, 1.0, rng)
-    renamed = MethodScores(good.values, ("airplanes", *good.targets[1:]))
-    holey = MethodScores(np.where(good.values > 2, np.nan, good.values), good.targets)
-    short = MethodScores(good.values[1:], good.targets)
-    for scores, message in (
-        (renamed, r"PR: there is no column 'airplane' \(did you mean 'airplanes'\?\)"),
-        (holey, r"PR: row \d+, class '\w+': .* not nan"),
-        (short, r"PR: .* labels in y_true"),
-    ):
-        with pytest.raises(rs.RankshotError, match=message):
-            evaluate_pairs(benchmark, {"PR": scores})
-    with pytest.raises(rs.RankshotError, match="methods must not be empty"):
-        evaluate_pairs(benchmark, {})
-
-
-def test_a_class_without_inputs_is_named(benchmark, rng):
-    data = benchmark.data
-    keep = data.new_label != "frog"
-    labels = {"new_label": data.new_label[keep], "new_classes": data.new_classes}
-    lame = SimpleNamespace(
-        name=benchmark.name,
-        data=SimpleNamespace(**labels),
-        real=SimpleNamespace(test_label=data.new_label[keep], targets=benchmark.real.targets),
-    )
-    with pytest.raises(rs.RankshotError, match="no test input of 'frog'"):
-        evaluate_pairs(lame, {"PR": scores_of(lame, 1.0, rng)})

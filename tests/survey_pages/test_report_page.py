@@ -6,18 +6,17 @@ from axe import check
 
 import rankshot as rs
 from rankshot.report.contents import ExplainedInput, Report
-from rankshot.report.gallery import Answers, build_gallery, choose_pictures
 from rankshot.report.page import render_report
-from rankshot.report.pictures import Picture
-from rankshot.report.prediction_summaries import count_predictions, evaluate_predictions
-from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+from rankshot.report.pictures import Outcomes, Thumbnail, build_gallery, choose_pictures
+from rankshot.report.predictions import count_predictions, evaluate_predictions
+from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
 
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
 CLIPPED = """() => [...document.querySelectorAll('.scroll')]
   .filter(box => box.scrollWidth > box.clientWidth)
-  .map(box => box.querySelector('table').className)"""
+  .map(box => box.querySelector('table, svg').getAttribute('class'))"""
 OVERLAPPING = """() => {
-  const boxes = [...document.querySelectorAll('.map .labels text')]
+  const boxes = [...document.querySelectorAll('#map text')]
     .map(text => text.getBoundingClientRect()).filter(box => box.width);
   const apart = (a, b) => a.right < b.left || b.right < a.left || a.bottom < b.top + 4
     || b.bottom < a.top + 4;
@@ -57,15 +56,15 @@ def build_pages(n_new):
     # The first of three sources stands for the consensus, to save the time of merging.
     consensus = rankings.select(source="source 0")
     why = rs.explain(head, scores[:3], against=new[0])
-    answers = Answers(predicted, proba, labels, head.classes_.tolist())
+    outcomes = Outcomes(predicted, proba, labels, head.classes_.tolist())
     pixels = rng.integers(0, 256, size=(60, 32, 32, 3), dtype=np.uint8)
-    rows = choose_pictures(answers, np.arange(n))
-    pictures = dict(zip(rows, map(Picture.from_pixels, pixels), strict=False))
+    rows = choose_pictures(outcomes, np.arange(n))
+    pictures = dict(zip(rows, map(Thumbnail.from_pixels, pixels), strict=False))
     whys = dict(enumerate(rs.explain(head, scores)))
     known = Report(
         "Forty classes",
         evaluation=evaluate_predictions(labels, predicted, proba, head.classes_.tolist()),
-        gallery=build_gallery(answers, [f"input {i}" for i in range(n)], pictures, whys, "Some."),
+        gallery=build_gallery(outcomes, [f"input {i}" for i in range(n)], pictures, whys),
         consensuses=summarize_rankings(rankings, consensus, 5),
         sources=compare_sources(rankings, consensus, 5),
         map=map_rankings(rankings, 5),
@@ -94,7 +93,7 @@ def test_on_a_phone_only_matrices_are_wider_than_their_box(open_page, pages):
     page = open_page()
     page.set_content(pages["known"])
     page.evaluate(OPEN)
-    assert {kind.split()[0] for kind in page.evaluate(CLIPPED)} == {"matrix"}
+    assert {kind.split()[0] for kind in page.evaluate(CLIPPED)} == {"matrix", "chart"}
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
@@ -114,7 +113,7 @@ def test_no_two_names_on_the_map_overlap(open_page, pages, width):
     page = open_page(viewport={"width": width, "height": 800})
     page.set_content(pages["known"])
     page.evaluate(OPEN)
-    assert page.locator(".map .labels text").filter(visible=True).count() > 5
+    assert page.locator("#map text").filter(visible=True).count() > 5
     assert page.evaluate(OVERLAPPING) == 0
 
 

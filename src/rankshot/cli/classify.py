@@ -12,7 +12,6 @@ import typer
 from rankshot.cli.console import check_writable, progress_bar, say
 from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
 from rankshot.cli.head_parameters import (
-    DECAY,
     Classes,
     ClassesOption,
     DecayOption,
@@ -21,7 +20,6 @@ from rankshot.cli.head_parameters import (
     HeadOption,
     HeadPriorOption,
     NoneOption,
-    Posterior,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
@@ -73,7 +71,7 @@ def classify(
     similarity: SimilarityOption = None,
     head: HeadOption = Head.WEIGHTED_MEAN,
     k: HeadKOption = None,
-    decay: DecayOption = DECAY,
+    decay: DecayOption = None,
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
@@ -178,7 +176,7 @@ def classify(
     model, score_type = fit_head(table, score_type, options)
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
-    if options.posterior is Posterior.SUM:
+    if options.settings.posterior == "sum":
         seconds, work = describe_cost(innermost_head(model), table.kind)
         # The number of rows of a text file is not known beforehand.
         n_inputs = table.n_rows or 1000

@@ -31,8 +31,7 @@ def demo(
     """
     from rich.console import Console
 
-    from rankshot.report.demo import demo_report
-    from rankshot.report.demo_results import run_demo
+    from rankshot.report.demo import demo_report, run_demo
     from rankshot.report.page import render_report, write_page
     from rankshot.zeroshot.metrics import accuracy, format_share
 

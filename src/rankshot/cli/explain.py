@@ -10,7 +10,6 @@ import typer
 from rankshot.cli.console import say
 from rankshot.cli.head_options import HeadOptions, fit_head
 from rankshot.cli.head_parameters import (
-    DECAY,
     Classes,
     ClassesOption,
     DecayOption,
@@ -59,7 +58,7 @@ def explain(
     ] = None,
     head: HeadOption = Head.WEIGHTED_MEAN,
     k: HeadKOption = None,
-    decay: DecayOption = DECAY,
+    decay: DecayOption = None,
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
@@ -92,7 +91,7 @@ def explain(
         none=none,
         settings=settings,
     )
-    if options.head is Head.DETERMINISTIC:
+    if options.head == "deterministic":
         raise RankshotError(
             "--head deterministic cannot be explained because it compares whole rankings; the "
             "other heads can"

@@ -11,7 +11,6 @@ from rankshot.cli.class_options import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
 from rankshot.cli.head_parameters import (
-    DECAY,
     Classes,
     ClassesOption,
     DecayOption,
@@ -61,7 +60,7 @@ def fit(
         Head, typer.Option(help="The method that decides between new classes.")
     ] = Head.WEIGHTED_MEAN,
     k: HeadKOption = None,
-    decay: DecayOption = DECAY,
+    decay: DecayOption = None,
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
@@ -176,7 +175,7 @@ def save_head(
         "rankings": options.rankings,
         "similarity": options.similarity,
         "reference": options.reference,
-        "settings": options.settings,
+        "settings": options.settings_file,
     }
     provenance: dict[str, Any] = {
         "files": {
@@ -187,8 +186,8 @@ def save_head(
     }
     if score_type is not ScoreType.AUTO:
         provenance["score_type"] = score_type.value
-    if options.settings is not None:
-        provenance["settings"] = json.loads(options.settings.read_bytes())
+    if options.settings_file is not None:
+        provenance["settings"] = json.loads(options.settings_file.read_bytes())
     model.save(output, note=note, provenance=provenance)
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import say
-from rankshot.cli.head_parameters import (
-    DECAY,
-    K_OF_WEIGHTED_MEAN,
-    SEED,
-    TAKE_REFERENCE,
-    Classes,
-    Head,
-    K,
-    Posterior,
-    Prior,
-    build_prior,
-)
+from rankshot.cli.head_parameters import SEED
 from rankshot.cli.matched_names import match_columns, read_rankings_of, say_matched
 from rankshot.cli.score_options import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.zeroshot.settings import METHODS, RANKING_HEADS, REFERENCE_HEADS, HeadSettings
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.alignment import Semantics
-    from rankshot.zeroshot.files.head_settings import HeadSettings
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
     from rankshot.zeroshot.scores import Scores
@@ -34,188 +22,150 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """The options of a head, checked before any other file is read.
+    """The settings of a head and the files that it is fitted to, checked before any is read.
 
-    The options of a saved head are those that it was fitted with; it is ``fitted``, and
-    ``saved`` is its file.
+    A saved head is ``fitted``, and ``saved`` is its file; its settings are those that it was
+    fitted with. ``settings_file`` is that of a rehearsal.
     """
 
-    rankings: Path | None
-    head: Head
-    k: int | None
-    decay: float
-    prior: Prior | None
-    posterior: Posterior | None
-    temperature: float | None
-    reference: Path | None
+    settings: HeadSettings
+    rankings: Path | None = None
+    reference: Path | None = None
     similarity: Path | None = None
-    classes: Classes = Classes.NEW
-    none: bool = False
-    settings: Path | None = None
-    rehearsed: HeadSettings | None = None
+    settings_file: Path | None = None
     saved: Path | None = None
     fitted: BaseHead | None = None
 
     @classmethod
-    def from_command(cls, *, head: str, settings: Path | None = None, **given: Any) -> HeadOptions:
+    def from_command(
+        cls,
+        *,
+        head: str,
+        rankings: Path | None,
+        reference: Path | None,
+        similarity: Path | None = None,
+        settings: Path | None = None,
+        **given: Any,
+    ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head."""
-        if head in set(Head):
-            return cls(head=Head(head), **given).use_settings(settings)
-        if not head.endswith(".rankshot"):
+        files = {"rankings": rankings, "reference": reference, "similarity": similarity}
+        usual = {"classes": "new", "none": False}
+        chosen = {name: value for name, value in given.items() if value != usual.get(name)}
+        if head.endswith(".rankshot"):
+            twice = [*chosen, *(n for n, v in {**files, "settings": settings}.items() if v)]
+            if twice:
+                raise RankshotError(
+                    f"{head}: is a fitted head, which decides this already; leave out "
+                    f"{', '.join(f'--{name}' for name in sorted(twice))}"
+                )
+            return cls._of_saved_head(Path(head))
+        if head not in METHODS:
             raise RankshotError(
-                f"--head {head!r}: no such method{suggest_name(head, Head)}; the methods are "
-                f"{', '.join(Head)}, and the name of a saved head ends in .rankshot"
+                f"--head {head!r}: no such method{suggest_name(head, METHODS)}; the methods are "
+                f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot"
             )
-        usual = {"decay": DECAY, "classes": Classes.NEW, "none": False}
-        options = {**given, "settings": settings}
-        twice = [f"--{name}" for name in options if options[name] != usual.get(name)]
-        if twice:
+        if settings is None:
+            return cls(HeadSettings(head=head, **chosen), **files)
+        of_command = {name: chosen.pop(name) for name in usual if name in chosen}
+        if head != METHODS[0]:
+            chosen["head"] = head
+        if chosen:
+            twice = [f"--{name}" for name in chosen]
             raise RankshotError(
-                f"{head}: is a fitted head, which decides this already; leave out "
-                f"{', '.join(sorted(twice))}"
+                f"{settings}: has the settings of the head; leave out {', '.join(twice)}"
             )
-        return cls._of_saved_head(Path(head))
+        found = replace(HeadSettings.read(settings), **of_command)
+        return cls(found, settings_file=settings, **files)
 
     @classmethod
     def _of_saved_head(cls, path: Path) -> HeadOptions:
         from rankshot.zeroshot import load_head
-        from rankshot.zeroshot.files.head_settings import HEADS, parse_settings
 
         fitted = load_head(path)
-        inner: Any = innermost_head(fitted)
-        posterior = getattr(inner, "posterior", None)
-        settings = fitted.provenance_.get("settings")
-        return cls(
-            rankings=None,
-            head=next(Head(name) for name, kind in HEADS.items() if type(inner) is kind),
-            # Without k, all places count.
-            k=getattr(inner, "k", None) or len(inner.items_),
-            decay=getattr(inner, "decay", DECAY),
-            prior=None,
-            posterior=None if posterior is None else Posterior(posterior),
-            temperature=inner.temperature,
-            reference=None,
-            settings=None if settings is None else path,
-            rehearsed=None if settings is None else parse_settings(settings),
-            saved=path,
-            fitted=fitted,
-        )
+        settings = HeadSettings.from_head(innermost_head(fitted))
+        rehearsed = fitted.provenance_.get("settings")
+        if rehearsed is not None:
+            before = HeadSettings.from_json(rehearsed).default_temperature
+            settings = replace(settings, default_temperature=before)
+        file = None if rehearsed is None else path
+        return cls(settings, settings_file=file, saved=path, fitted=fitted)
 
     def __post_init__(self) -> None:
-        from rankshot.core.validation import require_number, require_whole_number
-
-        # Not bounds of Typer: they let an infinite decay through. Not left to the head either: it
-        # checks its parameters in `fit`, where an error may also be about the rankings, so that
-        # the message could not name the option.
-        require_whole_number("--k", self.places)
-        require_number("--decay", self.decay, least=0, below=math.inf)
-        if self.temperature is not None:
-            require_number("--temperature", self.temperature, above=0, below=math.inf)
-        if self.posterior is not None and self.head is not Head.PROBABILISTIC:
+        if self.saved is not None:
+            return
+        chosen = self.settings
+        is_all, takes_reference = chosen.classes == "all", chosen.head in REFERENCE_HEADS
+        if self.reference is not None and not takes_reference and not is_all:
             raise RankshotError(
-                f"--posterior {self.posterior} is for --head probabilistic, not {self.head}"
+                f"--reference is for --head weighted-mean and probabilistic, not {chosen.head}"
             )
-        takes_reference = self.head in TAKE_REFERENCE
-        if self.reference is not None and not takes_reference and self.classes is Classes.NEW:
-            raise RankshotError(
-                f"--reference is for --head weighted-mean and probabilistic, not {self.head}"
-            )
-        if self.reference is not None and self.posterior is Posterior.SUM:
+        if self.reference is not None and chosen.posterior == "sum":
             raise RankshotError("--reference is for --posterior mean and consensus, not sum")
-        if self.prior is not None and takes_reference and not self.merges_rankings:
+        if chosen.prior is not None and takes_reference and not self.merges_rankings:
             raise RankshotError(
-                f"--prior {self.prior}: these options do not merge rankings; use --head "
+                f"--prior {chosen.prior}: these options do not merge rankings; use --head "
                 "probabilistic --posterior consensus, or leave out --prior"
             )
-        if self.classes is Classes.ALL and self.head in {Head.DIRECT, Head.CONSE}:
-            raise RankshotError(f"--classes all is for heads with rankings, not --head {self.head}")
-        if self.none and self.classes is Classes.NEW:
+        if is_all and chosen.head not in RANKING_HEADS:
+            raise RankshotError(
+                f"--classes all is for heads with rankings, not --head {chosen.head}"
+            )
+        if chosen.none and not is_all:
             raise RankshotError("--none is for --classes all")
-        if self.none and self.reference is None:
+        if chosen.none and self.reference is None:
             raise RankshotError(
                 "--none needs --reference FILE: without the scores of inputs of seen classes, it "
                 "is not known which scores are too low for all of them"
             )
 
-    def use_settings(self, path: Path | None) -> HeadOptions:
-        """Return the options with the settings of a file, if there is one."""
-        if path is None:
-            return self
-        from rankshot.zeroshot.files.head_settings import read_settings
-
-        options = {
-            "--head": self.head is not Head.WEIGHTED_MEAN,
-            "--k": self.k is not None,
-            "--decay": self.decay != DECAY,
-            "--posterior": self.posterior is not None,
-            "--prior": self.prior is not None,
-            "--temperature": self.temperature is not None,
-        }
-        if any(options.values()):
-            twice = ", ".join(option for option, is_given in options.items() if is_given)
-            raise RankshotError(f"{path}: has the settings of the head; leave out {twice}")
-        found = read_settings(path)
-        given = found.parameters
-        posterior = given.get("posterior")
-        try:
-            return replace(
-                self,
-                head=Head(found.head),
-                k=given.get("k"),
-                decay=given.get("decay", DECAY),
-                posterior=None if posterior is None else Posterior(posterior),
-                temperature=given.get("temperature"),
-                settings=path,
-                rehearsed=found,
-            )
-        except ValueError as error:
-            raise RankshotError(f"{path}: {error}") from None
+    @property
+    def head(self) -> str:
+        """The name of the head."""
+        return self.settings.head
 
     @property
     def fits_reference(self) -> bool:
         """Whether the head itself, not only the gate to the seen classes, uses --reference."""
-        if self.rehearsed is not None:
-            return self.rehearsed.reference
-        return self.reference is not None and self.head in TAKE_REFERENCE
+        if self.settings_file is not None:
+            return self.settings.reference
+        return self.reference is not None and self.head in REFERENCE_HEADS
 
     def check_rehearsed(self) -> None:
         """Refuse settings of a rehearsal that do not fit the other options."""
-        if self.rehearsed is None:
+        if self.settings_file is None:
             return
-        if self.classes is Classes.ALL and self.rehearsed.gate is None:
-            raise RankshotError(
-                f"{self.settings}: has no gate between seen and new classes, because the rehearsal "
-                "had too few inputs of other seen classes: predict new classes only"
-            )
-        if self.none and (self.rehearsed.gate or {}).get("none") is None:
-            raise RankshotError(
-                f"{self.settings}: knows nothing about inputs of no class, because the rehearsal "
-                "had too few classes: leave out --none"
-            )
+        from rankshot.zeroshot.rehearsal import require_gate
+
+        is_all = self.settings.classes == "all"
+        if is_all:
+            try:
+                require_gate(self.settings)
+            except RankshotError as error:
+                raise RankshotError(f"{self.settings_file}: {error}") from None
         if self.reference is not None:
-            if self.classes is Classes.NEW and not self.fits_reference:
+            if not is_all and not self.fits_reference:
                 say(
-                    f"{self.settings}: in the rehearsal, the head was not better with a "
+                    f"{self.settings_file}: in the rehearsal, the head was not better with a "
                     "reference, so --reference is not used"
                 )
-        elif self.fits_reference or self.classes is Classes.ALL:
-            what = "the gate to the seen classes" if self.classes is Classes.ALL else "the head"
+        elif self.fits_reference or is_all:
+            what = "the gate to the seen classes" if is_all else "the head"
             raise RankshotError(
-                f"{self.settings}: {what} was rehearsed with a reference: give --reference FILE, "
-                "the scores of inputs of seen classes, for example those of the rehearsal"
+                f"{self.settings_file}: {what} was rehearsed with a reference: give --reference "
+                "FILE, the scores of inputs of seen classes, for example those of the rehearsal"
             )
 
     @property
-    def places(self) -> int:
-        """How many places of each ranking are used: --k, or the default of the head."""
-        if self.k is not None:
-            return self.k
-        return K_OF_WEIGHTED_MEAN if self.head is Head.WEIGHTED_MEAN else K
+    def model(self) -> Any:
+        """The head over new classes: fitted if it was saved, otherwise not."""
+        from rankshot.zeroshot import build_head
+
+        return build_head(self.settings) if self.fitted is None else innermost_head(self.fitted)
 
     @property
     def merges_rankings(self) -> bool:
         """Whether --head probabilistic fits a model to the rankings of a class."""
-        return self.posterior in {Posterior.CONSENSUS, Posterior.SUM}
+        return self.settings.posterior in {"consensus", "sum"}
 
 
 def fit_head(
@@ -226,35 +176,40 @@ def fit_head(
     The score type is returned as well: it is inferred here if there is a reference. A saved head
     is not fitted again.
     """
-    from rankshot import zeroshot
+    from rankshot.zeroshot.files.saved_heads import add_seen_classes, build_head
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
     if options.fitted is not None and options.saved is not None:
         return _check_scores(scores, score_type, options.fitted, options.saved)
     options.check_rehearsed()
-    head, rehearsed = options.head, options.rehearsed
-    if head in {Head.DIRECT, Head.CONSE}:
+    settings = options.settings
+    if settings.head not in RANKING_HEADS:
         return _fit_similarity(options, scores), score_type
     if options.rankings is None:
-        raise RankshotError(f"--head {head} needs --rankings FILE; `rankshot rank` writes one")
-    model = _build_ranking_head(options)
+        raise RankshotError(
+            f"--head {settings.head} needs --rankings FILE; `rankshot rank` writes one"
+        )
     semantics = read_new_rankings(options.rankings, scores)
     files, reference = [options.rankings], None
-    if rehearsed is not None and options.settings is not None:
-        files += [options.settings]
-        semantics = _select_sources(semantics, rehearsed.sources, options.rankings)
+    if options.settings_file is not None:
+        files += [options.settings_file]
+    if settings.sources is not None:
+        semantics = _select_sources(semantics, settings.sources, options.rankings)
     if options.reference is not None:
         files += [options.reference]
         reference, score_type = _read_reference(options.reference, scores, score_type)
     of_head = reference if options.fits_reference else None
     given = {} if of_head is None else {"reference": of_head}
-    fitted = _fit(model, semantics, *files, competes=options.classes is Classes.ALL, **given)
-    if options.classes is Classes.NEW:
+    model = build_head(settings)
+    if settings.posterior == "sum":
+        # So that a run can be repeated.
+        model.set_params(random_state=SEED)
+    fitted = _fit(model, semantics, *files, competes=settings.classes == "all", **given)
+    if settings.classes == "new":
         return fitted, score_type
-    if options.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
+    if settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
         raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
-    gate = {} if rehearsed is None else rehearsed.build_gate()
-    return zeroshot.SeenAndNew(fitted, none=options.none, **gate).fit(reference), score_type
+    return add_seen_classes(settings, fitted).fit(reference), score_type
 
 
 def innermost_head(head: BaseHead) -> BaseHead:
@@ -283,7 +238,7 @@ def _check_scores(
 
 def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
     """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
-    from rankshot.zeroshot.rehearsal.folds import quote_sources, select_sources, source_names
+    from rankshot.zeroshot.rehearsal import quote_sources, select_sources, source_names
 
     try:
         chosen = select_sources(rankings, sources)
@@ -298,28 +253,6 @@ def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
             "rehearsal used: its settings may not fit the other sources alone"
         )
     return chosen
-
-
-def _build_ranking_head(options: HeadOptions) -> BaseHead:
-    from rankshot import zeroshot
-
-    if options.rehearsed is not None:
-        head: BaseHead = options.rehearsed.build_head()
-        return head
-    k, decay, temperature = options.places, options.decay, options.temperature
-    prior = None if options.prior is None else build_prior(options.prior)
-    if options.head is Head.WEIGHTED_MEAN:
-        return zeroshot.WeightedMean(k=k, decay=decay, temperature=temperature)
-    if options.head is Head.DETERMINISTIC:
-        return zeroshot.DeterministicRanking(k=k, prior=prior, temperature=temperature)
-    return zeroshot.ProbabilisticRanking(
-        k=k,
-        decay=decay,
-        prior=prior,
-        posterior=(options.posterior or Posterior.MEAN).value,
-        temperature=temperature,
-        random_state=SEED,
-    )
 
 
 def _fit(
@@ -343,8 +276,8 @@ def _fit(
 
 
 def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
-    from rankshot import zeroshot
     from rankshot.sources import read_similarity
+    from rankshot.zeroshot import build_head
     from rankshot.zeroshot.files.score_tables import rename_all
 
     head, path = options.head, options.similarity
@@ -357,17 +290,13 @@ def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
             f"{scores.path}: has one column per pair of classes, and --head {head} needs one "
             "per class; the other heads take pairs"
         )
-    by_similarity = zeroshot.DirectSimilarity if head is Head.DIRECT else zeroshot.ConSE
-    model: BaseHead = by_similarity(temperature=options.temperature)
-    if options.rehearsed is not None:
-        model = options.rehearsed.build_head()
     table = read_similarity(path)
     table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
     try:
         table = table.select(table.targets, scores.items)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}; {scores.path} has scores of it") from None
-    return _fit(model, table, path)
+    return _fit(build_head(options.settings), table, path)
 
 
 def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:

@@ -13,12 +13,7 @@ from typing import Annotated, Any
 import typer
 
 K = 10
-K_OF_WEIGHTED_MEAN = 15
-"""The defaults of --k, which are those of the heads; a test holds them."""
-DECAY = 0.5
-"""The default of --decay, which is that of the heads; a test holds it."""
-TAKE_REFERENCE = frozenset({"weighted-mean", "probabilistic"})
-"""The heads that can be fitted with a reference."""
+"""The default of --k of `rankshot consensus`."""
 SEED = 0
 """The seed of rankings that are sampled for --posterior sum, so that runs can be repeated."""
 
@@ -87,11 +82,11 @@ HeadKOption = Annotated[
     ),
 ]
 DecayOption = Annotated[
-    float,
+    float | None,
     typer.Option(
         help="How fast the weight of a place decreases: place r has the weight r^-decay, and 0 "
         "gives all places the same weight. For --head weighted-mean, and for --head probabilistic, "
-        "except with --posterior sum.",
+        "except with --posterior sum. The default is 0.5.",
     ),
 ]
 PosteriorOption = Annotated[

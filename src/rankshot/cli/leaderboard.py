@@ -220,7 +220,7 @@ def _choose_target(rankings: Rankings, target: str | None, path: Path) -> Rankin
 
 def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
     """Return what the reader should know of these votes before believing the table."""
-    from rankshot.ranking.models.estimability import describe_one_sided
+    from rankshot.ranking.models.information import describe_one_sided
 
     notes = []
     counted = rankings[rankings.weights > 0]

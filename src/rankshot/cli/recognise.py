@@ -19,7 +19,7 @@ from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.fit import save_head
 from rankshot.cli.head_options import HeadOptions, fit_head
-from rankshot.cli.head_parameters import DECAY, Classes, Head
+from rankshot.cli.head_parameters import Classes, Head
 from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
 from rankshot.cli.rank_sources import (
     SourceInput,
@@ -182,7 +182,7 @@ def recognise(
         similarity=None,
         head=Head.WEIGHTED_MEAN,
         k=None,
-        decay=DECAY,
+        decay=None,
         prior=None,
         posterior=None,
         temperature=None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,15 +14,15 @@ from rankshot.cli.head_options import read_new_rankings
 from rankshot.cli.matched_names import match_columns, rename
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.zeroshot.settings import HeadSettings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from rich.console import Console
 
-    from rankshot.zeroshot.files.head_settings import HeadSettings
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal import Rehearsal
     from rankshot.zeroshot.scores import Scores
 
 
@@ -93,10 +92,10 @@ def rehearse(
 
     from rankshot.core.files import require_ending
     from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.files.head_settings import HEADS, write_settings
+    from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal import Rehearsal
 
     console = Console()
     if output is not None:
@@ -108,7 +107,9 @@ def rehearse(
     about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
     values, labels = _read_labelled(table, truth, score_type)
-    rehearsal = Rehearsal(HEADS[head](), verbose=Console(stderr=True).is_terminal)
+    rehearsal = Rehearsal(
+        build_head(HeadSettings(head=head.value)), verbose=Console(stderr=True).is_terminal
+    )
     try:
         rehearsal.fit(values, labels, about)
     except RankshotError as error:
@@ -123,7 +124,7 @@ def rehearse(
             raise RankshotError(f"{new_rankings}: {error}") from None
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
-        write_settings(_make_settings(rehearsal), output, _make_notes(rehearsal, predicted))
+        rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
     _print_trials(rehearsal, console)
     _print_choice(rehearsal, console)
     if about_new is not None:
@@ -134,7 +135,7 @@ def rehearse(
             console,
         )
     if output is not None:
-        reference = ["--reference", str(scores)] if rehearsal.use_reference_ else []
+        reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         given = [*reference, "--settings", str(output)]
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:", console)
@@ -167,21 +168,6 @@ def _read_labelled(
 
 
 # ---- What is written
-
-
-def _make_settings(rehearsal: Rehearsal) -> HeadSettings:
-    from rankshot.zeroshot.files.head_settings import HeadSettings
-
-    gate = None
-    if rehearsal.gate_ is not None:
-        gate = {**asdict(rehearsal.gate_), "seen_temperature": rehearsal.seen_temperature_}
-    return HeadSettings.of_head(
-        rehearsal.head_,
-        reference=rehearsal.use_reference_,
-        sources=rehearsal.sources_,
-        gate=gate,
-        default_temperature=rehearsal.default_temperature_,
-    )
 
 
 def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> dict[str, Any]:
@@ -225,21 +211,21 @@ def _describe_settings(head: Any) -> str:
 
 def _print_choice(rehearsal: Rehearsal, console: Console) -> None:
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal.folds import quote_sources
+    from rankshot.zeroshot.rehearsal import quote_sources
 
-    head = rehearsal.head_
-    reference = "with a reference" if rehearsal.use_reference_ else "without a reference"
+    head, settings = rehearsal.head_, rehearsal.settings_
+    reference = "with a reference" if rehearsal.settings_.reference else "without a reference"
     say(
         f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
         "change is made only if it gains more than its standard error over the classes)",
         console,
     )
-    if rehearsal.sources_ != ("",):
-        say(f"sources: {quote_sources(rehearsal.sources_)}", console)
+    if settings.sources != ("",):
+        say(f"sources: {quote_sources(settings.sources)}", console)
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "
-        f"{rehearsal.default_temperature_:.3g}, and by {after} with the chosen one",
+        f"{settings.default_temperature:.3g}, and by {after} with the chosen one",
         console,
     )
     if rehearsal.together_ is not None:

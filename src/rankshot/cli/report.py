@@ -11,24 +11,21 @@ import typer
 from rankshot.cli.console import check_page, say
 from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
 from rankshot.cli.head_parameters import (
-    DECAY,
-    TAKE_REFERENCE,
     DecayOption,
     Head,
     HeadKOption,
     HeadOption,
     HeadPriorOption,
-    Posterior,
     PosteriorOption,
     RankingsOption,
     ReferenceOption,
     SettingsOption,
     TemperatureOption,
-    build_prior,
 )
 from rankshot.cli.matched_names import read_rankings_of
 from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.zeroshot.settings import REFERENCE_HEADS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,8 +33,7 @@ if TYPE_CHECKING:
 
     from rankshot.ranking.rankings import Rankings
     from rankshot.report.contents import ExplainedInput, Report
-    from rankshot.report.gallery import Answers
-    from rankshot.report.pictures import Picture
+    from rankshot.report.pictures import Outcomes, Thumbnail
     from rankshot.zeroshot.explanation import Explanation
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
@@ -88,7 +84,7 @@ def report(
     ] = None,
     head: HeadOption = Head.WEIGHTED_MEAN,
     k: HeadKOption = None,
-    decay: DecayOption = DECAY,
+    decay: DecayOption = None,
     posterior: PosteriorOption = None,
     prior: HeadPriorOption = None,
     temperature: TemperatureOption = None,
@@ -116,8 +112,8 @@ def report(
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
     """
-    from rankshot.report.gallery import Answers, build_gallery
     from rankshot.report.page import render_report, write_page
+    from rankshot.report.pictures import Outcomes, build_gallery
     from rankshot.zeroshot.files.predictions import read_predictions, read_truth
     from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -140,7 +136,7 @@ def report(
         raise RankshotError("--reference needs --scores as well: only explanations use it")
     if settings is not None and rankings is None:
         raise RankshotError("--settings needs --rankings as well: they tell which classes are new")
-    if scores is not None and options.head not in TAKE_REFERENCE:
+    if scores is not None and options.head not in REFERENCE_HEADS:
         raise RankshotError(
             f"--head {options.head} is not explained in a report: leave out --scores; --head "
             "weighted-mean and --head probabilistic are"
@@ -154,8 +150,8 @@ def report(
         page = _build_page(title, predicted, labels)
     except RankshotError as error:
         raise RankshotError(f"{predictions}: {error}") from None
-    answers = Answers(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
-    shots = _read_pictures(images, answers, predicted.ids)
+    outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
+    shots = _read_pictures(images, outcomes, predicted.ids)
     whys: dict[int, Explanation] = {}
     model, table = None, None
     if scores is not None:
@@ -165,7 +161,7 @@ def report(
         page = _add_rankings(page, options, table, predicted, labels, model)
     if table is not None and model is not None:
         cards, whys = _explain_inputs(
-            answers, predicted.ids, shots.pictures, table, model, score_type
+            outcomes, predicted.ids, shots.pictures, table, model, score_type
         )
         page = replace(page, explanations=cards)
     files = {
@@ -182,7 +178,8 @@ def report(
     shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
     page = replace(
         page,
-        gallery=build_gallery(answers, predicted.ids, shots.pictures, whys, shots.choice),
+        gallery=build_gallery(outcomes, predicted.ids, shots.pictures, whys),
+        gallery_choice=shots.choice,
         settings=(*shown, *page.settings),
         notes=(*page.notes, *shots.notes),
     )
@@ -211,7 +208,7 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
 
 def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Report:
     from rankshot.report.contents import Report
-    from rankshot.report.prediction_summaries import count_predictions, evaluate_predictions
+    from rankshot.report.predictions import count_predictions, evaluate_predictions
     from rankshot.zeroshot.heads.decisions import REJECTED
 
     rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
@@ -246,7 +243,7 @@ def _add_rankings(
 ) -> Report:
     import numpy as np
 
-    from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+    from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
 
     path, rankings = _find_rankings(options, table)
     has_seen = bool(set(predicted.targets) & set(rankings.items))
@@ -264,7 +261,7 @@ def _add_rankings(
         )
     page = _add_calibration_before(page, options, predicted, labels, has_seen=has_seen)
     rankings = rankings[np.isin(rankings.targets.astype(str), predicted.targets)]
-    k = min(options.places, rankings.n_items)
+    k = min(getattr(options.model, "k", None) or rankings.n_items, rankings.n_items)
     consensus = getattr(model, "consensus_", None)
     if consensus is None:
         try:
@@ -316,10 +313,9 @@ def _add_calibration_before(
     has_seen: bool,
 ) -> Report:
     """Add the calibration with the temperature of the head before the rehearsal of --settings."""
-    from rankshot.report.prediction_summaries import undo_temperature
+    from rankshot.report.predictions import undo_temperature
 
-    before = None if options.rehearsed is None else options.rehearsed.default_temperature
-    now = options.temperature
+    before, now = options.settings.default_temperature, options.settings.temperature
     if before is None or now is None or labels is None or page.evaluation is None:
         return page
     if has_seen:
@@ -327,18 +323,18 @@ def _add_calibration_before(
             "The calibration before the rehearsal is not shown, because seen classes may be "
             "predicted, too: their probabilities depend on other settings as well."
         )
-        say(f"{options.settings}: {note}")
+        say(f"{options.settings_file}: {note}")
         return replace(page, notes=(*page.notes, note))
     found = undo_temperature(labels, predicted.proba, predicted.targets, now, before)
     return replace(page, evaluation=replace(page.evaluation, uncalibrated=found))
 
 
 def _describe_head(options: HeadOptions) -> list[tuple[str, str]]:
-    settings = [("--head", options.head.value)]
-    if options.head is Head.PROBABILISTIC:
-        settings += [("--posterior", (options.posterior or Posterior.MEAN).value)]
-    if options.posterior is not Posterior.SUM:
-        settings += [("--decay", f"{options.decay:g}")]
+    settings, posterior = [("--head", options.head)], options.settings.posterior
+    if options.head == "probabilistic":
+        settings += [("--posterior", posterior or "mean")]
+    if posterior != "sum" and options.head in REFERENCE_HEADS:
+        settings += [("--decay", f"{options.model.decay:g}")]
     if not options.merges_rankings:
         used = "each ranking counts for itself; the consensus is only shown as a summary"
         settings += [("rankings", used)]
@@ -349,7 +345,7 @@ def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Ranking
     """Return the consensus of each class, as a head with these options merges its rankings."""
     from rankshot.zeroshot import ProbabilisticRanking
 
-    prior = None if options.prior is None else build_prior(options.prior)
+    prior = getattr(options.model, "prior", None)
     head = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
     return cast("Rankings", head.fit(rankings.top(k)).consensus_)
 
@@ -357,17 +353,16 @@ def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Ranking
 class _Shots(NamedTuple):
     """The pictures to show by their rows, how they were chosen, and what is missing."""
 
-    pictures: dict[int, Picture]
+    pictures: dict[int, Thumbnail]
     choice: str = ""
     notes: tuple[str, ...] = ()
 
 
-def _read_pictures(images: Path | None, answers: Answers, ids: NDArray[np.object_]) -> _Shots:
+def _read_pictures(images: Path | None, outcomes: Outcomes, ids: NDArray[np.object_]) -> _Shots:
     """Choose inputs that have a picture, and read these pictures only."""
     import numpy as np
 
-    from rankshot.report.gallery import choose_pictures, describe_choice
-    from rankshot.report.pictures import PictureFolder
+    from rankshot.report.pictures import PictureFolder, choose_pictures, describe_choice
     from rankshot.zeroshot.heads.decisions import REJECTED
 
     if images is None:
@@ -382,9 +377,9 @@ def _read_pictures(images: Path | None, answers: Answers, ids: NDArray[np.object
             f"{images}: there is no picture of any input; ids must be paths below this folder, "
             f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}"
         )
-    candidates = np.array(sorted(row for row in files if answers.predicted[row] != REJECTED), int)
+    candidates = np.array(sorted(row for row in files if outcomes.predicted[row] != REJECTED), int)
     pictures, unreadable = {}, []
-    for row in choose_pictures(answers, candidates):
+    for row in choose_pictures(outcomes, candidates):
         try:
             pictures[row] = folder.read(files[row])
         except RankshotError as error:
@@ -398,14 +393,14 @@ def _read_pictures(images: Path | None, answers: Answers, ids: NDArray[np.object
         notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
     for note in notes:
         say(f"{images}: {note}")
-    choice = describe_choice(answers, list(pictures), len(candidates)) if pictures else ""
+    choice = describe_choice(outcomes, list(pictures), len(candidates)) if pictures else ""
     return _Shots(pictures, choice, tuple(notes))
 
 
 def _explain_inputs(
-    answers: Answers,
+    outcomes: Outcomes,
     ids: NDArray[np.object_],
-    shown: dict[int, Picture],
+    shown: dict[int, Thumbnail],
     table: ScoreTable,
     model: BaseHead,
     score_type: ScoreType,
@@ -417,25 +412,25 @@ def _explain_inputs(
     import numpy as np
 
     from rankshot.report.contents import ExplainedInput
-    from rankshot.report.prediction_summaries import choose_examples, choose_rival
+    from rankshot.report.predictions import choose_examples, choose_rival
     from rankshot.zeroshot.heads.decisions import REJECTED
 
-    kept = np.flatnonzero(answers.predicted != REJECTED)
+    kept = np.flatnonzero(outcomes.predicted != REJECTED)
     # Inputs with a picture are the best examples.
     first = np.concatenate([np.array(list(shown), int), kept[~np.isin(kept, list(shown))]])
-    known = None if answers.truth is None else answers.truth[first]
-    found = choose_examples(answers.predicted[first], known, answers.classes[:EXAMPLES])
+    known = None if outcomes.truth is None else outcomes.truth[first]
+    found = choose_examples(outcomes.predicted[first], known, outcomes.classes[:EXAMPLES])
     examples = set(first[found].tolist())
     rows = {str(ids[row]): row for row in [*shown, *examples]}
     cards, whys = [], {}
     for name, scores in find_inputs(table, rows, score_type):
         row = rows[name]
-        label = str(answers.predicted[row])
-        truth = None if answers.truth is None else str(answers.truth[row])
+        label = str(outcomes.predicted[row])
+        truth = None if outcomes.truth is None else str(outcomes.truth[row])
         if row in shown:
             whys[row] = _explain_prediction(model, scores, name, label, None)
         if row in examples:
-            rival = choose_rival(label, truth, answers.proba[row], answers.classes)
+            rival = choose_rival(label, truth, outcomes.proba[row], outcomes.classes)
             why = _explain_prediction(model, scores, name, label, rival)
             cards.append(ExplainedInput(name, why, truth, shown.get(row)))
     return tuple(cards), whys

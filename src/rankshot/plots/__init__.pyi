@@ -1,15 +1,14 @@
-from .class_map import MapDisplay as MapDisplay
-from .evaluations import (
-    ConfusionDisplay as ConfusionDisplay,
-    ReliabilityDisplay as ReliabilityDisplay,
-)
-from .models import GroupsDisplay as GroupsDisplay, WorthsDisplay as WorthsDisplay
-from .places import (
+from .map import MapDisplay as MapDisplay
+from .rankings import (
     BumpDisplay as BumpDisplay,
+    GroupsDisplay as GroupsDisplay,
     PrecedenceDisplay as PrecedenceDisplay,
     RankingsDisplay as RankingsDisplay,
+    WorthsDisplay as WorthsDisplay,
 )
 from .results import (
     ComparisonDisplay as ComparisonDisplay,
+    ConfusionDisplay as ConfusionDisplay,
     ExplanationDisplay as ExplanationDisplay,
+    ReliabilityDisplay as ReliabilityDisplay,
 )

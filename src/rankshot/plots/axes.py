@@ -1,21 +1,39 @@
-"""What all displays share: their axes, colours that all people tell apart, and short names."""
+"""What all displays share: axes, colours, short names, and the picture as SVG for a page."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import io
+import re
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Self
+from xml.etree import ElementTree as ET
 
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_module
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, which colour-blind people tell apart; the markers differ, too."""
 MARKERS = "osD^vP"
 LINES = ("-", "--", ":", "-.")
+MUTED, LIGHT, GRID, PAPER = "#737373", "#bfbfbf", "#e5e5e5", "#ffffff"
+PAGE_COLOURS = {
+    **{colour: f"var(--c{number},{colour})" for number, colour in enumerate(COLOURS)},
+    "#000000": "var(--ink,#000)",
+    MUTED: f"var(--muted,{MUTED})",
+    LIGHT: f"var(--muted,{LIGHT})",
+    GRID: f"var(--line,{GRID})",
+    PAPER: f"var(--surface,{PAPER})",
+}
+"""On a page, its style sheet decides, so that a picture is readable on dark pages, too."""
 NUMBER_SIZE = 7
 """Points: the numbers in a picture."""
-LONGEST_NAME = 32
+WIDTH = 6.4
+"""Inches: displays whose names are at the left."""
 ROW_HEIGHT = 0.24
 """Inches per item: names in the default font do not overlap."""
 CELL = 0.18
@@ -24,8 +42,11 @@ LETTER = 0.07
 """Inches per letter of a name beside a matrix."""
 PADDING = 0.08
 """Inches around everything."""
-HIGHEST = 150
+MAX_HEIGHT = 150
 """Inches: Matplotlib cannot draw much more."""
+MAX_LETTERS = 32
+TITLE_GID = "title:"
+"""The prefix of the ``gid`` of an artist that has a tooltip in SVG."""
 
 
 class Display:
@@ -46,21 +67,118 @@ class Display:
         # Not the arrays: notebooks print what a cell returns beside its picture.
         return f"<{type(self).__name__}>"
 
-    def _open_axes(self, ax: Any, width: float, height: float) -> Any:
-        """Return the axes that are given, or those of a new figure of this size in inches."""
-        pyplot = require_module("matplotlib.pyplot", "plots", "plot")
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax``, or on a new figure; return the display."""
+        self._draw(self._open_axes(ax))
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        """Draw on axes."""
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        """Return the size of a new figure in inches; a width that is given is kept."""
+        return width or WIDTH, 5.2
+
+    def to_svg(self, title: str, width: float | None = None, others: Sequence[Display] = ()) -> str:
+        """Return the picture as an ``<svg>`` element for an HTML page.
+
+        Text stays text, ids are unique on the page, and colours are those of the page's variables
+        ``--ink``, ``--muted``, ``--line``, ``--surface`` and ``--c0`` to ``--c5``, if it has them.
+
+        Parameters
+        ----------
+        title : str
+            What a screen reader announces.
+        width : float, optional
+            Inches; by default, that of a new figure.
+        others : sequence of Display
+            Drawn on the same axes.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> display = rs.plots.ComparisonDisplay.from_results({"ConSE": (0.4, 0.3, 0.5)})
+        >>> display.to_svg("Accuracy")[:24]
+        '<svg class="chart" role='
+        """
+        matplotlib = require_module("matplotlib", "plots", "plot")
+        figure = import_module("matplotlib.figure").Figure(layout="constrained")
+        self._fit(figure, width)
+        stream = io.StringIO()
+        settings = {"svg.fonttype": "none", "svg.hashsalt": "rankshot"}
+        with matplotlib.rc_context(settings), warnings.catch_warnings():
+            # The browser has fonts for the letters that Matplotlib's font does not have.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            ax = figure.add_subplot()
+            for display in (self, *others):
+                display.plot(ax)
+            figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+        return _embed_svg(stream.getvalue(), title)
+
+    def _open_axes(self, ax: Any) -> Any:
+        """Return the axes that are given, or those of a new figure."""
         if ax is None:
-            if height > HIGHEST:
-                raise RankshotError(
-                    f"a plot of so many items would be {height:,.0f} inches high; choose some of "
-                    "them, or give axes to draw on (ax)"
-                )
-            figure, ax = pyplot.subplots(figsize=(width, max(2.0, height)), layout="constrained")
-            figure.get_layout_engine().set(w_pad=PADDING, h_pad=PADDING)
+            pyplot = require_module("matplotlib.pyplot", "plots", "plot")
+            figure, ax = pyplot.subplots(layout="constrained")
+            self._fit(figure, None)
         elif not hasattr(ax, "get_xlim"):
             raise RankshotError(f"ax must be Matplotlib axes, not {type(ax).__name__}")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
+
+    def _fit(self, figure: Any, width: float | None) -> None:
+        width, height = self._measure(width)
+        if height > MAX_HEIGHT:
+            raise RankshotError(
+                f"a plot of so many items would be {height:,.0f} inches high; choose some of them, "
+                "or give axes to draw on (ax)"
+            )
+        figure.set_size_inches(width, max(2.0, height))
+        figure.get_layout_engine().set(w_pad=PADDING, h_pad=PADDING)
+
+
+def _embed_svg(drawn: str, title: str) -> str:
+    """Return Matplotlib's SVG as an element that can stand beside others on a page."""
+    tree = ET.fromstring(drawn)  # noqa: S314 - Matplotlib has written it
+    salt = hashlib.sha256(drawn.encode()).hexdigest()[:8]
+    names = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', drawn)
+    referred = {first or second for first, second in names}
+    for parent in list(tree.iter()):
+        for child in list(parent):
+            if child.tag.endswith(("}metadata", "}clipPath")):
+                parent.remove(child)
+    for element in tree.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        given = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        given.pop("clip-path", None)
+        name = given.pop("id", "")
+        if name.startswith(TITLE_GID):
+            tooltip = ET.Element("title")
+            tooltip.text = name.removeprefix(TITLE_GID)
+            element.insert(0, tooltip)
+        elif name in referred:
+            given["id"] = f"{salt}-{name}"
+        if given.get("href", "").startswith("#"):
+            given["href"] = f"#{salt}-{given['href'][1:]}"
+        if "style" in given:
+            given["style"] = _adapt_style(given["style"], salt)
+        for key in given.keys() & {"d", "x", "y"}:
+            given[key] = re.sub(r"(\.\d\d)\d+", r"\1", given[key]).replace(" \n", " ")
+        element.attrib = given
+    heading = ET.Element("title")
+    heading.text = title
+    tree.insert(0, heading)
+    size = {key: tree.attrib[key] for key in ("width", "height", "viewBox")}
+    tree.attrib = {"class": "chart", "role": "img", **size}
+    return re.sub(r">\s+<", "><", ET.tostring(tree, encoding="unicode"))
+
+
+def _adapt_style(style: str, salt: str) -> str:
+    """Return a style with the page's colours, its font, and ids that are unique on the page."""
+    # Matplotlib writes the font in one property or in several.
+    style = re.sub(r"(font: [^';]*?px |font-family: )'[^;]*", r"\1var(--font,sans-serif)", style)
+    style = re.sub("#[0-9a-f]{6}", lambda found: PAGE_COLOURS.get(found[0], found[0]), style)
+    return style.replace("url(#", f"url(#{salt}-").replace("; ", ";").replace(": ", ":")
 
 
 def choose_style(colour: int, shape: int) -> dict[str, Any]:
@@ -79,12 +197,20 @@ def hide_spines(ax: Any, *sides: str) -> None:
         ax.spines[side].set_visible(False)
 
 
+def draw_intervals(ax: Any, y: Any, intervals: NDArray[Any], number: int, label: str = "") -> None:
+    """Draw (estimate, low, high) of each row; rows with NaN are left out."""
+    estimate, low, high = intervals.T
+    style = choose_style(number, number) | {"linestyle": "none"}
+    ax.hlines(y, low, high, color=style["color"], linewidth=1.5)
+    ax.plot(estimate, y, **style, label=label)
+
+
 def name_rows(ax: Any, names: list[str]) -> None:
     """Write names at the left, the first at the top, and draw lines only for the numbers below."""
     ax.set_yticks(range(len(names)), [shorten(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color="0.9")
+    ax.grid(axis="x", color=GRID)
     ax.set_axisbelow(True)
     hide_spines(ax, "top", "right", "left")
 
@@ -112,9 +238,9 @@ def choose_names(*columns: NDArray[Any]) -> list[str]:
     ]
 
 
-def shorten(name: str, letters: int = LONGEST_NAME) -> str:
+def shorten(name: str, letters: int = MAX_LETTERS) -> str:
     """Leave out the middle of a long name: names often differ at their ends."""
     half = letters // 2
     short = name if len(name) <= letters else f"{name[: half - 1]}…{name[-half:]}"
-    # Matplotlib would read what stands between two dollar signs as a formula.
-    return short.replace("$", r"\$")
+    # SVG has no control characters, and text between two dollar signs would be a formula.
+    return re.sub(r"[\x00-\x1f\x7f]", " ", short).replace("$", r"\$")

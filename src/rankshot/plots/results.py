@@ -1,31 +1,268 @@
-"""Displays of results: a comparison of methods, and the explanation of one decision."""
+"""Displays of results: reliability, confusions, a comparison of methods, and an explanation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import require_number
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.validation import as_names, require_number
 from rankshot.plots.axes import (
     COLOURS,
-    MARKERS,
+    GRID,
+    LETTER,
+    MUTED,
     NUMBER_SIZE,
+    PAPER,
     ROW_HEIGHT,
+    WIDTH,
     Display,
+    choose_style,
+    draw_intervals,
+    measure_matrix,
+    name_cells,
     name_rows,
     shorten,
 )
+from rankshot.zeroshot.confusions import (
+    FEW_CLASSES,
+    choose_confused_classes,
+    count_confusions,
+    describe_left_out,
+)
 from rankshot.zeroshot.explanation import Contributions, Explanation
+from rankshot.zeroshot.metrics import Reliability, format_share, reliability
+from rankshot.zeroshot.scored_tables import compare_labels, require_labels
 
 Floats = NDArray[np.float64]
+LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
+"""Diameters in points."""
+DIGIT = 0.065
+"""Inches per digit of a number in a cell."""
+DARK_SHARE = 0.55
+"""On cells with a larger share than this, numbers are white."""
+MARK_HEIGHT = 0.13
+"""Inches between the marks of two series in one row."""
 HEADING_LETTERS = 70
 MAX_BARS = 8
 """Of each group of contributions, the strongest; the others of a group are added up."""
+
+
+# ---- Reliability
+
+
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(Display):
+    """A reliability diagram: the accuracy of inputs against their confidence, in bins.
+
+    The confidence of an input is its largest probability. A calibrated classifier has all discs on
+    the diagonal; below it, the classifier is too sure. The area of a disc, and the number beside
+    it, is the number of inputs in the bin. A second display on the same axes gets another colour.
+    Use `from_predictions` to make one.
+
+    Parameters
+    ----------
+    reliability : Reliability
+        The bins; see `rankshot.zeroshot.metrics.reliability`.
+    name : str, optional
+        For the legend.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> proba = [[.9, .1], [.7, .3], [.2, .8]]
+    >>> display = rs.plots.ReliabilityDisplay.from_predictions(
+    ...     ["cat", "dog", "dog"], proba, ["cat", "dog"], n_bins=2, name="my head")
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['calibrated', 'my head, calibration error .133']
+    """
+
+    reliability: Reliability
+    name: str | None = None
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        classes: Iterable[Any],
+        *,
+        n_bins: int = 15,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ReliabilityDisplay:
+        """Draw the reliability of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            The true class of each input.
+        proba : array-like of shape (n, L)
+            The probability of each class, such as ``head.predict_proba(scores)``.
+        classes : iterable of names
+            The L classes, in the order of the columns, such as ``head.classes_``.
+        n_bins : int
+            The number of bins, of equal width.
+        name : str, optional
+            For the legend.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        return cls(reliability(y_true, proba, classes, n_bins), name).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        return width or 5.2, width or 5.2
+
+    def _draw(self, ax: Any) -> None:
+        number = sum(line.get_gid() == "reliability" for line in ax.lines)
+        if number == 0:
+            ax.plot([0, 1], [0, 1], ":", color=MUTED, label="calibrated")
+        bins = self.reliability
+        used = bins.count > 0
+        x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
+        style = choose_style(number, number)
+        label = f"calibration error {format_share(bins.expected_calibration_error)}"
+        if self.name is not None:
+            label = f"{shorten(self.name)}, {label}"
+        line = {"color": style["color"], "linestyle": style["linestyle"]}
+        ax.plot(x, y, **line, linewidth=1, label=label, gid="reliability")
+        size = np.maximum(LARGEST_DISC * np.sqrt(count / count.max()), SMALLEST_DISC)
+        ax.scatter(x, y, size**2, color=style["color"], marker=style["marker"], alpha=0.6)
+        for i in range(len(x)):
+            below = y[i] < x[i]
+            ax.annotate(
+                f"{count[i]:,}",
+                (x[i], y[i]),
+                (0, (-1 if below else 1) * (size[i] / 2 + 3)),
+                textcoords="offset points",
+                ha="center",
+                va="top" if below else "bottom",
+                fontsize=NUMBER_SIZE,
+                color=style["color"],
+            )
+        ax.set(xlim=(-0.02, 1.05), ylim=(-0.08, 1.08), xlabel="confidence", ylabel="accuracy")
+        ax.set_aspect("equal")
+        ax.grid(color=GRID)
+        ax.set_axisbelow(True)
+        # Above the axes, where it hides no disc.
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8)
+
+
+# ---- Confusion
+
+
+@dataclass(eq=False, repr=False)
+class ConfusionDisplay(Display):
+    """A confusion matrix that stays readable for many classes.
+
+    One row per true class and one column per predicted class. The numbers are counts, 0 is blank,
+    and the colour is the share of the row. Of more than 20 classes, those that were confused are
+    drawn, at most the 40 with the most confusions; the title says what is left out. Use
+    `from_predictions` to make one.
+
+    Parameters
+    ----------
+    confusion : ndarray of int, shape (L, L)
+        Counts of all classes.
+    classes : list of str
+        The L classes.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> truth, predicted = ["cat", "cat", "dog"], ["cat", "dog", "dog"]
+    >>> display = rs.plots.ConfusionDisplay.from_predictions(truth, predicted)
+    >>> display.confusion.tolist()
+    [[1, 1], [0, 1]]
+    """
+
+    confusion: NDArray[np.int64]
+    classes: list[str]
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        labels: Iterable[Any] | None = None,
+        ax: Any = None,
+    ) -> ConfusionDisplay:
+        """Draw how often each class got each class.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n,)
+            The true and the predicted class of each input.
+        labels : iterable of names, optional
+            The classes, in the order of the rows. By default all that occur, sorted. Inputs whose
+            true or predicted class is none of these, such as rejected inputs, are not counted.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        truth, _ = compare_labels(y_true, y_pred)
+        predicted = require_labels(y_pred, "y_pred")
+        occurring = sorted({*truth, *predicted})
+        classes = occurring if labels is None else list(as_names(labels, "labels"))
+        if not set(truth) & set(classes):
+            raise RankshotError(
+                f"none of the labels {quote_names(classes, 4)} is in y_true, which has "
+                f"{quote_names(sorted(set(truth)), 4)}"
+            )
+        return cls(count_confusions(truth, predicted, classes), classes).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        kept, _ = self._choose_classes()
+        longest = len(f"{self.confusion[np.ix_(kept, kept)].max():,}")
+        cell = max(0.24, DIGIT * longest + 0.1)
+        side, margin = measure_matrix([self.classes[i] for i in kept], cell)
+        return width or 1.08 * side + margin + 1.0, side + margin + 0.5
+
+    def _choose_classes(self) -> tuple[list[int], str]:
+        """Return the classes to draw, and a sentence about the others."""
+        L = len(self.classes)
+        kept = choose_confused_classes(self.confusion, self.classes)
+        if not kept:
+            note = f"No class was confused. Only {FEW_CLASSES} of {L:,} classes are shown."
+            return list(range(FEW_CLASSES)), note
+        return kept, describe_left_out(len(kept), L) if len(kept) < L else ""
+
+    def _draw(self, ax: Any) -> None:
+        kept, note = self._choose_classes()
+        shares = self.confusion / np.maximum(self.confusion.sum(axis=1, keepdims=True), 1)
+        counts, shares = self.confusion[np.ix_(kept, kept)], shares[np.ix_(kept, kept)]
+        names = [self.classes[i] for i in kept]
+        # White is transparent, so that a page may be dark.
+        colours = import_module("matplotlib.colors").LinearSegmentedColormap.from_list(
+            "shares", [f"{COLOURS[0]}00", COLOURS[0]]
+        )
+        image = ax.imshow(100 * shares, cmap=colours, vmin=0, vmax=100)
+        bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02)
+        bar.set_label("inputs of the true class, %")
+        for i, j in np.argwhere(counts):
+            colour = "#fefefe" if shares[i, j] > DARK_SHARE else "black"
+            style = {"ha": "center", "va": "center", "fontsize": NUMBER_SIZE, "color": colour}
+            ax.text(j, i, f"{counts[i, j]:,}", **style)
+        name_cells(ax, names)
+        ax.set_xlabel("predicted class")
+        ax.set_ylabel("true class")
+        ax.set_title(textwrap.fill(note, int(ax.figure.get_figwidth() / LETTER)), fontsize=9)
 
 
 # ---- Comparison
@@ -33,7 +270,7 @@ MAX_BARS = 8
 
 @dataclass(eq=False, repr=False)
 class ComparisonDisplay(Display):
-    """A comparison of methods: a number with its interval for each, the best first.
+    """A comparison of methods: a number with its interval for each.
 
     Use `from_results` or `from_rehearsal` to make one.
 
@@ -41,10 +278,12 @@ class ComparisonDisplay(Display):
     ----------
     names : list of str
         The names of the rows, from top to bottom.
-    intervals : ndarray of shape (rows, 3)
-        Estimate, low and high end.
+    intervals : ndarray of shape (rows, 3) or (rows, series, 3)
+        Estimate, low and high end; NaN where there is none. A row without any is a heading.
     chance : float, optional
         What random guessing gives; a dashed line.
+    series : sequence of str
+        Names for the legend, if each row has several intervals.
 
     Attributes
     ----------
@@ -65,12 +304,13 @@ class ComparisonDisplay(Display):
     names: list[str]
     intervals: Floats
     chance: float | None = None
+    series: Sequence[str] = ()
 
     @classmethod
     def from_results(
         cls, results: Mapping[str, Any], *, chance: float | None = None, ax: Any = None
     ) -> ComparisonDisplay:
-        """Draw results, sorted by their estimates.
+        """Draw results, sorted by their estimates, the best first.
 
         Parameters
         ----------
@@ -89,7 +329,9 @@ class ComparisonDisplay(Display):
         if chance is not None:
             chance = require_number("chance", chance, above=-np.inf, below=np.inf)
         pairs = [(str(name), _require_interval(name, cell)) for name, cell in results.items()]
-        return cls._from_pairs(pairs, chance).plot(ax)
+        pairs.sort(key=lambda pair: (-pair[1][0], pair[0]))
+        intervals = np.array([cell for _, cell in pairs])
+        return cls([name for name, _ in pairs], intervals, chance).plot(ax)
 
     @classmethod
     def from_rehearsal(
@@ -108,35 +350,32 @@ class ComparisonDisplay(Display):
         """
         if not hasattr(rehearsal, "trials_"):
             raise RankshotError(f"expected a fitted Rehearsal, not {short_repr(rehearsal)}")
-        pairs = [
-            (
-                trial.what + (" (chosen)" if trial.accuracy is rehearsal.accuracy_ else ""),
-                np.array(trial.accuracy),
+        tried = {
+            trial.what + (" (chosen)" if trial.accuracy is rehearsal.accuracy_ else ""): (
+                trial.accuracy
             )
             for trial in rehearsal.trials_
-        ]
-        return cls._from_pairs(pairs, chance).plot(ax)
+        }
+        return cls.from_results(tried, chance=chance, ax=ax)
 
-    @classmethod
-    def _from_pairs(
-        cls, pairs: list[tuple[str, Floats]], chance: float | None
-    ) -> ComparisonDisplay:
-        pairs = sorted(pairs, key=lambda pair: (-pair[1][0], pair[0]))
-        return cls([name for name, _ in pairs], np.array([cell for _, cell in pairs]), chance)
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        row = max(ROW_HEIGHT, MARK_HEIGHT * (len(self.series) + 1))
+        return width or WIDTH, 1.1 + row * len(self.names) + 0.2 * len(self.series)
 
-    def plot(self, ax: Any = None) -> ComparisonDisplay:
-        """Draw on ``ax``, or on a new figure; return the display."""
-        ax = self._open_axes(ax, 6.4, 1.1 + ROW_HEIGHT * len(self.names))
-        estimate, low, high = self.intervals.T
-        y = np.arange(len(self.names))
-        ax.hlines(y, low, high, color=COLOURS[0], linewidth=1.5)
-        ax.plot(estimate, y, MARKERS[0], color=COLOURS[0], markersize=5)
+    def _draw(self, ax: Any) -> None:
+        cells = np.reshape(self.intervals, (len(self.names), -1, 3))
+        n_series = cells.shape[1]
+        for number, label in enumerate(self.series or [""]):
+            y = np.arange(len(cells)) + (number + 1) / (n_series + 1) - 0.5
+            draw_intervals(ax, y, cells[:, number], number, shorten(label))
         if self.chance is not None:
-            ax.axvline(self.chance, color="0.4", linestyle="--", linewidth=1, label="chance")
+            ax.axvline(self.chance, color=MUTED, linestyle="--", linewidth=1, label="chance")
+        if self.chance is not None or self.series:
             ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
         ax.set_xlabel("accuracy")
         name_rows(ax, self.names)
-        return self
+        for label, row in zip(ax.get_yticklabels(), cells, strict=True):
+            label.set_fontweight("bold" if np.isnan(row).all() else "normal")
 
 
 def _require_interval(name: object, cell: Any) -> Floats:
@@ -206,12 +445,14 @@ class ExplanationDisplay(Display):
             )
         return cls(explanation).plot(ax)
 
-    def plot(self, ax: Any = None) -> ExplanationDisplay:
-        """Draw on ``ax``, or on a new figure; return the display."""
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        n_rows = sum(1 + len(pairs) for _, pairs in self._group_rows())
+        return width or WIDTH, 1.2 + ROW_HEIGHT * n_rows
+
+    def _draw(self, ax: Any) -> None:
         rows: list[tuple[str, float | None]] = []
         for heading, pairs in self._group_rows():
             rows += [(heading, None), *pairs]
-        ax = self._open_axes(ax, 6.4, 1.2 + ROW_HEIGHT * len(rows))
         name_rows(ax, ["" if value is None else name for name, value in rows])
         for y, (name, value) in enumerate(rows):
             if value is None:
@@ -223,8 +464,8 @@ class ExplanationDisplay(Display):
                     va="center",
                     weight="bold",
                     fontsize=9,
-                    # White, so that no line goes through the words.
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+                    # So that no line goes through the words.
+                    bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
                 )
                 continue
             ax.barh(y, value, height=0.7, color=COLOURS[0 if value > 0 else 1])
@@ -237,14 +478,13 @@ class ExplanationDisplay(Display):
                 va="center",
                 fontsize=NUMBER_SIZE,
             )
-        ax.axvline(0, color="0.4", linewidth=1)
+        ax.axvline(0, color=MUTED, linewidth=1)
         ax.margins(x=0.12)
         ax.set_xlabel("contribution to the log-odds")
         why = self.explanation
         ax.set_title(
             f"{shorten(why.target)} ({why.probability:.1%}) rather than {shorten(why.rival)}"
         )
-        return self
 
     def _group_rows(self) -> list[tuple[str, Contributions]]:
         """Return headings with their contributions, sorted; the weakest are added up."""

@@ -21,9 +21,10 @@ from rankshot.ranking.mean_distances import (
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import (
     AnyRankings,
+    KeyedSums,
     add_results,
+    count_rankings,
     keep_counted,
-    look_over,
     map_parts,
     reduce_parts,
     refuse_partial,
@@ -43,7 +44,9 @@ from rankshot.ranking.restriction import (
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-ROUNDING = 1e-12
+ROUNDING_ERROR = 1e-12
+DEFAULT_K = 10
+"""The number of places of each ranking that count, by default; in zero-shot heads as well."""
 
 
 def concordance(rankings: AnyRankings) -> float | None:
@@ -79,34 +82,17 @@ def concordance(rankings: AnyRankings) -> float | None:
     return reduce_parts(rankings, _sum_places, shared).concordance(rankings.n_items)
 
 
-@dataclass(frozen=True)
-class _KeyedSums:
-    """Sums over what has the same key; ``keys`` are sorted, and ``sums`` has a column for each."""
-
-    keys: Ints
-    sums: Floats
-
-    @classmethod
-    def of(cls, keys: Ints, *values: Floats) -> _KeyedSums:
-        if keys.size and keys.min() >= 0 and keys.max() < keys.size:
-            # Sums over all numbers from 0 to the largest are faster than sorting.
-            used = np.flatnonzero(np.bincount(keys))
-            return cls(used, np.array([np.bincount(keys, each)[used] for each in values]))
-        distinct, which = np.unique(keys, return_inverse=True)
-        sums = [np.bincount(which, each, minlength=distinct.size) for each in values]
-        return cls(distinct, np.array(sums))
-
-    def __add__(self, other: _KeyedSums) -> _KeyedSums:
-        keys = np.append(self.keys, other.keys)
-        return _KeyedSums.of(keys, *np.hstack([self.sums, other.sums]))
+# ---- How W is computed
+#
+# With r_a the places of the n items in ranking a, less their mean, S = |Σ w_a r_a|² is the sum of
+# <r_a, r_b> over all pairs of rankings. W is S divided by the sum of what <r_a, r_b> can be at
+# most: (|r_a|² + |r_b|²) / 2, after the longer ranking has been cut to the length of the shorter
+# one. All sums are over the ranked items of each ranking, and none over pairs of rankings.
 
 
-# ---- Sets of compared items
-
-
-def _count_sets(rankings: Rankings) -> _KeyedSums:
+def _count_sets(rankings: Rankings) -> KeyedSums:
     """Return the number and the weight of the rankings of each set."""
-    return _KeyedSums.of(_number_sets(rankings), np.ones(len(rankings)), rankings.weights)
+    return KeyedSums.of(_number_sets(rankings), np.ones(len(rankings)), rankings.weights)
 
 
 def _number_sets(rankings: Rankings) -> Ints:
@@ -140,9 +126,9 @@ class _PlaceSums(NamedTuple):
     set · C + K - 1: sums for |r|² of the rankings that end after K items, and of all that have K.
     """
 
-    items: _KeyedSums
-    ends: _KeyedSums
-    every: _KeyedSums
+    items: KeyedSums
+    ends: KeyedSums
+    every: KeyedSums
 
     def concordance(self, n_items: int) -> float | None:
         """Return the mean of W over sets, weighted with their rankings."""
@@ -162,7 +148,7 @@ class _PlaceSums(NamedTuple):
         pairs += ends[0] * _sum_squares(every, n[which], K)
         most, weight = np.bincount(which, pairs), np.bincount(which, ends[0])
         W = np.ones(n.size)
-        np.divide(S, most, out=W, where=most > ROUNDING * weight**2 * n**3)
+        np.divide(S, most, out=W, where=most > ROUNDING_ERROR * weight**2 * n**3)
         return float(np.average(np.minimum(W, 1), weights=weight))
 
 
@@ -199,11 +185,11 @@ def _sum_block(rankings: Rankings, sets: Ints) -> _PlaceSums:
     begins = sets * rankings.n_items
     key, last = begins[row] + nth, first + length - 1
     return _PlaceSums(
-        _KeyedSums.of(
+        KeyedSums.of(
             begins[row] + rankings.codes[ranked], weight * (place - length[row] / 2), weight
         ),
-        _KeyedSums.of(key[last], *every[:, last]),
-        _KeyedSums.of(key, *every),
+        KeyedSums.of(key[last], *every[:, last]),
+        KeyedSums.of(key, *every),
     )
 
 
@@ -214,10 +200,6 @@ def _sum_so_far(values: Floats, first: Ints, row: Ints) -> Floats:
 
 
 # ---- Agreement
-
-
-DEFAULT_K = 10
-"""The number of places of each ranking that count, by default; in zero-shot heads as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,7 +355,7 @@ def summarize(
     (('leopard', 'tiger'), 0.33, 'cy')
     """
     rankings = keep_counted(require_any_rankings(rankings))
-    found = look_over(rankings)
+    found = count_rankings(rankings)
     if found.n_rankings == 0:
         raise RankshotError("there are no rankings to summarize (or all have weight 0)")
     model = PlackettLuce() if model is None else require_model(model)
@@ -401,7 +383,7 @@ def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:
     compares are left out: then the consensus is a subset ranking. A single ranking, with its ties
     and its kind, is its own consensus.
     """
-    found = look_over(rankings)
+    found = count_rankings(rankings)
     if found.n_rankings == 1:
         return reduce_parts(rankings, _take_all)
     target = found.target_names[0] if found.target_names else None
@@ -440,7 +422,7 @@ def summarize_target(
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
-    found = look_over(rankings)
+    found = count_rankings(rankings)
     first, center = keep_first_places(rankings, consensus, k)
     means = reduce_parts(first, _sum_by_label, center, k, labels, combine=_merge_sums)
     return TargetSummary(

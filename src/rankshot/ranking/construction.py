@@ -6,22 +6,14 @@ Input is validated here, where the message can name the ranking and the value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import (
-    RankshotError,
-    UnknownItemError,
-    quote_names,
-    short_repr,
-    suggest_item,
-)
+from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_item
 from rankshot.core.validation import (
     as_name,
     as_names,
@@ -41,11 +33,10 @@ Where = Callable[[int], str]
 """A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
-NO_WEIGHTS = {bool, str, list, type(None)}
-"""JSON has values of these types, and NumPy would convert them to numbers."""
-SPARSE = 256
-"""Lists of less than one in so many items are sorted to find repeated ones; others are marked in a
-table, which is up to ten times as fast."""
+CELL_RULES = {
+    "positions": "must be 0 (not listed) or more",
+    "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
+}
 
 
 def describe_row(row: int) -> str:
@@ -53,150 +44,144 @@ def describe_row(row: int) -> str:
     return f"ranking {row}"
 
 
+def describe_pair(row: int) -> str:
+    """Return the name, for messages, of a pair that is not from a file."""
+    return f"pair {row}"
+
+
+def refuse_first(
+    values: Sequence[Any], is_right: Callable[[Any], bool], rule: str, where: Where
+) -> None:
+    """Raise for the first value that is not right; ``rule`` has ``{}`` in its place."""
+    for row, value in enumerate(values):
+        if not is_right(value):
+            raise RankshotError(f"{where(row)}: {rule.format(short_repr(value))}")
+
+
+def encode_names(
+    labels: list[str],
+    items: Iterable[Any] | None,
+    find_row: Callable[[int], int],
+    where: Where,
+) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """Return the items, by default those that occur, and the number of each label.
+
+    ``find_row`` returns the row of the label at an index, for the message.
+    """
+    names = as_names(sorted(set(labels)) if items is None else items)
+    code = {name: number for number, name in enumerate(names)}
+    try:
+        return names, np.fromiter(map(code.__getitem__, labels), np.int32, len(labels))
+    except KeyError as error:
+        odd = error.args[0]
+        row = find_row(labels.index(odd))
+        raise UnknownItemError(
+            f"{where(row)}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
+        ) from None
+
+
+def name_labels(labels: list[Any]) -> list[str] | None:
+    """Return labels as names; None if one of them is not a name. Equal ones are checked once."""
+    try:
+        name_of = {label: as_name(label) for label in set(labels)}
+    except TypeError:
+        return None
+    if None in name_of.values():
+        return None
+    if all(type(label) is str for label in name_of):
+        return labels
+    return [str(name_of[label]) for label in labels]
+
+
 # ---- Orders of names
 
 
-def different_items_error(wanted: tuple[str, ...], there: tuple[str, ...]) -> RankshotError:
-    """Return an error that tells how the items of rankings differ from those that are wanted."""
-    if missing := sorted(set(wanted) - set(there)):
-        return RankshotError(
-            f"these rankings are not over {quote_names(missing)}: "
-            "give them the same items= when they are built or read"
-        )
-    odd = min(set(there) - set(wanted))
-    return UnknownItemError(f"unknown item {odd!r}{suggest_item(odd, wanted)}")
-
-
-def encode_orders(orders: Sequence[Order], items: tuple[str, ...], where: Where) -> Entries:
+def encode_orders(
+    orders: Sequence[Order], items: Iterable[Any] | None, where: Where
+) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
-    code = {name: i for i, name in enumerate(items)}
-    entries = _encode_quickly(orders, code)
-    if entries is None:
-        entries = _encode_one_by_one(orders, code, where)
-    return validate_entries(entries, items, where)
+    labels, places, starts = _flatten(orders) or _flatten_one_by_one(orders, where)
+
+    def find_row(index: int) -> int:
+        return int(np.searchsorted(starts, index, side="right")) - 1
+
+    refuse_empty(Entries(places, places, starts), where)
+    names, codes = encode_names(labels, items, find_row, where)
+    return names, validate_entries(Entries(codes, places, starts), names, where)
 
 
-def _encode_quickly(orders: Sequence[Order], code: dict[str, int]) -> Entries | None:
-    """Encode lists of names and of lists of names; return None for anything unexpected."""
+_FlatOrders = tuple[list[str], NDArray[np.int32], NDArray[np.int64]]
+
+
+def _flatten(orders: Sequence[Order]) -> _FlatOrders | None:
+    """Return the labels, places and starts of lists of names and of lists of names.
+
+    For anything unexpected, the result is None.
+    """
     if not all(isinstance(order, LIST_TYPES) for order in orders):
         return None
-    groups: list[Any] = list(chain.from_iterable(orders))
+    labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
-    places = np.arange(len(groups)) - np.repeat(starts[:-1], np.diff(starts))
-    codes = _find_codes(groups, code)
-    if codes is None:
-        ties = [group if type(group) is list else (group,) for group in groups]
+    places = np.arange(len(labels)) - np.repeat(starts[:-1], np.diff(starts))
+    names = name_labels(labels)
+    if names is None:
+        ties = [entry if type(entry) is list else (entry,) for entry in labels]
         sizes = np.fromiter(map(len, ties), np.int64, len(ties))
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
-        codes = _find_codes(list(chain.from_iterable(ties)), code) if sizes.all() else None
-    return None if codes is None else Entries(codes, places.astype(np.int32), starts)
+        names = name_labels(list(chain.from_iterable(ties))) if sizes.all() else None
+    return None if names is None else (names, places.astype(np.int32), starts)
 
 
-def _find_codes(names: list[Any], code: dict[str, int]) -> NDArray[np.int32] | None:
-    """Return the numbers of items; None if anything else, such as a list, is among them."""
-    try:
-        return np.fromiter(map(code.__getitem__, names), np.int32, len(names))
-    except (KeyError, TypeError):
-        return None
-
-
-def _encode_one_by_one(orders: Sequence[Order], code: dict[str, int], where: Where) -> Entries:
-    items: list[int] = []
+def _flatten_one_by_one(orders: Sequence[Order], where: Where) -> _FlatOrders:
+    """Do the same for any labels, and raise for what is not a list of names."""
+    labels: list[str] = []
     places: list[int] = []
     sizes = np.zeros(len(orders), np.int64)
-    for row, place, name in _walk(orders, where):
-        if name not in code:
-            raise UnknownItemError(
-                f"{where(row)}: unknown item {short_repr(name)}{suggest_item(name, code)}"
-            )
-        items.append(code[name])
-        places.append(place)
-        sizes[row] += 1
-    return Entries(np.array(items, np.int32), np.array(places, np.int32), row_starts(sizes))
-
-
-def collect_items(orders: Sequence[Order], where: Where) -> tuple[str, ...]:
-    """Collect the items that occur, sorted by name."""
-    if not orders:
-        raise RankshotError("no items are given, and there are no rankings to take them from")
-    found: set[Any] = set()
-    if all(isinstance(order, LIST_TYPES) for order in orders):
-        groups: list[Any] = list(chain.from_iterable(orders))
-        try:
-            found = set(groups)
-        except TypeError:
-            ties = (group if type(group) is list else (group,) for group in groups)
-            with suppress(TypeError):
-                found = set(chain.from_iterable(ties))
-    if not found or "" in found or not all(type(name) is str for name in found):
-        # Something unexpected: look at it item by item.
-        found = {name for _, _, name in _walk(orders, where)}
-    return tuple(sorted(found))
-
-
-def _walk(orders: Sequence[Order], where: Where) -> Iterator[tuple[int, int, str]]:
-    """Yield the row, place and name of every item; raise for what is not a list of names."""
     for row, order in enumerate(orders):
         if not isinstance(order, LIST_TYPES):
             raise RankshotError(
                 f"{where(row)}: expected a list of items, not {short_repr(order)} "
                 "(a single ranking is a list in a list)"
             )
-        if len(order) == 0:
-            raise RankshotError(f"{where(row)}: the ranking is empty")
         for place, entry in enumerate(order):
             tie = entry if isinstance(entry, TIE_TYPES) else (entry,)
             if not tie:
                 raise RankshotError(f"{where(row)}: an empty tie at place {place + 1}")
-            for label in tie:
-                name = as_name(label)
-                if name is None:
-                    raise RankshotError(
-                        f"{where(row)}: an item must be a name, not {short_repr(label)}"
-                    )
-                yield row, place, name
+            labels += _require_names(list(tie), lambda _, row=row: where(row))
+            places += [place] * len(tie)
+            sizes[row] += len(tie)
+    return labels, np.array(places, np.int32), row_starts(sizes)
 
 
-def recode_items(
-    entries: Entries, items: tuple[str, ...], wanted: tuple[str, ...], where: Where
-) -> NDArray[np.int32]:
-    """Return the codes of the same lists over other items; raise for an item not among them."""
-    code = {name: i for i, name in enumerate(wanted)}
-    codes = np.array([code.get(name, -1) for name in items], np.int32)[entries.codes]
-    if np.any(codes < 0):
-        first = int(np.argmax(codes < 0))
-        name, row = items[entries.codes[first]], int(entries.rows[first])
-        raise UnknownItemError(f"{where(row)}: unknown item {name!r}{suggest_item(name, wanted)}")
-    return entries._replace(codes=codes).sort_ties().codes
+def _require_names(labels: list[Any], where: Where) -> list[str]:
+    """Return labels as names; ``where`` names the row of the label at an index."""
+    names = name_labels(labels)
+    if names is None:
+        rule = "an item must be a name, not {}"
+        refuse_first(labels, lambda label: as_name(label) is not None, rule, where)
+    return [str(as_name(label)) for label in labels] if names is None else names
+
+
+def refuse_empty(entries: Entries, where: Where) -> Entries:
+    """Return the same lists, or raise for the first that is empty."""
+    if np.any(entries.sizes == 0):
+        raise RankshotError(f"{where(int(np.argmin(entries.sizes)))}: the ranking is empty")
+    return entries
 
 
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
-    if np.any(entries.sizes == 0):
-        row = int(np.argmin(entries.sizes))
-        raise RankshotError(f"{where(row)}: the ranking is empty")
-    if (cell := _find_repeated(entries, len(items))) is not None:
-        row, item = divmod(cell, len(items))
-        raise RankshotError(f"{where(row)}: item {items[item]!r} is listed more than once")
+    refuse_empty(entries, where)
+    for rows, cells in entries.rows_by_size():
+        ordered = np.sort(entries.codes[cells], axis=1)
+        twice = ordered[:, 1:] == ordered[:, :-1]
+        if twice.any():
+            row, column = np.argwhere(twice)[0]
+            raise RankshotError(
+                f"{where(int(rows[row]))}: item {items[ordered[row, column]]!r} is listed more "
+                "than once"
+            )
     return entries.sort_ties()
-
-
-def _find_repeated(entries: Entries, n_items: int) -> int | None:
-    """Return ``row * n_items + item`` for the first item that a row lists twice, or None."""
-    n = entries.starts.size - 1
-    if n * n_items > SPARSE * entries.codes.size:
-        cells = np.sort(entries.rows * n_items + entries.codes)
-        twice = np.flatnonzero(cells[1:] == cells[:-1])
-        return int(cells[twice[0]]) if twice.size else None
-    for some in row_blocks(n, n_items):
-        starts = entries.starts[some.start : some.stop + 1]
-        cells = np.repeat(np.arange(starts.size - 1) * n_items, np.diff(starts))
-        cells += entries.codes[starts[0] : starts[-1]]
-        is_listed = np.zeros((starts.size - 1) * n_items, bool)
-        is_listed[cells] = True
-        if np.count_nonzero(is_listed) < cells.size:
-            return int(some.start * n_items + np.argmax(np.bincount(cells) > 1))
-    return None
 
 
 # ---- Columns: one value per ranking
@@ -212,103 +197,77 @@ def validate_columns(
     where: Where = describe_row,
 ) -> tuple[Column, Column, Column, Column, Column]:
     """Return the validated columns of ``n`` rankings: subset, weight, target, source, rater."""
+    kinds = [kind] if isinstance(kind, str) else _require_length(kind, n, "kind")
+    rule = "kind must be 'top' or 'subset', not {}"
+    refuse_first(kinds, ("top", "subset").__contains__, rule, where)
+    is_subset = np.fromiter((value == "subset" for value in kinds), bool, len(kinds))
     return (
-        _subset_column(kind, n, where),
-        _weight_column(weights, n, where),
+        np.repeat(is_subset, n) if isinstance(kind, str) else is_subset,
+        np.ones(n) if weights is None else _weight_column(weights, n, where),
         _label_column(targets, n, "targets", where),
         _label_column(sources, n, "sources", where),
         _label_column(raters, n, "raters", where),
     )
 
 
+def _require_length(values: Iterable[Any], n: int, what: str) -> list[Any]:
+    found = list(values) if isinstance(values, Iterable) else None
+    if found is None or len(found) != n:
+        given = short_repr(values) if found is None else f"{len(found)} entries"
+        raise RankshotError(f"{what} must have one entry for each of {n} rankings, not {given}")
+    return found
+
+
 def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray[np.int64]:
     """Return K for each of ``n`` rankings, from one number for all or one for each."""
-    if not isinstance(k, LIST_TYPES) or (isinstance(k, np.ndarray) and k.ndim == 0):
+    if not isinstance(k, LIST_TYPES) or np.ndim(k) == 0:
         return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
-    lengths = require_whole_numbers("k", k)
-    if lengths.shape != (n,):
-        raise RankshotError(f"k has shape {lengths.shape} for {n} rankings")
-    bad = (lengths < 1) | (lengths > n_items)
-    if bad.any():
-        row = int(np.argmax(bad))
-        require_whole_number(f"ranking {row}: k", lengths[row], most=n_items)
+    lengths = np.array(_require_length(require_whole_numbers("k", k), n, "k"), np.int64)
+    refuse_first(
+        lengths.tolist(),
+        lambda value: 1 <= value <= n_items,
+        f"k must be a whole number from 1 to {n_items}, not {{}}",
+        describe_row,
+    )
     return lengths
 
 
-def _subset_column(kind: Kind | Sequence[Kind], n: int, where: Where) -> NDArray[np.bool_]:
-    if not isinstance(kind, Iterable):
-        raise RankshotError(
-            f"kind must be 'top' or 'subset', or a list of them, not {short_repr(kind)}"
-        )
-    if isinstance(kind, str) and kind in ("top", "subset"):
-        return np.full(n, kind == "subset")
-    kinds = [kind] * n if isinstance(kind, str) else list(kind)
-    if len(kinds) != n:
-        raise RankshotError(f"kind has {len(kinds)} entries for {n} rankings")
-    for row, value in enumerate(kinds):
-        if not isinstance(value, str) or value not in ("top", "subset"):
-            raise RankshotError(
-                f"{where(row)}: kind must be 'top' or 'subset', not {short_repr(value)}"
-            )
-    return np.fromiter((value == "subset" for value in kinds), bool, n)
-
-
-def _weight_column(weights: ArrayLike | None, n: int, where: Where) -> NDArray[np.float64]:
-    if weights is None:
-        return np.ones(n)
+def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float64]:
     refuse_masked("weights", weights)
-    if isinstance(weights, (list, tuple)) and NO_WEIGHTS & set(map(type, weights)):
-        raise _odd_weight_error(weights, where)
+    values = _require_length(cast("Iterable[Any]", weights), n, "weights")
     try:
-        values = np.array(weights, dtype=np.float64)
+        column = np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _odd_weight_error(weights, where) from None
-    if values.shape != (n,):
-        raise RankshotError(f"weights have shape {values.shape} for {n} rankings")
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise RankshotError(
-            f"{where(row)}: the weight {values[row]} is not a finite number of 0 or more"
-        )
-    return values
+        column = np.empty(0)
+    # NumPy would convert text and truth values, too.
+    is_plain = column.shape == (n,) and not {str, bool} & set(map(type, values))
+    if not is_plain or not np.all((column >= 0) & (column < np.inf)):
+        rule = "the weight {} is not a finite number of 0 or more"
+        refuse_first(column.tolist() if is_plain else values, _is_weight, rule, where)
+    return column
 
 
-def _odd_weight_error(weights: ArrayLike, where: Where) -> RankshotError:
-    """Return an error that names the first weight that is not a number."""
-    for row, weight in enumerate(weights if isinstance(weights, LIST_TYPES) else []):
-        try:
-            number = None if isinstance(weight, (bool, str)) else float(weight)
-        except (TypeError, ValueError, OverflowError):
-            number = None
-        if number is None:
-            return RankshotError(f"{where(row)}: the weight {short_repr(weight)} is not a number")
-    return RankshotError(f"weights must be numbers, not {short_repr(weights)}")
+def _is_weight(value: Any) -> bool:
+    try:
+        return not isinstance(value, (str, bool)) and 0 <= float(value) < np.inf
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np.object_]:
     column = np.full(n, None, object)
-    if labels is None:
-        return column
-    if isinstance(labels, str):
+    if labels is None or isinstance(labels, str):
         column[:] = labels
         return column
-    if not isinstance(labels, Iterable) or isinstance(labels, (bytes, set, frozenset, dict)):
-        raise RankshotError(f"{what} must be text, or a list of text, not {short_repr(labels)}")
-    values = list(labels)
-    if len(values) != n:
-        raise RankshotError(f"{what} has {len(values)} entries for {n} rankings")
-    if not {type(label) for label in values} <= {str, type(None)}:
-        for row, label in enumerate(values):
-            if label is not None and not isinstance(label, str):
-                raise RankshotError(
-                    f"{where(row)}: {what[:-1]} must be text, not {short_repr(label)}"
-                )
-        values = [None if label is None else str(label) for label in values]
-    if "" in values:
-        raise RankshotError(
-            f"{where(values.index(''))}: {what[:-1]} is empty: name it, or leave it out"
+    values = _require_length(labels, n, what)
+    if not set(map(type, values)) <= {str, type(None)} or "" in values:
+        refuse_first(
+            values,
+            lambda label: label is None or (isinstance(label, str) and bool(label)),
+            f"{what[:-1]} must be text, not {{}}",
+            where,
         )
+        values = [None if label is None else str(label) for label in values]
     column[:] = values
     return column
 
@@ -321,30 +280,19 @@ def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
 def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     """Give each label a number, from 1 and sorted by name; 0 for no label."""
     code = {name: i for i, name in enumerate(distinct_values(labels), 1)}
-    if not code:
-        return np.zeros(labels.size, np.int64)
-    return np.array([code.get(name, 0) for name in labels], np.int64)
+    return np.fromiter((code.get(name, 0) for name in labels), np.int64, labels.size)
 
 
 # ---- Tables of numbers: positions, scores and item numbers
 
 
-RULES = {
-    "positions": "must be 0 (not listed) or more",
-    "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
-}
-
-
 def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
-    """Return a float matrix with one column per item, or raise for the first wrong cell."""
+    """Return a float matrix with one column per item."""
     refuse_masked(what, values)
     try:
-        table = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise _odd_cell_error(values, n_items, what) from None
-    if table.ndim == 0:
-        raise _odd_cell_error(values, n_items, what)
-    table = np.atleast_2d(table)
+        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RankshotError(f"{what} must be a table of numbers: {error}") from None
     if table.ndim != 2 or table.shape[1] != n_items:
         raise RankshotError(
             f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
@@ -352,22 +300,16 @@ def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[
     return table
 
 
-def _odd_cell_error(values: ArrayLike, n_items: int, what: str) -> RankshotError:
-    """Return an error that names the first cell that is not a number."""
-    rows = values if isinstance(values, LIST_TYPES) else []
-    if len(rows) and not isinstance(rows[0], LIST_TYPES):
-        rows = [rows]
-    for row, cells in enumerate(rows):
-        if not isinstance(cells, LIST_TYPES) or len(cells) != n_items:
-            return RankshotError(
-                f"{what}, ranking {row}: expected {n_items} numbers, not {short_repr(cells)}"
-            )
-        for cell in cells:
-            try:
-                float(cell)
-            except (TypeError, ValueError, OverflowError):
-                return RankshotError(f"{what}, ranking {row}: {short_repr(cell)} is not a number")
-    return RankshotError(f"{what} must be a table of numbers, not {short_repr(values)}")
+def refuse_cells(
+    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], what: str
+) -> None:
+    """Raise for the first bad cell of a table, naming its row, its item and its value."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise RankshotError(
+            f"ranking {row}, item {names[column]!r}: {what} {CELL_RULES[what]}, not "
+            f"{table[row, column]}"
+        )
 
 
 def rank_numbers(values: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -397,17 +339,6 @@ def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> 
     sizes = placed.sum(axis=1)
     kept = np.arange(C) < sizes[:, None]
     return Entries(order[kept].astype(np.int32), places[kept], row_starts(sizes))
-
-
-def refuse_cells(
-    bad: NDArray[np.bool_], table: NDArray[np.float64], names: tuple[str, ...], what: str
-) -> None:
-    """Raise for the first bad cell of a table, naming its row, its item and its value."""
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise RankshotError(
-            f"ranking {row}, item {names[column]!r}: {what} {RULES[what]}, not {table[row, column]}"
-        )
 
 
 def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:
@@ -443,14 +374,6 @@ def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
 # ---- Pairs: comparisons of two items
 
 
-def describe_pair(row: int) -> str:
-    """Return the name, for messages, of a pair that is not from a file."""
-    return f"pair {row}"
-
-
-# ---- Names of winners and losers
-
-
 def encode_pairs(
     winners: Iterable[Any],
     losers: Iterable[Any],
@@ -463,68 +386,30 @@ def encode_pairs(
     n = len(columns[0])
     if len(columns[1]) != n:
         raise RankshotError(f"{n:,} winners, but {len(columns[1]):,} losers")
-    labels = columns[0] + columns[1]
-    names, code = _number_labels(labels, None if items is None else as_names(items), where)
-    pairs = np.fromiter(map(code.__getitem__, labels), np.int32, 2 * n).reshape(2, n)
+    labels = _require_names(columns[0] + columns[1], lambda i: where(i % n))
+    names, codes = encode_names(labels, items, lambda i: i % n, where)
+    pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
         raise RankshotError(f"{where(row)}: item {names[pairs[0, row]]!r} against itself")
-    return names, _stack_pairs(pairs[0], pairs[1], _tie_column(ties, n, where))
+    tied = np.zeros(n, bool)
+    if ties is not None:
+        refuse_masked("ties", ties)
+        column = np.asarray(_require_length(cast("Iterable[Any]", ties), n, "ties"), object)
+        is_truth = (bool, np.bool_)
+        refuse_first(
+            list(column), lambda x: isinstance(x, is_truth), "a tie is True or False, not {}", where
+        )
+        tied = column.astype(bool)
+    return names, _stack_pairs(pairs[0], pairs[1], tied)
 
 
 def _as_list(values: Iterable[Any], what: str) -> list[Any]:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return list(values.tolist())
-    no_list = (str, bytes, set, frozenset, dict, np.ndarray)
-    if isinstance(values, no_list) or not isinstance(values, Iterable):
+    if isinstance(values, (str, set, frozenset, np.ndarray)):
         raise RankshotError(f"{what} must be a list of names, not {short_repr(values)}")
     return list(values)
-
-
-def _number_labels(
-    labels: list[Any], items: tuple[str, ...] | None, where: Where
-) -> tuple[tuple[str, ...], dict[Any, int]]:
-    """Return the names of the items, and the number of each label that occurs.
-
-    Labels are checked once each, not once per pair: there are many pairs of few items.
-    """
-    n = len(labels) // 2
-    try:
-        name_of = {label: as_name(label) for label in dict.fromkeys(labels)}
-        is_name = None not in name_of.values()
-    except TypeError:
-        is_name = False
-    if not is_name:
-        row, odd = next((i % n, label) for i, label in enumerate(labels) if as_name(label) is None)
-        raise RankshotError(f"{where(row)}: an item must be a name, not {short_repr(odd)}")
-    if items is None and not labels:
-        raise RankshotError("no items are given, and there are no pairs to take them from")
-    names = tuple(sorted({str(name) for name in name_of.values()})) if items is None else items
-    code = {name: number for number, name in enumerate(names)}
-    for label, name in name_of.items():
-        if name not in code:
-            row = labels.index(label) % n
-            raise UnknownItemError(
-                f"{where(row)}: unknown item {short_repr(name)}{suggest_item(name, code)}"
-            )
-    return names, {label: code[str(name)] for label, name in name_of.items()}
-
-
-def _tie_column(ties: ArrayLike | None, n: int, where: Where) -> NDArray[np.bool_]:
-    if ties is None:
-        return np.zeros(n, bool)
-    refuse_masked("ties", ties)
-    try:
-        column = np.asarray(ties)
-    except ValueError:
-        raise RankshotError(f"ties must be truth values, not {short_repr(ties)}") from None
-    if column.shape != (n,):
-        raise RankshotError(f"ties has shape {column.shape} for {n:,} pairs")
-    if column.dtype != bool:
-        for row, tie in enumerate(column.tolist()):
-            if not isinstance(tie, bool):
-                raise RankshotError(f"{where(row)}: a tie is True or False, not {short_repr(tie)}")
-    return column.astype(bool)
 
 
 def _stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.bool_]) -> Entries:
@@ -537,9 +422,6 @@ def _stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.b
     return Entries(codes.ravel(), places.ravel(), 2 * np.arange(n + 1))
 
 
-# ---- Tables of counts
-
-
 def encode_pair_counts(
     wins: ArrayLike, items: Iterable[Any], ties: ArrayLike | None
 ) -> tuple[tuple[str, ...], Entries, NDArray[np.float64]]:
@@ -547,12 +429,6 @@ def encode_pair_counts(
     names = as_names(items)
     won = _require_counts(wins, names, "wins")
     tied = np.zeros_like(won) if ties is None else _require_counts(ties, names, "ties")
-    if (odd := np.argwhere(tied != tied.T)).size:
-        i, j = odd[0]
-        raise RankshotError(
-            f"ties of {names[i]!r} and {names[j]!r}: the table has both {tied[i, j]:g} and "
-            f"{tied[j, i]:g}; it must be symmetric"
-        )
     winners, losers = np.nonzero(won)
     first, second = np.nonzero(np.triu(tied))
     is_tie = np.arange(winners.size + first.size) >= winners.size
@@ -561,27 +437,17 @@ def encode_pair_counts(
 
 
 def _require_counts(values: ArrayLike, names: tuple[str, ...], what: str) -> NDArray[np.float64]:
-    C = len(names)
-    refuse_masked(what, values)
-    try:
-        table = np.array(values, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise RankshotError(
-            f"{what} must be a table of numbers with a row and a column for each of the {C} "
-            f"items, not {short_repr(values)}"
-        ) from None
-    if table.shape != (C, C):
-        raise RankshotError(
-            f"{what} must have a row and a column for each of the {C} items, not shape "
-            f"{table.shape}"
-        )
+    table = require_number_table(values, len(names), what)
+    if len(table) != len(names):
+        raise RankshotError(f"{what} must have one row for each of the {len(names)} items")
     for bad, rule in (
         (~(np.isfinite(table) & (table >= 0)), "a count must be a finite number of 0 or more"),
         (np.diag(np.diag(table)) != 0, "an item is not compared with itself"),
+        ((table != table.T) & (what == "ties"), "the table must be symmetric"),
     ):
         if bad.any():
             i, j = np.argwhere(bad)[0]
             raise RankshotError(
-                f"{what} of {names[i]!r} and {names[j]!r}: {rule}, not {table[i, j]:g}"
+                f"{what} of {names[i]!r} and {names[j]!r} are {table[i, j]:g}: {rule}"
             )
     return table

@@ -17,6 +17,7 @@ from rankshot.ranking.rankings import Rankings
 
 Float32s = NDArray[np.float32]
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 TILE_ROWS = 512
 TILE_PAIRS = BLOCK_CELLS // TILE_ROWS
 """A tile compares `TILE_ROWS` rankings on `TILE_PAIRS` pairs of items at a time."""
@@ -25,11 +26,11 @@ DENSE_ADVANTAGE = 30
 SORTING_COST = 3, 7
 """Comparing two rankings by sorting takes as long as this many signs of pairs of items for each
 item and each halving of their number: without ties, and with ties."""
+LEAF_VALUES = 8
+"""Groups of fewer than twice as many values are compared pair by pair, to count inversions."""
 
 
-def kendall_distance(
-    a: Rankings, b: Rankings | None = None, k: int | None = None
-) -> NDArray[np.float64]:
+def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
     r"""Return the matrix of Kendall distances between the rankings of ``a`` and of ``b``.
 
     For full rankings it is the number of pairs that the two put in opposite orders (the
@@ -67,9 +68,8 @@ def kendall_distance(
            [6., 0., 6.],
            [3., 6., 0.]])
     """
-    first = prepare_rankings(require_rankings(a), k)
-    second = first if b is None else prepare_rankings(require_rankings(b).with_items(a.items), k)
-    if sorting_is_cheaper(first, second, symmetric=b is None):
+    first, second = prepare_rankings(a, b, k)
+    if _sorting_is_cheaper(first, second, symmetric=b is None):
         return _compare_by_sorting(first, second, symmetric=b is None)
     distance = np.empty((len(first), len(second)))
     longest = max(int(r.n_listed.max(initial=1)) for r in (first, second))
@@ -85,18 +85,25 @@ def kendall_distance(
     return distance
 
 
-def prepare_rankings(rankings: Rankings, k: int | None) -> Rankings:
-    """Refuse rankings of a subset, and cut the others after k places."""
-    refuse_partial(rankings, "no distance is defined between rankings of different items")
+def prepare_rankings(
+    a: Rankings, b: Rankings | None, k: int | None = None
+) -> tuple[Rankings, Rankings]:
+    """Return both, over the same items and cut after k places; refuse rankings of a subset."""
+    first = require_rankings(a)
+    second = first if b is None else require_rankings(b).with_items(a.items)
+    for rankings in (first, second):
+        refuse_partial(rankings, "no distance is defined between rankings of different items")
     if k is None:
-        return rankings
-    return rankings.top(require_whole_number("k", k, most=rankings.n_items))
+        return first, second
+    k = require_whole_number("k", k, most=a.n_items)
+    first = first.top(k)
+    return first, first if b is None else second.top(k)
 
 
 # ---- Few long rankings: each pair by sorting
 
 
-def sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
+def _sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
     """Estimate whether comparing pairs of rankings takes less time than tables of pairs of items.
 
     The tables have a sign for each pair of items and ranking, and a product for each two rankings.
@@ -121,7 +128,7 @@ def _compare_by_sorting(a: Rankings, b: Rankings, *, symmetric: bool) -> Floats:
     return distance + distance.T if symmetric else distance
 
 
-def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
+def _tile(a: Rankings, b: Rankings) -> Floats:
     """Return |U| + max(|S|, |T|) for every pair of two small sets of rankings."""
     if a.has_ties or b.has_ties:
         agreement, both = _sign_products(a, b)
@@ -132,11 +139,10 @@ def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
         # everything except the order of these items.
         member_a, member_b = _members(a), _members(b)
         shared = (member_a @ member_b.T).astype(float)
-        both = _count_pairs_ordered_in_both(a, b, shared)
-        ordered_a, ordered_b = (
-            _count_pairs(a.n_items) - _count_tied_pairs(a),
-            _count_pairs(b.n_items) - _count_tied_pairs(b),
-        )
+        every = _count_pairs(a.n_items)
+        ordered_a, ordered_b = (every - _count_pairs(a.n_items - r.n_listed) for r in (a, b))
+        left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
+        both = ordered_a[:, None] + ordered_b - every + _count_pairs(left_by_both)
         if _sparse_is_cheaper(a, b):
             discordant = _discordant_lists(a, b, member_a, member_b, shared)
         else:
@@ -144,16 +150,14 @@ def _tile(a: Rankings, b: Rankings) -> NDArray[np.float64]:
     return discordant + np.maximum(ordered_a[:, None] - both, ordered_b - both)
 
 
-def _count_pairs(n: int | NDArray[Any]) -> NDArray[np.float64]:
+def _count_pairs(n: int | NDArray[Any]) -> Floats:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
 
 # ---- Counting pairs of any rankings
 
 
-def _sign_products(
-    a: Rankings, b: Rankings, *, both: bool = True
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sign_products(a: Rankings, b: Rankings, *, both: bool = True) -> tuple[Floats, Floats]:
     """Return, for all pairs of rankings, s_a · s_b and |s_a| · |s_b| over all pairs of items.
 
     The sign s of a pair of items is -1, 0 or 1. The first product counts concordant minus
@@ -200,7 +204,7 @@ def _runs_of_pairs(n_items: int, width: int) -> Iterator[list[tuple[int, int, in
         yield run
 
 
-def count_ordered_pairs(rankings: Rankings) -> NDArray[np.float64]:
+def count_ordered_pairs(rankings: Rankings) -> Floats:
     """Return how many pairs of items each ranking puts in order."""
     C = rankings.n_items
     if is_strict(rankings):
@@ -220,24 +224,6 @@ def _members(rankings: Rankings) -> Float32s:
     return table
 
 
-def _count_tied_pairs(rankings: Rankings) -> NDArray[np.float64]:
-    return _count_pairs(rankings.n_items - rankings.n_listed)
-
-
-def _count_pairs_ordered_in_both(
-    a: Rankings, b: Rankings, shared: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Count the pairs ordered in both: all pairs minus those tied in a, in b or in both."""
-    left_by_both = a.n_items - a.n_listed[:, None] - b.n_listed + shared
-    tied_in_both = left_by_both * (left_by_both - 1) / 2
-    return np.asarray(
-        _count_pairs(a.n_items)
-        - _count_tied_pairs(a)[:, None]
-        - _count_tied_pairs(b)
-        + tied_in_both
-    )
-
-
 def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
     """Estimate which of the two ways to count inversions takes fewer multiplications."""
     dense = float(len(a) * len(b)) * float(_count_pairs(a.n_items))
@@ -247,8 +233,8 @@ def _sparse_is_cheaper(a: Rankings, b: Rankings) -> bool:
 
 
 def _discordant_lists(
-    a: Rankings, b: Rankings, member_a: Float32s, member_b: Float32s, shared: NDArray[np.float64]
-) -> NDArray[np.float64]:
+    a: Rankings, b: Rankings, member_a: Float32s, member_b: Float32s, shared: Floats
+) -> Floats:
     """Count discordant pairs: both items in both lists, or one, or each in one list alone.
 
     With A the shared items and places counted from 0, an item of A has a(i) items before it
@@ -269,19 +255,15 @@ def _pair_signs(rankings: Rankings) -> csr_array:
     """Return the signs of the pairs of items that a list names: ±1 in column i C + j, i < j."""
     C = rankings.n_items
     rows, columns, signs = [], [], []
-    for size in np.unique(rankings.n_listed):
-        these = np.flatnonzero(rankings.n_listed == size)
-        lists = rankings.codes[rankings.starts[these][:, None] + np.arange(size)].astype(np.int64)
-        earlier, later = np.triu_indices(size, 1)
+    for these, cells in rankings.lists.rows_by_size():
+        lists = rankings.codes[cells].astype(np.int64)
+        earlier, later = np.triu_indices(cells.shape[1], 1)
         i, j = lists[:, earlier], lists[:, later]
         rows.append(np.repeat(these, earlier.size))
         columns.append((np.minimum(i, j) * C + np.maximum(i, j)).ravel())
         signs.append(np.where(i < j, np.float32(1), np.float32(-1)).ravel())
     data = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
     return csr_array(data, shape=(len(rankings), C * C))
-
-
-# ---- Mean distance over the strict orders that ties allow
 
 
 def chance_distance(n_items: int, k: int) -> float:
@@ -296,19 +278,18 @@ def chance_distance(n_items: int, k: int) -> float:
     return max(pairs * (1 - left_out**2) / 2, 0.5)
 
 
-# ---- Counting inversions
-
-
-Ints = NDArray[np.int64]
-LEAF = 8
-"""Groups of fewer than twice as many values are compared pair by pair."""
+# ---- Counting inversions, in O(C log C)
+#
+# Two strict rankings are one permutation: the places in the second of the items of the first, in
+# order. The pairs in opposite orders are its inversions. With ties, items tied in one ranking are
+# taken in the order of the other one: then no pair that is tied anywhere is an inversion.
 
 
 class PairCounts(NamedTuple):
     """Numbers of pairs of items, one value per pair of rankings."""
 
-    discordant: NDArray[np.float64]
-    tied_in_both: NDArray[np.float64]
+    discordant: Floats
+    tied_in_both: Floats
 
 
 def compare_orders(
@@ -372,7 +353,7 @@ def count_inversions(permutations: NDArray[Any]) -> Ints:
     array([0, 3])
     """
     n, C = permutations.shape
-    depth = max(0, int(np.log2(max(C, 1) / LEAF)))
+    depth = max(0, int(np.log2(max(C, 1) / LEAF_VALUES)))
     width = -(-C // 2**depth)
     size, groups = width * 2**depth, 1
     # The smallest integers are the fastest; values added after the last one invert nothing.
@@ -397,10 +378,6 @@ def count_inversions(permutations: NDArray[Any]) -> Ints:
     for step in range(1, width):
         total += np.count_nonzero(leaves[:-step] > leaves[step:], axis=(0, 2))
     return total
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 # ---- Rank-biased overlap
@@ -449,7 +426,7 @@ def rank_biased_overlap(a: Rankings, b: Rankings | None = None, p: float = 0.9) 
            [0.9, 1. ]])
     """
     p = require_number("p", p, above=0, below=1)
-    first, second = _require_both(a, b)
+    first, second = prepare_rankings(a, b)
     depth = max(int(r.n_listed.max(initial=1)) for r in (first, second))
     begins_a, begins_b = (_first_places(r, depth) for r in (first, second))
     seen_a, seen_b = (_count_by_depth(table, depth) for table in (begins_a, begins_b))
@@ -493,11 +470,3 @@ def _extrapolate(common: Ints, seen: Ints, size_a: Ints, size_b: Ints, p: float)
     last = np.take_along_axis(agreement, long - 1, axis=1)[:, 0]
     weights = np.where(depth <= long, p ** (depth - 1.0), 0.0)
     return np.asarray((1 - p) * (weights * agreement).sum(axis=1) + last * p ** long[:, 0])
-
-
-def _require_both(a: Rankings, b: Rankings | None) -> tuple[Rankings, Rankings]:
-    first = require_rankings(a)
-    second = first if b is None else require_rankings(b).with_items(a.items)
-    for rankings in (first, second):
-        refuse_partial(rankings, "no distance is defined between rankings of different items")
-    return first, second

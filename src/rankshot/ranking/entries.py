@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -48,17 +48,21 @@ class Entries(NamedTuple):
             row_starts(np.concatenate([part.sizes for part in parts])),
         )
 
+    def rows_by_size(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield the rows of each size, and a matrix of where their entries are."""
+        for size in np.flatnonzero(np.bincount(self.sizes)).tolist():
+            rows = np.flatnonzero(self.sizes == size)
+            yield rows, self.starts[rows][:, None] + np.arange(size)
+
     def number_equal_rows(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
-        for size in np.flatnonzero(np.bincount(self.sizes)).tolist():
-            rows = np.flatnonzero(self.sizes == size)
-            starts = self.starts[rows]
+        for rows, cells in self.rows_by_size():
             # Without ties, the places of all rows are 0, 1, 2, …
-            tied = np.any(self.places[starts + size - 1] + 1 < size)
+            tied = np.any(self.places[cells[:, -1]] + 1 < cells.shape[1])
             listed = (self.codes, self.places) if tied else (self.codes,)
-            entries = (values[starts + i] for values in listed for i in range(size))
+            entries = (values[nth] for values in listed for nth in cells.T)
             number[rows] = used + number_rows(
                 chain((column[rows] for column in columns), entries), rows.size
             )

@@ -1,10 +1,19 @@
-"""Mean Kendall distances: over the orders that ties allow, and over pairs of rankings."""
+"""Mean Kendall distances: over the orders that ties allow, and over pairs of rankings.
+
+A ranking is a few places, some of them ties, and the rest after them. Whether a pair of items
+counts in a mean over the orders that ties allow depends only on the places of the two items. So
+for two rankings, all counts of pairs are sums over the small table N[g, g']: the number of items
+in place g of one and in place g' of the other. This takes as long for many items as for few.
+
+Means over all pairs of many rankings need no table of pairs of rankings: they follow from sums
+over rankings of what each says of pairs of items.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +23,14 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.distances import (
-    compare_orders,
     count_ordered_pairs,
     kendall_distance,
     prepare_rankings,
-    sorting_is_cheaper,
 )
 from rankshot.ranking.matrices import ABSENT, group_by_place, levels, rows_with_tied_choices
 from rankshot.ranking.parts import (
     AnyRankings,
+    KeyedSums,
     RankingParts,
     add_results,
     map_rows,
@@ -31,6 +39,15 @@ from rankshot.ranking.parts import (
     require_rankings,
 )
 from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MOST_CELLS = 2**29
+"""Cells of the tables of all pairs of rankings that are compared one by one: about a minute."""
+MOST_LINKS = 2**23
+"""Pairs of items that all rankings list, each for itself."""
+RANKINGS_PER_BATCH = 64
+"""Rankings that are compared at once: more of them take longer, and so do many small batches."""
 
 
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
@@ -68,8 +85,7 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     array([[0., 3.],
            [3., 0.]])
     """
-    first = prepare_rankings(require_rankings(a), k)
-    second = first if b is None else prepare_rankings(require_rankings(b).with_items(a.items), k)
+    first, second = prepare_rankings(a, b, k)
     C = first.n_items
     k = C if k is None else int(k)
     if all(_is_strict_to(r, k) for r in (first, second)):
@@ -77,8 +93,6 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
     if (n_places + 2) ** 3 <= C**2:
         return mean_distance_by_places(first, second, k)
-    if sorting_is_cheaper(first, second, symmetric=False):
-        return mean_distance_by_sorting(first, second, k)
     return _mean_by_pairs(first, second, k)
 
 
@@ -100,7 +114,8 @@ def _mean_by_pairs(first: Rankings, second: Rankings, k: int) -> Floats:
                 _, after, out_b = _pair_probabilities(second[columns], k, items)
                 in_b = 1 - out_b
                 in_b[:, np.arange(in_b.shape[1]), np.arange(C)[items]] = 0
-                distance[rows, columns] += _products(before, after) + _products(out_a, in_b) / 2
+                distance[rows, columns] += np.tensordot(before, after, axes=([1, 2], [1, 2]))
+                distance[rows, columns] += np.tensordot(out_a, in_b, axes=([1, 2], [1, 2])) / 2
     return distance
 
 
@@ -114,30 +129,16 @@ def _pair_probabilities(rankings: Rankings, k: int, items: slice) -> tuple[Float
     n, C = level.shape
     sizes = np.zeros((n, C + 1))
     np.add.at(sizes, (np.arange(n)[:, None], level), 1)
-    placed = np.cumsum(sizes, axis=1) - sizes
-    size, taken = (
-        np.take_along_axis(table, level, axis=1) for table in (sizes, np.clip(k - placed, 0, sizes))
-    )
+    shares = _Shares.of(sizes, np.cumsum(sizes, axis=1) - sizes, k)
+    share, within, beyond = (np.take_along_axis(table, level, axis=1) for table in shares)
     own, other = level[:, items, None], level[:, None, :]
     same = own == other
     same[:, np.arange(same.shape[1]), np.arange(C)[items]] = False
-    # Of s tied items m belong to the first k: both, one or none of a pair.
-    pairs = np.maximum(size * (size - 1), 1)
-    within = ((taken * (taken - 1) / 2 + taken * (size - taken)) / pairs)[:, items, None]
-    beyond = ((size - taken) * (size - taken - 1) / pairs)[:, items, None]
-    share = taken / size
-    before = (own < other) * share[:, items, None] + same * within
-    after = (own > other) * share[:, None, :] + same * within
+    tied = same * within[:, items, None]
+    before = (own < other) * share[:, items, None] + tied
+    after = (own > other) * share[:, None, :] + tied
     out = (own < other) * (1 - share)[:, items, None] + (own > other) * (1 - share)[:, None, :]
-    return before, after, out + same * beyond
-
-
-def _products(x: Floats, y: Floats) -> Floats:
-    return np.asarray(x.reshape(len(x), -1) @ y.reshape(len(y), -1).T)
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+    return before, after, out + same * beyond[:, items, None]
 
 
 def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) -> Floats:
@@ -255,27 +256,27 @@ def _count_shared_items(a: _Groups, b: _Groups) -> Floats:
 
 
 class _Shares(NamedTuple):
-    """Probabilities of each group that items are among the first k.
+    """Probabilities of each group of tied items, of which some belong to the first k.
 
-    ``inside``: of one item. ``before``: that it precedes another item of its group, and is among
-    the first k. ``outside``: that it and another item of its group are both not.
+    ``inside``: that an item does. ``before``: that it precedes another item of its group, and
+    does. ``outside``: that it and another item of its group both do not.
     """
 
     inside: Floats
     before: Floats
     outside: Floats
 
-
-def _share_places(sizes: Floats, k: Ints) -> _Shares:
-    placed = np.cumsum(sizes, axis=-1) - sizes
-    taken = np.clip(k[..., None] - placed, 0, sizes)
-    left = sizes - taken
-    pairs = np.maximum(sizes * (sizes - 1), 1)
-    return _Shares(
-        taken / np.maximum(sizes, 1),
-        (taken * (taken - 1) / 2 + taken * left) / pairs,
-        left * (left - 1) / pairs,
-    )
+    @classmethod
+    def of(cls, size: NDArray[Any], begin: NDArray[Any], k: Ints | int) -> _Shares:
+        """Return the shares of groups of ``size`` items, with ``begin`` items before them."""
+        taken = np.clip(k - begin, 0, size)
+        left = size - taken
+        pairs = np.maximum(size * (size - 1), 1)
+        return cls(
+            taken / np.maximum(size, 1),
+            (taken * (taken - 1) / 2 + taken * left) / pairs,
+            left * (left - 1) / pairs,
+        )
 
 
 def _mean_distance(table: Floats, k: Ints) -> Floats:
@@ -285,7 +286,9 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
     k, the sum of N ∘ (F_a N F_b) counts pairs in opposite orders, and likewise for pairs that both
     rankings leave out. An item is no pair with itself.
     """
-    a, b = _share_places(table.sum(axis=3), k), _share_places(table.sum(axis=2), k)
+    sizes_a, sizes_b, k_of = table.sum(axis=3), table.sum(axis=2), k[..., None]
+    a = _Shares.of(sizes_a, np.cumsum(sizes_a, axis=-1) - sizes_a, k_of)
+    b = _Shares.of(sizes_b, np.cumsum(sizes_b, axis=-1) - sizes_b, k_of)
     a, b = _Shares(*(x[..., None] for x in a)), _Shares(*(x[:, :, None] for x in b))
     after = table.sum(axis=2, keepdims=True) - np.cumsum(table, axis=2)
     by_a = a.inside * after + a.before * table
@@ -298,94 +301,6 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
     both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
     n_left = table.sum(axis=(2, 3)) - k
     return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
-
-
-# ---- Few long rankings: the pairs in opposite orders by sorting, and corrections for ties
-
-
-def mean_distance_by_sorting(a: Rankings, b: Rankings, k: int) -> Floats:
-    """Return the matrix of mean top-k Kendall distances between rankings cut to their first k."""
-    i, j = map(np.ravel, np.indices((len(a), len(b))))
-    discordant = compare_orders(a, b, i, j).discordant.reshape(len(a), len(b))
-    distance = np.empty(discordant.shape)
-    groups_b = [_Levels.of(level, k) for level in levels(b)]
-    for row, level in enumerate(levels(a)):
-        first = _Levels.of(level, k)
-        for column, second in enumerate(groups_b):
-            opposite = _count_opposite(first, second, discordant[row, column])
-            n_left = a.n_items - k
-            both_out = _count_left_by_both(first, second)
-            distance[row, column] = opposite + n_left * (n_left - 1) / 2 - both_out
-    return distance
-
-
-class _Levels(NamedTuple):
-    """One ranking: the level of each item, the shares of each level, and the level that k cuts.
-
-    Only items of the cut level may or may not be among the first k; ``out`` is the probability
-    that one is not. All later items come after the first k.
-    """
-
-    level: NDArray[np.int32]
-    sizes: Floats
-    shares: _Shares
-    cut: NDArray[np.bool_]
-    later: NDArray[np.bool_]
-    out: float
-
-    @classmethod
-    def of(cls, level: NDArray[np.int32], k: int) -> _Levels:
-        sizes = np.bincount(level).astype(float)
-        shares = _share_places(sizes, np.array(k))
-        last = int(np.flatnonzero(shares.inside > 0)[-1])
-        out = 1 - float(shares.inside[last])
-        return cls(level, sizes, shares, level == last, level > last, out)
-
-
-def _count_opposite(a: _Levels, b: _Levels, discordant: float) -> float:
-    """Return the mean number of pairs in opposite orders, where the first one of each is in k."""
-    # In order in both: the first one of a ranking may be an item of its cut level.
-    total = discordant - a.out * _count_passed_later(a, b) - b.out * _count_passed_later(b, a)
-    total += a.out * b.out * int((a.cut & b.later).sum()) * int((a.later & b.cut).sum())
-    # Tied in one, in order in the other; tied in both.
-    cells, sizes = np.unique(a.level * np.int64(b.sizes.size) + b.level, return_counts=True)
-    pairs = sizes * (sizes - 1) / 2
-    before_a = a.shares.before[cells // b.sizes.size]
-    before_b = b.shares.before[cells % b.sizes.size]
-    for one, other, before in ((a, b, before_a), (b, a, before_b)):
-        tied = one.sizes * (one.sizes - 1) / 2
-        cut, later = (
-            np.bincount(one.level[some], minlength=tied.size) for some in (other.cut, other.later)
-        )
-        total += float(one.shares.before @ (tied - other.out * cut * later) - before @ pairs)
-    return total + 2 * float((before_a * before_b) @ pairs)
-
-
-def _count_passed_later(one: _Levels, other: _Levels) -> int:
-    """Count pairs of an item of the cut level and a later one that the other ranking reverses."""
-    later = np.bincount(other.level[one.later], minlength=other.sizes.size)
-    return int((np.cumsum(later) - later)[other.level[one.cut]].sum())
-
-
-def _count_left_by_both(a: _Levels, b: _Levels) -> float:
-    """Return the mean number of pairs of which both rankings leave out both items."""
-    numbers = np.array([(x & y).sum() for x in (a.cut, a.later) for y in (b.cut, b.later)])
-    tables = []
-    for one in (a, b):
-        outside = float(one.shares.outside[one.level[one.cut][0]])
-        tables.append(np.array([[outside, one.out], [one.out, 1.0]]))
-    chance = np.kron(*tables)
-    return float(numbers @ chance @ numbers - numbers @ np.diag(chance)) / 2
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-MOST_CELLS = 2**29
-"""Cells of the tables of all pairs of rankings that are compared one by one: about a minute."""
-MOST_LINKS = 2**23
-"""Pairs of items that all rankings list, each for itself."""
-BATCH = 64
-"""Rankings that are compared at once: more of them take longer, and so do many small batches."""
 
 
 # ---- The distance of `kendall_distance`
@@ -405,11 +320,11 @@ def mean_kendall_distances(rankings: AnyRankings, weight: float) -> tuple[float,
     if isinstance(rankings, Rankings) and len(rankings) < rankings.n_items:
         # A table of rankings by rankings is smaller than one of items by items.
         to_all = kendall_distance(rankings) @ rankings.weights
-        return float(rankings.weights @ to_all) / pairs, to_all / _weight_of_others(
-            rankings, weight
-        )
+        others = weight - _weight_once(rankings)
+        return float(rankings.weights @ to_all) / pairs, to_all / others
     sums = reduce_parts(rankings, _sum_orders)
-    total = sums.counts.sum_of_larger() - float((sums.before**2).sum())
+    larger = sums.sum_of_larger_than(sums.counts.keys)
+    total = float(sums.counts.sums[0] @ larger) - float((sums.before**2).sum())
     return max(total, 0.0) / pairs, map_rows(rankings, _distances_to_others, sums, weight)
 
 
@@ -425,64 +340,40 @@ def _weight_once(rankings: Rankings) -> Floats:
     return np.asarray(np.minimum(rankings.weights, 1))
 
 
-def _weight_of_others(rankings: Rankings, weight: float) -> Floats:
-    return np.asarray(weight - _weight_once(rankings))
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """The weight of the rankings with each number of ordered pairs; ``values`` are sorted."""
-
-    values: Floats
-    weights: Floats
-
-    @classmethod
-    def of(cls, values: Floats, weights: Floats) -> _Counts:
-        distinct, which = np.unique(values, return_inverse=True)
-        return cls(distinct, np.bincount(which, weights, minlength=distinct.size).astype(float))
-
-    def __add__(self, other: _Counts) -> _Counts:
-        both = (np.append(getattr(self, x), getattr(other, x)) for x in ("values", "weights"))
-        return _Counts.of(*both)
-
-    def sum_of_larger_than(self, values: Floats) -> Floats:
-        """Return Σ w_b max(o, o_b) for each o."""
-        smaller = np.append(0.0, np.cumsum(self.weights))
-        larger = np.append(np.cumsum((self.weights * self.values)[::-1])[::-1], 0.0)
-        n_smaller = np.searchsorted(self.values, values, side="right")
-        return np.asarray(values * smaller[n_smaller] + larger[n_smaller])
-
-    def sum_of_larger(self) -> float:
-        """Return Σ w_a w_b max(o_a, o_b) over all pairs."""
-        return float(self.weights @ self.sum_of_larger_than(self.values))
-
-
 class _Orders(NamedTuple):
-    """``before[i, j]`` is the weight of the rankings that put i before j."""
+    """``before[i, j]`` is the weight of the rankings that put i before j.
+
+    ``counts`` has the weight of the rankings with each number of ordered pairs.
+    """
 
     before: Floats
-    counts: _Counts
+    counts: KeyedSums
+
+    def sum_of_larger_than(self, values: Ints) -> Floats:
+        """Return Σ w_b max(o, o_b) for each number o of ordered pairs."""
+        keys, [weights] = self.counts.keys, self.counts.sums
+        smaller = np.append(0.0, np.cumsum(weights))
+        larger = np.append(np.cumsum((weights * keys)[::-1])[::-1], 0.0)
+        n_smaller = np.searchsorted(keys, values, side="right")
+        return np.asarray(values * smaller[n_smaller] + larger[n_smaller])
 
 
 def _sum_orders(rankings: Rankings) -> _Orders:
-    whole = _keep_cut_ties_whole(rankings)
-    return _Orders(precedence(whole), _Counts.of(count_ordered_pairs(whole), whole.weights))
-
-
-def _keep_cut_ties_whole(rankings: Rankings) -> Rankings:
     refuse_partial(rankings, "no distance is defined between rankings of different items")
-    return replace(rankings, lengths=rankings.n_listed)
+    # A tie that K cuts counts as a whole.
+    whole = replace(rankings, lengths=rankings.n_listed)
+    ordered = count_ordered_pairs(whole).astype(np.int64)
+    return _Orders(precedence(whole), KeyedSums.of(ordered, whole.weights))
 
 
 def _distances_to_others(rankings: Rankings, sums: _Orders, weight: float) -> Floats:
-    whole = _keep_cut_ties_whole(rankings)
-    larger = sums.counts.sum_of_larger_than(count_ordered_pairs(whole))
+    larger = sums.sum_of_larger_than(count_ordered_pairs(rankings).astype(np.int64))
     # Rounding of fractional weights can make it negative.
-    to_all = np.maximum(larger - sum_over_orders(whole, sums.before), 0)
-    return np.asarray(to_all / _weight_of_others(rankings, weight))
+    to_all = np.maximum(larger - _sum_over_orders(rankings, sums.before), 0)
+    return np.asarray(to_all / (weight - _weight_once(rankings)))
 
 
-def sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
+def _sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
     """Return, for each ranking, the sum of ``table[i, j]`` over the pairs that put i before j."""
     result = np.zeros(len(rankings))
     for rows in row_blocks(len(rankings), rankings.n_items):
@@ -570,10 +461,9 @@ def _split_comparable(rankings: Rankings) -> list[Ints]:
     if not rankings.is_subset.all() or n_pairs.sum() > MOST_LINKS:
         return [np.arange(len(rankings))]
     links = []
-    for size in np.unique(sizes):
-        rows = np.flatnonzero(sizes == size)
-        codes = np.sort(rankings.codes[rankings.starts[rows][:, None] + np.arange(size)], axis=1)
-        i, j = np.triu_indices(size, 1)
+    for rows, cells in rankings.lists.rows_by_size():
+        codes = np.sort(rankings.codes[cells], axis=1)
+        i, j = np.triu_indices(cells.shape[1], 1)
         pairs = codes[:, i].astype(np.int64) * C + codes[:, j]
         links.append(np.column_stack([np.repeat(rows, i.size), pairs.ravel()]))
     row, pair = np.concatenate(links).T
@@ -583,7 +473,7 @@ def _split_comparable(rankings: Rankings) -> list[Ints]:
     label = connected_components(graph, directed=False)[1][:n]
     by_label = np.argsort(label, kind="stable")
     ends = np.flatnonzero(np.diff(label[by_label])) + 1
-    _, first_of_batch = np.unique(ends // BATCH, return_index=True)
+    _, first_of_batch = np.unique(ends // RANKINGS_PER_BATCH, return_index=True)
     return list(np.split(by_label, ends[first_of_batch]))
 
 
@@ -695,12 +585,10 @@ class _TiedGroups:
         entries = np.repeat(counted, size)
         self.entry_row, self.code = rankings.entry_rows[entries], rankings.codes[entries]
         self.begin, self.size, self.row = begin[counted], size[counted], row[counted]
-        taken = np.minimum(rankings.lengths[self.row] - self.begin, self.size)
-        left = self.size - taken
-        pairs = np.maximum(self.size * (self.size - 1), 1)
-        self.left_out = left / self.size
-        self.beyond = left * (left - 1) / pairs
-        self.within = (taken * (taken - 1) / 2 + taken * left) / pairs
+        inside, self.within, self.beyond = _Shares.of(
+            self.size, self.begin, rankings.lengths[self.row]
+        )
+        self.left_out = 1 - inside
         self.n_items = rankings.n_items
 
     def sum_pairs(self, values: Floats) -> Floats:

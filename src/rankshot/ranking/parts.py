@@ -23,6 +23,10 @@ from rankshot.ranking.rankings import Rankings
 
 T = TypeVar("T")
 Combine = Callable[[T, T], T]
+MOST_SAMPLES = 2**31
+"""Rankings that are drawn at once."""
+WIDEST_RANGE = 1e12
+"""The ratio of two weights up to which about four digits of the smaller one count."""
 
 
 class RankingParts(ABC):
@@ -75,7 +79,7 @@ class RankingParts(ABC):
 
     def by_target(self) -> dict[str, RankingParts]:
         """Return the rankings of each target, sorted by name; one pass finds the names."""
-        names = look_over(self).target_names
+        names = count_rankings(self).target_names
         return {name: self.map_parts(select_target, name) for name in names}
 
     def top(self, k: int) -> RankingParts:
@@ -147,6 +151,29 @@ def add_results(a: Any, b: Any) -> Any:
     return type(a)(*sums) if hasattr(a, "_fields") else tuple(sums)
 
 
+@dataclass(frozen=True)
+class KeyedSums:
+    """Sums over what has the same key; ``keys`` are sorted, and ``sums`` has a column for each."""
+
+    keys: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, keys: NDArray[np.int64], *values: NDArray[np.float64]) -> KeyedSums:
+        """Add up each of ``values`` over equal keys."""
+        if keys.size and keys.min() >= 0 and keys.max() < keys.size:
+            # Sums over all numbers from 0 to the largest are faster than sorting.
+            used = np.flatnonzero(np.bincount(keys))
+            return cls(used, np.array([np.bincount(keys, each)[used] for each in values]))
+        distinct, which = np.unique(keys, return_inverse=True)
+        sums = [np.bincount(which, each, minlength=distinct.size) for each in values]
+        return cls(distinct, np.array(sums))
+
+    def __add__(self, other: KeyedSums) -> KeyedSums:
+        keys = np.append(self.keys, other.keys)
+        return KeyedSums.of(keys, *np.hstack([self.sums, other.sums]))
+
+
 def no_rankings(items: tuple[str, ...]) -> Rankings:
     """Return a value without any ranking."""
     return Rankings.from_item_numbers(np.empty((0, 1), np.int32), items=items, trusted=True)
@@ -156,7 +183,7 @@ def no_rankings(items: tuple[str, ...]) -> Rankings:
 
 
 @dataclass(frozen=True)
-class Overview:
+class RankingCounts:
     """The size and the kinds of rankings.
 
     Attributes
@@ -187,8 +214,8 @@ class Overview:
         """Whether there are two rankings to compare: one of weight 2 counts as two."""
         return self.weight > self.largest_weight or self.largest_weight > 1
 
-    def __add__(self, other: Overview) -> Overview:
-        return Overview(
+    def __add__(self, other: RankingCounts) -> RankingCounts:
+        return RankingCounts(
             self.n_rankings + other.n_rankings,
             self.weight + other.weight,
             max(self.largest_weight, other.largest_weight),
@@ -198,14 +225,14 @@ class Overview:
         )
 
 
-def look_over(rankings: AnyRankings) -> Overview:
+def count_rankings(rankings: AnyRankings) -> RankingCounts:
     """Return the size and the kinds of rankings."""
-    return reduce_parts(rankings, _look_over)
+    return reduce_parts(rankings, _count_part)
 
 
-def _look_over(part: Rankings) -> Overview:
+def _count_part(part: Rankings) -> RankingCounts:
     counted = part.weights > 0
-    return Overview(
+    return RankingCounts(
         len(part),
         float(part.weights.sum()),
         float(part.weights.max(initial=0)),
@@ -243,12 +270,6 @@ def keep_counted_part(part: Rankings) -> Rankings:
 # ---- Checks of what a caller passes
 
 
-MOST_SAMPLES = 2**31
-"""Rankings that are drawn at once."""
-WIDEST_RANGE = 1e12
-"""The ratio of two weights up to which about four digits of the smaller one count."""
-
-
 def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or raise with a hint how to make `Rankings`."""
     if isinstance(value, RankingParts):
@@ -268,9 +289,9 @@ def require_any_rankings(value: AnyRankings) -> AnyRankings:
     return value if isinstance(value, RankingParts) else require_rankings(value)
 
 
-def require_one_subject(rankings: AnyRankings) -> Overview:
+def require_one_subject(rankings: AnyRankings) -> RankingCounts:
     """Return an overview of rankings to merge; raise if there are none, warn of several targets."""
-    found = look_over(require_any_rankings(rankings))
+    found = count_rankings(require_any_rankings(rankings))
     if not found.weight > 0:
         raise RankshotError("there are no rankings to fit or merge (or all have weight 0)")
     if len(found.target_names) > 1:
@@ -282,7 +303,7 @@ def require_one_subject(rankings: AnyRankings) -> Overview:
     return found
 
 
-def warn_of_weight_range(found: Overview) -> None:
+def warn_of_weight_range(found: RankingCounts) -> None:
     """Warn of weights so different that the sums over all rankings do not show the smallest."""
     if found.largest_weight > WIDEST_RANGE * found.smallest_weight:
         warnings.warn(

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from html import escape
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, short_repr, suggest_name
+from rankshot.core.errors import (
+    RankshotError,
+    UnknownItemError,
+    format_count,
+    quote_names,
+    short_repr,
+    suggest_item,
+    suggest_name,
+)
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
     Kind,
     Labels,
     Order,
     Where,
-    collect_items,
     describe_pair,
     describe_row,
-    different_items_error,
     distinct_values,
     encode_item_numbers,
     encode_orders,
@@ -30,15 +35,17 @@ from rankshot.ranking.construction import (
     encode_positions,
     number_labels,
     rank_numbers,
-    recode_items,
     refuse_cells,
+    refuse_empty,
     require_lengths,
     require_number_table,
     validate_columns,
-    validate_entries,
     warn_of_counting_from_zero,
 )
 from rankshot.ranking.entries import Entries, find_first
+
+ROWS_SHOWN = 6
+PLACES_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,12 +139,9 @@ class Rankings:
         where : callable, optional
             ``where(i)`` is how an error message names row ``i``.
         """
-        if not isinstance(orders, Iterable):
-            raise RankshotError(f"orders must be a list of rankings, not {short_repr(orders)}")
-        orders = list(orders)
-        names = as_names(items) if items is not None else collect_items(orders, where)
-        entries = encode_orders(orders, names, where)
-        beside = validate_columns(len(orders), targets, sources, raters, weights, kind, where)
+        names, entries = encode_orders(list(orders), items, where)
+        n = entries.sizes.size
+        beside = validate_columns(n, targets, sources, raters, weights, kind, where)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -168,7 +172,7 @@ class Rankings:
         warn_of_counting_from_zero(table[~beside[0]])
         refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
         entries = encode_positions(rank_numbers(positions, table), placed=table > 0)
-        entries = validate_entries(entries, names, describe_row)
+        entries = refuse_empty(entries, describe_row)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -203,9 +207,7 @@ class Rankings:
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         placed = ~np.isnan(table)
         refuse_cells(~placed & ~beside[0][:, None], table, names, "scores")
-        entries = encode_positions(-rank_numbers(scores, table), placed)
-        if not placed.all():
-            entries = validate_entries(entries, names, describe_row)
+        entries = refuse_empty(encode_positions(-rank_numbers(scores, table), placed), describe_row)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 
@@ -330,7 +332,15 @@ class Rankings:
 
     def orders(self) -> list[list[str | list[str]]]:
         """Return the rankings as lists of names, best first, ties as lists inside the lists."""
-        return decode_orders(self.lists, self.items)
+        names = np.array(self.items, dtype=object)[self.codes].tolist()
+        places = self.places.tolist()
+        orders: list[list[str | list[str]]] = []
+        for begin, end in pairwise(self.starts.tolist()):
+            groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
+            for name, place in zip(names[begin:end], places[begin:end], strict=True):
+                groups[place].append(name)
+            orders.append([group[0] if len(group) == 1 else group for group in groups])
+        return orders
 
     def positions(self) -> NDArray[np.int32]:
         """Return the place of every item in every ranking, from 1; 0 where it is not listed."""
@@ -378,21 +388,15 @@ class Rankings:
 
     def __repr__(self) -> str:
         """Return a summary line and the first rankings, one per line."""
-        return format_text(self._summary(), self._find_first(), len(self))
-
-    def _repr_html_(self) -> str:
-        """Return the same as a small table, for notebooks."""
-        return format_html(self._summary(), self._find_first(), len(self))
-
-    def _summary(self) -> str:
-        labels = {"target": self.target_names, "source": self.source_names}
-        return format_summary(len(self), self.n_items, {**labels, "rater": self.rater_names})
-
-    def _find_first(self) -> list[tuple[str | None, str]]:
-        """Return the targets and the text of the first rankings."""
+        names = {"target": self.target_names, "source": self.source_names}
+        counts = [f"{format_count(len(self), 'ranking')} of {format_count(self.n_items, 'item')}"]
+        for what, found in {**names, "rater": self.rater_names}.items():
+            counts += [format_count(len(found), what)] if found else []
         first = self[:ROWS_SHOWN]
-        texts = format_rows(first.orders(), first.n_listed, *first._columns()[:3])
-        return list(zip(first.targets, texts, strict=True))
+        lines = [f"Rankings: {', '.join(counts)}", *map(_format_ranking, first)]
+        if len(self) > len(first):
+            lines.append(f"  … and {len(self) - len(first):,} more")
+        return "\n".join(lines)
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
@@ -459,8 +463,13 @@ class Rankings:
         names = as_names(items)
         if names == self.items:
             return self
-        if set(names) != set(self.items):
-            raise different_items_error(names, self.items)
+        if missing := sorted(set(names) - set(self.items)):
+            raise RankshotError(
+                f"these rankings are not over {quote_names(missing)}: "
+                "give them the same items= when they are built or read"
+            )
+        if odd := sorted(set(self.items) - set(names)):
+            raise UnknownItemError(f"unknown item {odd[0]!r}{suggest_item(odd[0], names)}")
         return self.change_items(names)
 
     def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
@@ -471,17 +480,23 @@ class Rankings:
         """
         if items == self.items:
             return self
-        return replace(self, items=items, codes=recode_items(self.lists, self.items, items, where))
+        code = {name: i for i, name in enumerate(items)}
+        codes = np.array([code.get(name, -1) for name in self.items], np.int32)[self.codes]
+        if np.any(codes < 0):
+            first = int(np.argmax(codes < 0))
+            name, row = self.items[self.codes[first]], int(self.entry_rows[first])
+            raise UnknownItemError(
+                f"{where(row)}: unknown item {name!r}{suggest_item(name, items)}"
+            )
+        codes = self.lists._replace(codes=codes).sort_ties().codes
+        return replace(self, items=items, codes=codes)
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
         """Join several values over the same items into one."""
-        parts = list(parts) if isinstance(parts, Iterable) else [parts]
-        if not parts:
-            raise RankshotError("nothing to concatenate")
-        for part in parts:
-            if not isinstance(part, Rankings):
-                raise RankshotError(f"expected Rankings to concatenate, not {short_repr(part)}")
+        parts = list(parts)
+        if not parts or not all(isinstance(part, Rankings) for part in parts):
+            raise RankshotError(f"expected a list of Rankings, not {short_repr(parts)}")
         if len(parts) == 1:
             return parts[0]
         aligned = [part.with_items(parts[0].items) for part in parts]
@@ -492,83 +507,17 @@ class Rankings:
         return Rankings(parts[0].items, *lists, *columns)
 
 
-# ---- What `Rankings` print
-
-
-NamedOrders = list[list[str | list[str]]]
-"""Items of each ranking, best first; a tie is a list inside the list."""
-ROWS_SHOWN = 6
-PLACES_SHOWN = 8
-
-
-def decode_orders(entries: Entries, items: tuple[str, ...]) -> NamedOrders:
-    """Translate arrays back into lists of names, ties as lists inside the lists."""
-    names = np.array(items, dtype=object)[entries.codes].tolist()
-    places = entries.places.tolist()
-    orders: NamedOrders = []
-    for begin, end in pairwise(entries.starts.tolist()):
-        groups: list[list[str]] = [[] for _ in range(places[end - 1] + 1)]
-        for name, place in zip(names[begin:end], places[begin:end], strict=True):
-            groups[place].append(name)
-        orders.append([group[0] if len(group) == 1 else group for group in groups])
-    return orders
-
-
-def format_text(summary: str, rows: Sequence[tuple[str | None, str]], n: int) -> str:
-    """Return a summary line and the first of ``n`` rankings, one per line."""
-    lines = [f"Rankings: {summary}"]
-    lines += [f"  {text}" if target is None else f"  {target}: {text}" for target, text in rows]
-    if n > len(rows):
-        lines.append(f"  … and {n - len(rows):,} more")
-    return "\n".join(lines)
-
-
-def format_html(summary: str, rows: Sequence[tuple[str | None, str]], n: int) -> str:
-    """Return the same as a small table, for notebooks."""
-    cells = "".join(
-        f"<tr><td>{escape(target or '')}</td><td>{escape(text)}</td></tr>" for target, text in rows
+def _format_ranking(one: Rankings) -> str:
+    """Return the line of one ranking: its target, its order, and what is special about it."""
+    [order], target = one.orders(), one.targets[0]
+    groups = [[group] if isinstance(group, str) else group for group in order[:PLACES_SHOWN]]
+    for group in groups:
+        if len(group) > PLACES_SHOWN:
+            group[PLACES_SHOWN:] = [f"{len(group) - PLACES_SHOWN} more"]
+    text = " > ".join([" = ".join(group) for group in groups] + ["…"] * (len(order) > PLACES_SHOWN))
+    remarks = [f"first {one.lengths[0]}"] if one.lengths[0] < one.n_listed[0] else []
+    remarks += ["subset"] if one.is_subset[0] else []
+    remarks += [f"weight {one.weights[0]:g}"] if one.weights[0] != 1 else []
+    return f"  {'' if target is None else f'{target}: '}{text}" + (
+        f" ({', '.join(remarks)})" if remarks else ""
     )
-    more = "<tr><td></td><td>…</td></tr>" if n > len(rows) else ""
-    return (
-        f"<table><caption>Rankings: {escape(summary)}</caption>"
-        f"<thead><tr><th>target</th><th>ranking</th></tr></thead>"
-        f"<tbody>{cells}{more}</tbody></table>"
-    )
-
-
-def format_summary(n: int, n_items: int, labels: Mapping[str, Sequence[str]]) -> str:
-    """Return how many rankings, items, targets, sources and raters there are."""
-    parts = [f"{format_count(n, 'ranking')} of {format_count(n_items, 'item')}"]
-    parts += [format_count(len(names), what) for what, names in labels.items() if names]
-    return ", ".join(parts)
-
-
-def format_rows(
-    orders: NamedOrders,
-    n_listed: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    is_subset: NDArray[np.bool_],
-    weights: NDArray[np.float64],
-) -> list[str]:
-    """Return the text of each ranking: its order, and what is special about it."""
-    texts = []
-    for row, order in enumerate(orders):
-        remarks = []
-        if lengths[row] < n_listed[row]:
-            remarks.append(f"first {lengths[row]}")
-        if is_subset[row]:
-            remarks.append("subset")
-        if weights[row] != 1:
-            remarks.append(f"weight {weights[row]:g}")
-        texts.append(_order_text(order) + (f" ({', '.join(remarks)})" if remarks else ""))
-    return texts
-
-
-def _order_text(order: list[str | list[str]]) -> str:
-    groups = [_tie_text(g) if isinstance(g, list) else g for g in order[:PLACES_SHOWN]]
-    return " > ".join(groups + (["…"] if len(order) > PLACES_SHOWN else []))
-
-
-def _tie_text(tie: list[str]) -> str:
-    more = [f"{len(tie) - PLACES_SHOWN} more"] if len(tie) > PLACES_SHOWN else []
-    return " = ".join(tie[:PLACES_SHOWN] + more)

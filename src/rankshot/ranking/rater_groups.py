@@ -22,13 +22,13 @@ FEWEST_RATERS = 10
 FEWEST_IN_GROUP = 3
 """Fewer raters are no group: they may be careless. They are listed as furthest from the rest."""
 MOST_GROUPS = 3
-MARGIN = 10.0
+BIC_MARGIN = 10.0
 """By how much the BIC must be smaller with one more group: very strong evidence, after Kass and
 Raftery (1995)."""
-SURE = 0.9
+LEAST_MEMBERSHIP = 0.9
 """The least mean probability with which raters belong to their groups."""
 POWER_STEPS, LLOYD_STEPS = 20, 5
-MOST_CELLS = 1_000_000
+MOST_RATER_PAIRS = 1_000_000
 """Raters times pairs of items; more would take longer than a second or two."""
 
 
@@ -77,7 +77,7 @@ def find_rater_groups(rankings: Rankings) -> tuple[RaterGroup, ...]:
     for n_groups in range(2, MOST_GROUPS + 1):
         mixture = _fit(rankings, n_groups)
         groups = _list_groups(mixture, rankings)
-        if mixture.bic_ > last.bic_ - MARGIN or not groups:
+        if mixture.bic_ > last.bic_ - BIC_MARGIN or not groups:
             break
         found, last = groups, mixture
     return found
@@ -102,7 +102,7 @@ def format_groups(groups: tuple[RaterGroup, ...], most: int) -> str:
 
 def has_too_many_raters(rankings: Rankings) -> bool:
     """Tell whether a search for groups would take long."""
-    return len(rankings) * int(find_ranked_items(rankings).sum()) ** 2 > MOST_CELLS
+    return len(rankings) * int(find_ranked_items(rankings).sum()) ** 2 > MOST_RATER_PAIRS
 
 
 def _keep_named(rankings: Rankings) -> Rankings:
@@ -171,7 +171,7 @@ def _list_groups(mixture: RankingMixture, rankings: Rankings) -> tuple[RaterGrou
     memberships = mixture.predict_proba(rankings)[first]
     group = memberships.argmax(axis=1)
     sizes = np.bincount(group, minlength=mixture.n_groups)
-    if sizes.min() < FEWEST_IN_GROUP or memberships.max(axis=1).mean() < SURE:
+    if sizes.min() < FEWEST_IN_GROUP or memberships.max(axis=1).mean() < LEAST_MEMBERSHIP:
         return ()
     longest = int(rankings.lengths.max())
     return tuple(

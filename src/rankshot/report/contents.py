@@ -1,12 +1,10 @@
-"""The contents of a report: plain values, validated when they are made.
+"""The contents of a report: plain values. Every section is optional.
 
-Every section is optional. Shares, accuracies and probabilities are numbers from 0 to 1. Names may
-be any text.
+Shares, accuracies and probabilities are numbers from 0 to 1. Names may be any text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.plots.map import MapDisplay
 from rankshot.ranking.agreement import TargetSummary
-from rankshot.report.gallery import Gallery
-from rankshot.report.pictures import Picture
+from rankshot.report.pictures import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
-from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.scored_tables import ROUNDING
+from rankshot.zeroshot.metrics import Interval, Reliability
 
 LEAD = (
     "This page shows how well a zero-shot classifier recognises new classes: classes without a "
@@ -28,11 +25,7 @@ LEAD = (
 )
 
 
-# ---- Values
-
-
-@dataclass(frozen=True)
-class MethodRow:
+class MethodRow(NamedTuple):
     """The accuracy of one method with one source, with every classifier.
 
     Attributes
@@ -47,15 +40,6 @@ class MethodRow:
     source: str
     cells: tuple[Interval | None, ...]
 
-    def __post_init__(self) -> None:
-        for place, cell in enumerate(self.cells):
-            if cell is not None and not -ROUNDING <= cell.low <= cell.high <= 1 + ROUNDING:
-                raise RankshotError(
-                    f"{short_repr(self.method)}, {short_repr(self.source)}: cell {place}: "
-                    f"{cell.estimate} from {cell.low} to {cell.high} is not an interval of shares "
-                    "between 0 and 1"
-                )
-
 
 @dataclass(frozen=True)
 class MethodComparison:
@@ -66,90 +50,33 @@ class MethodComparison:
     caption: str = ""
 
     def __post_init__(self) -> None:
-        for place, row in enumerate(self.rows):
+        for row in self.rows:
             if len(row.cells) != len(self.classifiers):
                 raise RankshotError(
-                    f"row {place} ({short_repr(row.method)}, {short_repr(row.source)}) has "
+                    f"the row {short_repr(row.method)}, {short_repr(row.source)} has "
                     f"{len(row.cells)} cells, but there are {len(self.classifiers)} classifiers"
                 )
 
 
-@dataclass(frozen=True)
-class ClassMap:
-    """Points in the plane, each with a name and a group; points close together are similar.
-
-    Attributes
-    ----------
-    names, groups : tuple of str
-        The name and the group of each point.
-    x, y : tuple of float
-        The coordinates of each point.
-    caption : str
-        A sentence below the map.
-
-    Examples
-    --------
-    >>> from rankshot.report import ClassMap
-    >>> points = ClassMap(
-    ...     names=("cat", "dog", "car"), groups=("animal", "animal", "vehicle"),
-    ...     x=(0.0, 0.2, 3.0), y=(0.1, 0.0, 1.0))
-    >>> dict(zip(points.names, points.groups))
-    {'cat': 'animal', 'dog': 'animal', 'car': 'vehicle'}
-    """
-
-    names: tuple[str, ...]
-    groups: tuple[str, ...]
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    caption: str = ""
-
-    def __post_init__(self) -> None:
-        columns = {"names": self.names, "groups": self.groups, "x": self.x, "y": self.y}
-        lengths = {name: len(column) for name, column in columns.items()}
-        if len(set(lengths.values())) != 1 or not self.names:
-            raise RankshotError(
-                f"the columns of a map must have the same length, at least 1, not {lengths}"
-            )
-        _check_finite(self.x, "map: x")
-        _check_finite(self.y, "map: y")
-
-
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(NamedTuple):
     """How well probabilities fit the share of right predictions.
 
-    Attributes
-    ----------
-    reliability : tuple of (float, float, int)
-        Mean confidence, accuracy and number of inputs of each bin.
-    expected_calibration_error, log_loss : float
-        The log loss is infinite if a true class got probability 0.
+    The log loss is infinite if a true class got probability 0.
     """
 
-    reliability: tuple[tuple[float, float, int], ...]
-    expected_calibration_error: float
+    reliability: Reliability
     log_loss: float
-
-    def __post_init__(self) -> None:
-        for place, (confidence, share, count) in enumerate(self.reliability):
-            if count < 0:
-                raise RankshotError(f"reliability: bin {place} holds {count} inputs")
-            if count:
-                _check_shares([confidence, share], f"reliability: bin {place}")
-        _check_shares([self.expected_calibration_error], "expected_calibration_error")
-        if np.isnan(self.log_loss):
-            raise RankshotError("log_loss is not a number")
 
 
 # eq=False: comparing arrays does not give a single truth value.
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How well the targets were recognised; see `evaluate_predictions`.
+    """How well the new classes were recognised; see `evaluate_predictions`.
 
     Attributes
     ----------
     classes : tuple of str
-        The L targets.
+        The L classes.
     accuracy : Interval
         Over all inputs.
     mean_class_accuracy : Interval
@@ -168,16 +95,6 @@ class Evaluation:
         k, and the share of inputs whose class is among the k most probable.
     uncalibrated : Calibration, optional
         With the temperature that the head had before a rehearsal calibrated it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report import evaluate_predictions
-    >>> found = evaluate_predictions(
-    ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), np.array([[0.9, 0.1], [0.6, 0.4]]),
-    ...     ["cat", "dog"])
-    >>> found.per_class, found.n_inputs
-    ((1.0, 0.0), (1, 1))
     """
 
     classes: tuple[str, ...]
@@ -185,36 +102,14 @@ class Evaluation:
     mean_class_accuracy: Interval
     per_class: tuple[float, ...]
     n_inputs: tuple[int, ...]
-    confusion: NDArray[np.integer]
-    pairwise: NDArray[np.floating]
+    confusion: NDArray[np.int64]
+    pairwise: NDArray[np.float64]
     calibration: Calibration
     top_k: tuple[tuple[int, float], ...] = ()
     uncalibrated: Calibration | None = None
 
-    def __post_init__(self) -> None:
-        L = len(self.classes)
-        if L == 0 or len(self.per_class) != L:
-            raise RankshotError(f"{len(self.per_class)} accuracies for {L} classes")
-        if len(self.n_inputs) != L:
-            raise RankshotError(f"{len(self.n_inputs)} numbers of inputs for {L} classes")
-        for name in ("confusion", "pairwise"):
-            shape = np.shape(getattr(self, name))
-            if shape != (L, L):
-                raise RankshotError(f"{name} has the shape {shape}, but there are {L} classes")
-        _check_interval(self.accuracy, "accuracy")
-        _check_interval(self.mean_class_accuracy, "mean_class_accuracy")
-        _check_shares(self.per_class, "per_class", missing=True)
-        _check_shares(np.ravel(self.pairwise), "pairwise", missing=True)
-        counts = np.asarray(self.confusion)
-        if counts.dtype.kind not in "iu" or counts.min() < 0:
-            raise RankshotError(
-                f"confusion must hold counts, not {counts.dtype} with a minimum of {counts.min()}"
-            )
-        _check_shares([share for _, share in self.top_k], "top_k")
 
-
-@dataclass(frozen=True)
-class Overview:
+class PredictionOverview(NamedTuple):
     """Predictions without true classes; see `count_predictions`.
 
     Attributes
@@ -229,15 +124,6 @@ class Overview:
         The confidence of a prediction is the largest probability of its input.
     confidences : tuple of (float, float, int)
         Lower end, upper end and number of inputs of each bin of confidence.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report import count_predictions
-    >>> found = count_predictions(
-    ...     np.array(["cat", "cat"]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["cat", "dog"])
-    >>> found.counts, found.median_confidence
-    ((2, 0), 0.75)
     """
 
     classes: tuple[str, ...]
@@ -246,17 +132,9 @@ class Overview:
     median_confidence: float
     confidences: tuple[tuple[float, float, int], ...]
 
-    def __post_init__(self) -> None:
-        if len(self.classes) != len(self.counts):
-            raise RankshotError(f"{len(self.counts)} counts for {len(self.classes)} classes")
-        _check_shares([self.median_confidence], "median_confidence")
-
 
 class SourceLine(NamedTuple):
     """A source of rankings, and how far it is from the consensus and from the other sources.
-
-    ``known`` is the number of seen classes that all its rankings compare. Distances are from 0,
-    the same order, to 1, the opposite order; NaN where there is nothing to compare.
 
     Attributes
     ----------
@@ -267,23 +145,10 @@ class SourceLine(NamedTuple):
     known : int
         How many seen classes all its rankings compare.
     to_consensus : float
-        Its mean distance to the consensus.
+        Its mean distance to the consensus: 0 is the same order, 1 the opposite order, and NaN
+        where there is nothing to compare.
     to_others : tuple of float
         Its mean distance to each source, in the order of the table.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> from rankshot.report import compare_sources
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
-    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
-    ...     sources=["wordnet", "glove", "wordnet", "glove"])
-    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
-    >>> table = compare_sources(rankings, head.consensus_, k=2)
-    >>> line = table.lines[0]
-    >>> line.name, line.n_rankings, line.known
-    ('glove', 2, 3)
     """
 
     name: str
@@ -293,9 +158,8 @@ class SourceLine(NamedTuple):
     to_others: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class SourceTable:
-    """The sources of rankings: one line per source, with its distances to all of them.
+class SourceTable(NamedTuple):
+    """The sources of rankings; see `compare_sources`.
 
     Attributes
     ----------
@@ -305,19 +169,6 @@ class SourceTable:
         The number of all seen classes.
     k : int
         How many places of each ranking were compared.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> from rankshot.report import compare_sources
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
-    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
-    ...     sources=["wordnet", "glove", "wordnet", "glove"])
-    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
-    >>> table = compare_sources(rankings, head.consensus_, k=2)
-    >>> len(table.lines), table.n_items, table.k
-    (2, 3, 2)
     """
 
     lines: tuple[SourceLine, ...]
@@ -325,8 +176,7 @@ class SourceTable:
     k: int
 
 
-@dataclass(frozen=True)
-class ExplainedInput:
+class ExplainedInput(NamedTuple):
     """One input and why it got its class.
 
     Attributes
@@ -337,32 +187,13 @@ class ExplainedInput:
         Of the class that it got.
     truth : str, optional
         Its true class, if it is known.
-    picture : Picture, optional
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> from rankshot.report import ExplainedInput
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["leopard", "tiger"], ["bus", "tram"]],
-    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
-    >>> head = rs.WeightedMean().fit(rankings)
-    >>> explanation = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
-    >>> ExplainedInput("photo.jpg", explanation, truth="cat").explanation.target
-    'cat'
+    picture : Thumbnail, optional
     """
 
     name: str
     explanation: Explanation
     truth: str | None = None
-    picture: Picture | None = None
-
-    def __post_init__(self) -> None:
-        where, why = f"explanation of {short_repr(self.name)}", self.explanation
-        _check_shares([why.probability], f"{where}: probability")
-        _check_shares([share for _, share in why.alternatives], f"{where}: alternatives")
-        _check_finite([contribution for _, contribution in why.items], f"{where}: items")
-        _check_finite([contribution for _, contribution in why.sources], f"{where}: sources")
+    picture: Thumbnail | None = None
 
 
 @dataclass(frozen=True)
@@ -377,13 +208,15 @@ class Report:
         Short labels and values, shown as cards at the top.
     comparison : MethodComparison, optional
     evaluation : Evaluation, optional
-    overview : Overview, optional
+    overview : PredictionOverview, optional
         Instead of an evaluation, if the true classes are not known.
-    gallery : Gallery, optional
+    gallery : tuple of ShownInput
         Some inputs with their pictures.
+    gallery_choice : str
+        How these inputs were chosen; see `describe_choice`.
     consensuses : tuple of TargetSummary
     sources : SourceTable, optional
-    map : ClassMap, optional
+    map : MapDisplay, optional
     explanations : tuple of ExplainedInput
     settings : tuple of (str, str)
         Names and values, near the end.
@@ -405,49 +238,12 @@ class Report:
     facts: tuple[tuple[str, str], ...] = ()
     comparison: MethodComparison | None = None
     evaluation: Evaluation | None = None
-    overview: Overview | None = None
-    gallery: Gallery | None = None
+    overview: PredictionOverview | None = None
+    gallery: tuple[ShownInput, ...] = ()
+    gallery_choice: str = ""
     consensuses: tuple[TargetSummary, ...] = ()
     sources: SourceTable | None = None
-    map: ClassMap | None = None
+    map: MapDisplay | None = None
     explanations: tuple[ExplainedInput, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for summary in self.consensuses:
-            where = f"consensus for {short_repr(summary.target)}"
-            if summary.concordance is not None:
-                _check_shares([summary.concordance], f"{where}: concordance")
-            distances = [distance for _, distance in summary.disagreement]
-            if summary.mean_distance is not None:
-                distances.append(summary.mean_distance)
-            _check_finite(distances, f"{where}: distances")
-            if min(distances, default=0) < 0:
-                raise RankshotError(f"{where}: the distance {min(distances)} is negative")
-
-
-# ---- Validation
-
-
-def _check_finite(values: Sequence[float], where: str) -> None:
-    odd = np.flatnonzero(~np.isfinite(np.asarray(values, dtype=float)))
-    if odd.size:
-        raise RankshotError(f"{where}[{odd[0]}] is {values[odd[0]]}; it must be finite")
-
-
-def _check_shares(values: Iterable[float], where: str, *, missing: bool = False) -> None:
-    shares = np.asarray(list(values), dtype=float)
-    inside = (shares >= -ROUNDING) & (shares <= 1 + ROUNDING)
-    odd = np.flatnonzero(~(inside | (np.isnan(shares) & missing)))
-    if odd.size:
-        raise RankshotError(f"{where}: {shares[odd[0]]} is not a share from 0 to 1")
-
-
-def _check_interval(interval: Interval, where: str) -> None:
-    _check_shares((interval.estimate, interval.low, interval.high), where)
-    if interval.low > interval.high:
-        raise RankshotError(
-            f"{where}: the lower end {interval.low} of the interval is above its upper end "
-            f"{interval.high}"
-        )

@@ -1,25 +1,274 @@
-"""The report of the demonstration."""
+"""The demonstration: the paper's methods and ours in half a minute, on the data in the package."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
-from rankshot.datasets import load_thumbnails
-from rankshot.ranking.rankings import Rankings
-from rankshot.report.contents import ExplainedInput, Report
-from rankshot.report.demo_results import LIST_LENGTH, Demo, K, paper_head
-from rankshot.report.gallery import Answers, build_gallery, choose_pictures, describe_choice
-from rankshot.report.pictures import Picture
-from rankshot.report.prediction_summaries import (
-    choose_examples,
-    choose_rival,
-    evaluate_predictions,
+from rankshot.core.progress import Announce
+from rankshot.datasets import (
+    load_cifar,
+    load_held_out_panel,
+    load_panel,
+    load_similarities,
+    load_thumbnails,
 )
-from rankshot.report.ranking_summaries import compare_sources, map_rankings, summarize_rankings
+from rankshot.datasets.embedded import QUESTIONS
+from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.rankings import Rankings
+from rankshot.report.contents import ExplainedInput, MethodComparison, MethodRow, Report
+from rankshot.report.pictures import (
+    Outcomes,
+    Thumbnail,
+    build_gallery,
+    choose_pictures,
+    describe_choice,
+)
+from rankshot.report.predictions import choose_examples, choose_rival, evaluate_predictions
+from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
+from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
+from rankshot.zeroshot.alignment import Semantics
 from rankshot.zeroshot.explanation import explain
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.conse import ConSE
+from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
+from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
+from rankshot.zeroshot.prior import RankingModel
+from rankshot.zeroshot.rehearsal import Rehearsal
+from rankshot.zeroshot.scores import Scores
+
+SOURCES = ("WordNet", "GloVe", "Wikipedia")
+"""The linguistic sources that are compared and combined."""
+REGULARIZATION = 0.03
+"""The best of a few C on held-out seen classes, with K = 4 and the panel's rankings of these
+classes. New classes were not used."""
+K = 4
+"""The length of the top lists in the paper's Table 2."""
+LIST_LENGTH = 10
+"""How many items of a source's ranking are used: as many as each rater of the panel ordered."""
+DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Ranking"
+ARITHMETIC, GEOMETRIC = "arithmetic mean", "geometric mean"
+PRIORS = {"Plackett-Luce": PlackettLuce, "Mallows": Mallows}
+
+
+# ---- The methods of the paper's Table 2
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A head, the semantics to which it is fitted, and the names of both."""
+
+    method: str
+    source: str
+    head: BaseHead
+    semantics: Semantics
+    wants_reference: bool = False
+
+    def mark_correct(
+        self, scores: Scores, truth: NDArray[np.str_], reference: Scores | None = None
+    ) -> NDArray[np.bool_] | None:
+        """Fit the head and return which inputs it predicts correctly.
+
+        Returns None if the head cannot use this kind of scores. The reference (scores of seen
+        inputs) is passed to heads with ``wants_reference``.
+        """
+        if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
+            return None
+        if isinstance(self.head, ProbabilisticRanking | WeightedMean) and self.wants_reference:
+            self.head.fit(self.semantics, reference)  # type: ignore[arg-type]
+        else:
+            self.head.fit(self.semantics)
+        return np.asarray(self.head.predict(scores) == truth)
+
+
+def paper_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
+    """Return Probabilistic Ranking with the settings of the paper."""
+    return ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus")
+
+
+def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Method]:
+    """Return all methods with all sources, in the order of the paper's Table 2.
+
+    A source without a ranking for some target is used only together with the others.
+    """
+    tables = list(sources.values())
+    merged = {ARITHMETIC: arithmetic_mean(tables), GEOMETRIC: geometric_mean(tables)}
+    alone = {
+        name: fill_missing(table)
+        for name, table in sources.items()
+        if not find_unranked_targets(table)
+    }
+    single = alone | {name: fill_missing(table) for name, table in merged.items()}
+    linguistic = Rankings.concatenate(map(rank_items, tables))
+    methods = [
+        Method(DS, name, DirectSimilarity(), table.rescale()) for name, table in single.items()
+    ]
+    methods += [
+        Method(DR, name, DeterministicRanking(k=K), rank_items(table))
+        for name, table in single.items()
+    ]
+    methods += [Method(PR, name, paper_head(), rank_items(table)) for name, table in alone.items()]
+    for what, rankings in (("linguistic", linguistic), ("panel", panel)):
+        methods += [
+            Method(PR, f"{what}, {name}", paper_head(prior()), rankings)
+            for name, prior in PRIORS.items()
+        ]
+        mean = ProbabilisticRanking(k=K, decay=0, posterior="mean")
+        methods.append(Method(PR, f"{what}, mean of rankings", mean, rankings))
+    return methods
+
+
+def rank_items(table: Similarity) -> Rankings:
+    """Rank the items for each target by a source, and keep the first `LIST_LENGTH` of them.
+
+    Targets for which the source ties all items have no ranking.
+    """
+    unranked = find_unranked_targets(table)
+    ranked = [name for name in table.targets if name not in unranked]
+    length = min(LIST_LENGTH, len(table.items))
+    return fill_missing(table.select(ranked, table.items)).to_rankings(length)
+
+
+def find_unranked_targets(table: Similarity) -> tuple[str, ...]:
+    """Return the targets without similarities, or with the same similarity to all items."""
+    missing = np.isnan(table.values)
+    highest = np.where(missing, -np.inf, table.values).max(axis=1)
+    lowest = np.where(missing, np.inf, table.values).min(axis=1)
+    # A row without a number is not above itself either.
+    ranked = highest > lowest
+    return tuple(name for name, known in zip(table.targets, ranked, strict=True) if not known)
+
+
+def fill_missing(table: Similarity) -> Similarity:
+    """Return a table with its missing cells filled with the smallest similarity of the table."""
+    present = table.values[np.isfinite(table.values)]
+    values = np.nan_to_num(table.values, nan=float(present.min()) if present.size else 0.0)
+    return Similarity(values, table.targets, table.items, table.source)
+
+
+# ---- The demonstration
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """The results of the demonstration.
+
+    Attributes
+    ----------
+    comparison : MethodComparison
+    seen_accuracy : float
+        The accuracy of the classifier on validation inputs of seen classes.
+    rehearsal : Rehearsal
+        With held-out seen classes.
+    predicted : Interval
+        The accuracy of the new classes that it predicts.
+    panel : Rankings
+        The rankings of the panel, of all its questions.
+    rankings : Rankings
+        The rankings of all sources, including the panel.
+    head : BaseHead
+        The head that the rehearsal chose and calibrated, fitted to the panel.
+    scores : Scores
+        The scores of the new inputs.
+    truth : ndarray of str
+        The classes of the new inputs.
+    """
+
+    comparison: MethodComparison
+    seen_accuracy: float
+    rehearsal: Rehearsal
+    predicted: Interval
+    panel: Rankings
+    rankings: Rankings
+    head: BaseHead
+    scores: Scores
+    truth: NDArray[np.str_]
+
+
+def run_demo(announce: Announce) -> Demo:
+    """Train a classifier on seen classes, fit heads to the sources, and classify new images.
+
+    ``announce`` is called with the number of steps done, the number of all steps, and the next
+    step.
+    """
+    data = load_cifar()
+    tables = {
+        name: table.select(data.new_classes, data.seen_classes)
+        for name, table in load_similarities("cifar").items()
+        if name in SOURCES
+    }
+    # The question that is nearest to the paper's is the last of those that the panel was asked.
+    panels = {name: load_panel("cifar", name) for name in QUESTIONS["cifar"][::-1]}
+    questions = {f"panel, {name}": rankings for name, rankings in panels.items()}
+    questions["panel, all questions"] = panel = Rankings.concatenate(panels.values())
+    methods = paper_methods(tables, panels["similar"])
+    methods.append(Method("ConSE", "GloVe", ConSE(), tables["GloVe"]))
+    methods += [
+        Method("Weighted Mean", f"{name} + reference", WeightedMean(), rankings, True)  # noqa: FBT003
+        for name, rankings in questions.items()
+    ]
+    todo = len(methods) + 2
+    announce(0, todo, "training")
+    model = _train(data.seen_train, data.seen_train_label)
+    classes = tuple(model.classes_.tolist())
+    scores = Scores(model.decision_function(data.new), classes)
+    reference = Scores(model.decision_function(data.seen_validation), classes)
+    rows = []
+    for one in methods:
+        announce(1 + len(rows), todo, f"{one.method}, {one.source}")
+        correct = np.asarray(one.mark_correct(scores, data.new_label, reference))
+        cell = wilson_interval(int(correct.sum()), len(correct))
+        rows.append(MethodRow(one.method, one.source, (cell,)))
+    announce(todo - 1, todo, "rehearsal with seen classes")
+    rehearsal = _rehearse()
+    announce(todo, todo, "done")
+    return Demo(
+        comparison=MethodComparison(("accuracy",), tuple(rows)),
+        seen_accuracy=accuracy(data.seen_validation_label, model.predict(data.seen_validation)),
+        rehearsal=rehearsal,
+        predicted=rehearsal.predict_accuracy(panel, reference),
+        panel=panel,
+        rankings=Rankings.concatenate([*map(rank_items, tables.values()), panel]),
+        head=rehearsal.fit_head(panel, reference),
+        scores=scores,
+        truth=data.new_label,
+    )
+
+
+def _train(X: NDArray[np.float32], y: NDArray[np.str_]) -> LogisticRegression:
+    return LogisticRegression(C=REGULARIZATION, max_iter=500).fit(X, y)
+
+
+def _rehearse() -> Rehearsal:
+    """Hold out the seen classes that the panel ranked; train a classifier on the others."""
+    data = load_cifar()
+    panel = Rankings.concatenate(
+        [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"][::-1]]
+    )
+    trained = ~np.isin(data.seen_train_label, panel.target_names)
+    held = ~np.isin(data.seen_validation_label, panel.target_names)
+    model = _train(data.seen_train[trained], data.seen_train_label[trained])
+    # All inputs of the held-out classes, and the validation inputs of the others.
+    X = (data.seen_train[~trained], data.seen_validation[~held], data.seen_validation[held])
+    y = (
+        data.seen_train_label[~trained],
+        data.seen_validation_label[~held],
+        data.seen_validation_label[held],
+    )
+    scores = Scores(model.decision_function(np.concatenate(X)), tuple(model.classes_.tolist()))
+    return Rehearsal().fit(scores, np.concatenate(y), panel)
+
+
+# ---- Its report
 
 CAPTION = (
     "Share of the images of new classes that were recognised, with 95% Wilson intervals. "
@@ -50,11 +299,11 @@ def demo_report(demo: Demo) -> Report:
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
     names = [f"Image {row}" for row in range(len(demo.truth))]
-    answers = Answers(predicted, proba, demo.truth, targets)
+    outcomes = Outcomes(predicted, proba, demo.truth, targets)
     images, _, candidates = load_thumbnails()
-    shown = choose_pictures(answers, candidates)
+    shown = choose_pictures(outcomes, candidates)
     pixels = dict(zip(candidates.tolist(), images, strict=True))
-    pictures = {row: Picture.from_pixels(pixels[row]) for row in shown}
+    pictures = {row: Thumbnail.from_pixels(pixels[row]) for row in shown}
     whys = explain(demo.head, demo.scores[np.array(shown)])
     # Inputs with a picture are the best examples.
     first = np.concatenate([shown, np.delete(np.arange(len(demo.truth)), shown)])
@@ -78,13 +327,8 @@ def demo_report(demo: Demo) -> Report:
         ),
         comparison=replace(demo.comparison, caption=CAPTION),
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
-        gallery=build_gallery(
-            answers,
-            names,
-            pictures,
-            dict(zip(shown, whys, strict=True)),
-            describe_choice(answers, shown, len(candidates)),
-        ),
+        gallery=build_gallery(outcomes, names, pictures, dict(zip(shown, whys, strict=True))),
+        gallery_choice=describe_choice(outcomes, shown, len(candidates)),
         consensuses=summarize_rankings(
             weigh_sources_equally(demo.rankings), consensus, K, by_source=True
         ),

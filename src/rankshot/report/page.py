@@ -2,53 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import replace_file
-from rankshot.report.contents import Report
-from rankshot.report.evaluation_sections import (
+from rankshot.core.validation import require_module
+from rankshot.plots.results import ComparisonDisplay
+from rankshot.report.contents import ExplainedInput, MethodComparison, MethodRow, Report
+from rankshot.report.formatting import (
+    MINUS,
+    Bar,
+    draw_chart,
+    format_column,
+    format_interval,
+    format_name,
+    format_percent,
+    make_bars,
+    shorten,
+)
+from rankshot.report.pictures import format_gallery
+from rankshot.report.predictions import (
     format_accuracy,
     format_calibration,
     format_classes,
     format_confusions,
     format_overview,
 )
-from rankshot.report.gallery import format_gallery
-from rankshot.report.sections import (
-    format_comparison,
-    format_consensus,
-    format_explanations,
-    format_map,
-    format_sources,
-)
-from rankshot.report.svg import Html, define_marks, draw_legend_mark, element
-from rankshot.report.texts import shorten
+from rankshot.report.rankings import format_consensus, format_map, format_sources
 from rankshot.zeroshot.metrics import format_share
 
-MAX_WITHOUT_TOOLTIP = 12
-"""A longer name gets a tooltip, because a narrow column may hide a part of it."""
-FEW = 12
+MAX_EXPLANATIONS = 24
+MAX_RATERS = 12
+MAX_ALTERNATIVES = 8
+OPEN_CLASSES = 12
 """Sections about at most this many classes are open at first."""
 
 
 def render_report(report: Report) -> str:
     """Return a report as an HTML page: one file, no script, nothing loaded from elsewhere.
 
+    Needs Jinja2 and Matplotlib, the extra ``report``.
+
     Parameters
     ----------
     report : Report
         Sections that are None or empty are left out.
-
-    Raises
-    ------
-    RankshotError
-        If Jinja2 is not installed.
 
     Examples
     --------
@@ -57,56 +62,55 @@ def render_report(report: Report) -> str:
     >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
     (True, True)
     """
-    sections = _format_sections(report)
-    return render_template(
-        "report.html",
-        title=report.title,
-        lead=report.lead,
-        contents=[(key, key.capitalize()) for key in sections],
-        folds=_describe_folds(report),
-        facts=report.facts,
-        **sections,
-    )
-
-
-def _format_sections(report: Report) -> dict[str, Any]:
-    """Return the sections that there are, in their order on the page: results first."""
     evaluation, comparison = report.evaluation, report.comparison
-    if comparison is not None and not comparison.rows:
-        comparison = None
-    gallery = report.gallery if report.gallery and report.gallery.inputs else None
-    sections: list[tuple[str, Callable[[Any], Any], Any]] = [
-        ("comparison", format_comparison, comparison),
+    # Results come first.
+    found: list[tuple[str, Callable[[Any], Any], Any]] = [
+        ("comparison", format_comparison, comparison and comparison.rows and comparison),
         ("accuracy", format_accuracy, evaluation),
         ("predictions", format_overview, report.overview),
-        ("pictures", format_gallery, gallery),
+        ("pictures", format_gallery, report.gallery),
         ("confusions", format_confusions, evaluation),
         ("classes", format_classes, evaluation),
-        ("explanations", format_explanations, report.explanations or None),
+        ("explanations", format_explanations, report.explanations),
         ("calibration", format_calibration, evaluation),
-        ("consensus", format_consensus, report.consensuses or None),
+        ("consensus", format_consensus, report.consensuses),
         ("sources", format_sources, report.sources),
         ("map", format_map, report.map),
-        ("settings", tuple, report.settings or None),
-        ("notes", tuple, report.notes or None),
+        ("settings", tuple, report.settings),
+        ("notes", tuple, report.notes),
     ]
-    return {key: form(content) for key, form, content in sections if content is not None}
+    sections = {key: form(content) for key, form, content in found if content}
+    page: str = (
+        _make_environment(require_jinja2())
+        .get_template("report.html")
+        .render(
+            title=report.title,
+            lead=report.lead,
+            contents=[(key, key.capitalize()) for key in sections],
+            folds=_describe_folds(report),
+            facts=report.facts,
+            gallery_choice=report.gallery_choice,
+            **sections,
+        )
+    )
+    return page
 
 
 def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
     """Return the sections that can be folded: what is in them, and whether they are open."""
     folds = {"settings": ("", False)}
     if report.evaluation is not None:
-        error = format_share(report.evaluation.calibration.expected_calibration_error)
-        small = len(report.evaluation.classes) <= FEW
+        bins = report.evaluation.calibration.reliability
+        error = format_share(bins.expected_calibration_error)
+        small = len(report.evaluation.classes) <= OPEN_CLASSES
         folds["calibration"] = (f"calibration error {error}", small)
     n = len(report.consensuses)
-    folds["consensus"] = (f"{n:,} classes", n <= FEW)
+    folds["consensus"] = (f"{n:,} classes", n <= OPEN_CLASSES)
     if report.sources is not None:
-        folds["sources"] = (f"{len(report.sources.lines)} compared", n <= FEW)
+        folds["sources"] = (f"{len(report.sources.lines)} compared", n <= OPEN_CLASSES)
     if report.map is not None:
-        n_groups = len(set(report.map.groups))
-        folds["map"] = (f"{len(report.map.names):,} rankings", n_groups <= FEW)
+        groups = report.map.groups
+        folds["map"] = (f"{len(groups):,} rankings", len(set(groups)) <= OPEN_CLASSES)
     return folds
 
 
@@ -142,24 +146,8 @@ def write_page(page: str, path: str | Path) -> None:
 
 def require_jinja2() -> Any:
     """Return the module Jinja2, or raise an error that says how to install it."""
-    try:
-        return import_module("jinja2")
-    except ImportError:
-        raise RankshotError("reports need Jinja2: pip install 'rankshot[report]'") from None
-
-
-def render_template(template: str, **values: Any) -> str:
-    """Return a page from one of the templates, which all extend ``base.html``.
-
-    Parameters
-    ----------
-    template : str
-        The name of a file in ``report/templates``.
-    **values
-        The base template needs ``title``, ``lead`` and ``contents``: pairs of an id and a heading.
-    """
-    page: str = _make_environment(require_jinja2()).get_template(template).render(values)
-    return page
+    require_module("matplotlib", "reports", "report")
+    return require_module("jinja2", "reports", "report")
 
 
 @cache
@@ -172,14 +160,96 @@ def _make_environment(jinja2: Any) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (shorten, format_name, draw_legend_mark):
+    for function in (shorten, format_name, format_percent, format_share, format_interval):
         environment.filters[function.__name__] = function
-    environment.globals |= {"version": __version__, "define_marks": define_marks}
+    environment.globals["version"] = __version__
     return environment
 
 
-def format_name(text: object) -> Html:
-    """Return a name of any length and in any script, shortened, with a tooltip if it is long."""
-    name = str(text)
-    tooltip = {"title": shorten(name, 300)} if len(name) > MAX_WITHOUT_TOOLTIP else {}
-    return element("span", shorten(name, 80), class_="name", **tooltip)
+# ---- Comparison
+
+
+def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
+    """Return the rows by method, the best estimate of each method and of all, and the chart."""
+    methods: dict[str, list[MethodRow]] = {}
+    for row in comparison.rows:
+        methods.setdefault(row.method, []).append(row)
+    bests = {
+        method: max((c.estimate for row in rows for c in row.cells if c), default=-math.inf)
+        for method, rows in methods.items()
+    }
+    missing = (math.nan,) * 3
+    names: list[str] = []
+    intervals: list[list[tuple[float, float, float]]] = []
+    for method, rows in methods.items():
+        names += [method, *(row.source for row in rows)]
+        intervals.append([missing] * len(comparison.classifiers))
+        intervals += [[cell or missing for cell in row.cells] for row in rows]
+    series = comparison.classifiers if len(comparison.classifiers) > 1 else ()
+    chart = ComparisonDisplay(names, np.array(intervals), series=series)
+    title = f"Accuracy with interval of the {len(comparison.rows)} rows of the table"
+    return {
+        "classifiers": comparison.classifiers,
+        "caption": comparison.caption,
+        "methods": methods,
+        "bests": bests,
+        "best": max(bests.values()),
+        "chart": draw_chart(chart, title) if max(bests.values()) > -math.inf else "",
+        "some_missing": any(cell is None for row in comparison.rows for cell in row.cells),
+    }
+
+
+# ---- Explanations
+
+
+class ContributionTable(NamedTuple):
+    """Bars for the largest contributions, and a note about the others."""
+
+    caption: str
+    bars: list[Bar]
+    note: str
+
+
+def format_explanations(inputs: Sequence[ExplainedInput]) -> dict[str, Any]:
+    """Return the first explanations, each with bars of its own scale."""
+    note = ""
+    if len(inputs) > MAX_EXPLANATIONS:
+        note = f"Only the first {MAX_EXPLANATIONS} of {len(inputs):,} inputs are shown."
+    shown = [
+        (one, _format_contributions(one), _format_alternatives(one))
+        for one in inputs[:MAX_EXPLANATIONS]
+    ]
+    return {"inputs": shown, "note": note}
+
+
+def _format_alternatives(one: ExplainedInput) -> list[Bar]:
+    why = one.explanation
+    others = sorted(
+        (pair for pair in why.alternatives if pair[0] != why.target),
+        key=lambda pair: (-pair[1], pair[0]),
+    )[:MAX_ALTERNATIVES]
+    return make_bars(others, [format_percent(share) for _, share in others], 1.0)
+
+
+def _format_contributions(one: ExplainedInput) -> list[ContributionTable]:
+    """Return the contributions of seen classes, with one scale, and those of the sources."""
+    why = one.explanation
+    groups = why.group_items()
+    longest = max((abs(value) for group in groups for _, value in group.shown), default=0.0)
+    tables = []
+    for group in groups:
+        shown = sorted(group.shown, key=lambda pair: (-pair[1], pair[0]))
+        *texts, total = format_column([*(value for _, value in shown), group.total], signed=True)
+        heading = shorten(group.heading, 160)
+        caption = f"{heading[:1].upper()}{heading[1:]}, together {total}"
+        note = f"{group.describe_rest()}.".replace("-", MINUS) if group.rest else ""
+        tables.append(ContributionTable(caption, make_bars(shown, texts, longest), note))
+    if why.sources:
+        by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
+        shown = sorted(by_size[:MAX_RATERS], key=lambda pair: (-pair[1], pair[0]))
+        texts = format_column([value for _, value in shown], signed=True)
+        rest = len(by_size) - len(shown)
+        note = f"{rest:,} others would give less." if rest else ""
+        caption = "What each source alone would give"
+        tables.append(ContributionTable(caption, make_bars(shown, texts), note))
+    return tables

@@ -1,13 +1,13 @@
-"""Pictures of inputs, small enough to be embedded in a page: from pixels, or from files."""
+"""Pictures of inputs, small enough to be embedded in a page, and which inputs are shown."""
 
 from __future__ import annotations
 
 import io
-import struct
-import zlib
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,31 @@ from rankshot.inference.pictures import (
     ignore_pillow_warnings,
     require_pillow,
 )
+from rankshot.report.formatting import format_percent
+from rankshot.zeroshot.explanation import Explanation
 
-SIDE = 96
+Labels = NDArray[np.str_]
+Rows = NDArray[np.intp]
+MAX_SIDE = 96
 """The largest width and height of a picture on the page, in pixels."""
-TINY = 48
+TINY_SIDE = 48
 """Pictures up to this size are kept as they are, and shown enlarged, with visible pixels."""
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP")
 """What Pillow may try. Some of its other formats start programs."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp")
 QUALITY = 80
+MAX_PICTURES = 60
+FIRST_PICTURES = 20
+"""Pictures that are not folded."""
+N_SUPPORTERS = 3
+"""Seen classes that are named with each prediction."""
+
+
+# ---- Files
 
 
 @dataclass(frozen=True)
-class Picture:
+class Thumbnail:
     """A small picture.
 
     Attributes
@@ -46,8 +58,8 @@ class Picture:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import Picture
-    >>> red = Picture.from_pixels(np.full((32, 32, 3), (255, 0, 0), dtype=np.uint8))
+    >>> from rankshot.report import Thumbnail
+    >>> red = Thumbnail.from_pixels(np.full((32, 32, 3), (255, 0, 0), dtype=np.uint8))
     >>> red.media_type, red.is_tiny, red.uri[:22]
     ('image/png', True, 'data:image/png;base64,')
     """
@@ -57,38 +69,19 @@ class Picture:
     is_tiny: bool = False
 
     @classmethod
-    def from_pixels(cls, pixels: NDArray[np.uint8]) -> Picture:
+    def from_pixels(cls, pixels: NDArray[np.uint8]) -> Thumbnail:
         """Return a picture from its pixels, of shape (height, width, 3), red, green and blue."""
-        return cls(encode_png(pixels), "image/png", max(pixels.shape[:2]) <= TINY)
+        # Made from the pixels alone: Pillow would copy the comments of a file into the new one.
+        image, stream = require_pillow().fromarray(pixels), io.BytesIO()
+        is_tiny = max(pixels.shape[:2]) <= TINY_SIDE
+        kind, options = ("PNG", {}) if is_tiny else ("JPEG", {"quality": QUALITY})
+        image.save(stream, kind, optimize=True, **options)
+        return cls(stream.getvalue(), f"image/{kind.lower()}", is_tiny)
 
     @property
     def uri(self) -> str:
         """The picture as a data URI."""
         return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
-
-
-def encode_png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return pixels as a PNG file.
-
-    Parameters
-    ----------
-    pixels : ndarray of uint8, shape (height, width, 3)
-    """
-    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
-        raise RankshotError(
-            "pixels must have the shape (height, width, 3) and the type uint8, not "
-            f"{pixels.shape} and {pixels.dtype}"
-        )
-    height, width, _ = pixels.shape
-    # Each line begins with the number of its filter. Filter 2 stores differences to the line above.
-    lines = np.full((height, 1 + 3 * width), 2, np.uint8)
-    lines[:, 1:] = np.diff(pixels.reshape(height, -1), axis=0, prepend=np.uint8(0))
-    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
 
 
 class PictureFolder:
@@ -98,11 +91,6 @@ class PictureFolder:
     ----------
     path : str or Path
         Nothing outside of this folder is read, whatever ids and symbolic links say.
-
-    Raises
-    ------
-    RankshotError
-        If there is no such folder, or if Pillow is not installed.
 
     Examples
     --------
@@ -148,38 +136,232 @@ class PictureFolder:
                 return {}
             files = sorted(file for file in folder.iterdir() if file.suffix.lower() in ENDINGS)
         except (OSError, ValueError):
-            # An id may be no name of a folder at all.
+            # An id may not be the name of a folder at all.
             return {}
         stems = {file.stem: file for file in reversed(files)}
         return stems | {file.name: file for file in files}
 
-    def read(self, file: Path) -> Picture:
+    def read(self, file: Path) -> Thumbnail:
         """Return a picture, scaled down to at most 96 x 96 pixels, upright, on white.
 
-        Nothing else of the file is kept: no place, no camera, no comment.
-
-        Raises
-        ------
-        RankshotError
-            Says why the file cannot be shown, without its path.
+        Nothing else of the file is kept: no place, no camera, no comment. An error says why the
+        file cannot be shown, without its path.
         """
-        if not file.resolve().is_relative_to(self.root):
-            raise RankshotError("a link that leads out of the folder")
-        if not file.is_file():
-            raise RankshotError("not a file")
+        if not file.resolve().is_relative_to(self.root) or not file.is_file():
+            raise RankshotError("not a file, or a link that leads out of the folder")
         try:
             with ignore_pillow_warnings(), self._image.open(file, formats=FORMATS) as image:
                 too_large = image.width * image.height > MAX_PIXELS
-                pixels = None if too_large else np.array(convert_picture(image, SIDE))
+                pixels = None if too_large else np.array(convert_picture(image, MAX_SIDE))
         except self._image.DecompressionBombError:
             pixels = None
         except Exception:  # noqa: BLE001 - decoders raise all kinds of errors for damaged files
             raise RankshotError("damaged, or not a JPEG, PNG, GIF or WebP picture") from None
         if pixels is None:
             raise RankshotError(f"more than {MAX_PIXELS // 1_000_000} million pixels")
-        if max(pixels.shape) <= TINY:
-            return Picture.from_pixels(pixels)
-        # Made from the pixels alone, because Pillow would copy comments into the new file.
-        stream = io.BytesIO()
-        self._image.fromarray(pixels).save(stream, "JPEG", quality=QUALITY, optimize=True)
-        return Picture(stream.getvalue(), "image/jpeg")
+        return Thumbnail.from_pixels(pixels)
+
+
+# ---- Choice
+
+
+class Outcomes(NamedTuple):
+    """The predictions of all n inputs, and the true classes if they are known.
+
+    Attributes
+    ----------
+    predicted : ndarray of str, shape (n,)
+        The predicted classes.
+    proba : ndarray of shape (n, L)
+        The probabilities of all classes.
+    truth : ndarray of str or None
+        The true classes, if they are known.
+    classes : sequence of str
+        The L classes, in the order of the columns.
+    """
+
+    predicted: Labels
+    proba: NDArray[np.floating]
+    truth: Labels | None
+    classes: Sequence[str]
+
+    def probability(self, rows: Sequence[int] | Rows) -> NDArray[np.floating]:
+        """Return the probabilities of the predicted classes of some inputs."""
+        place = {name: j for j, name in enumerate(self.classes)}
+        columns = [place[str(label)] for label in self.predicted[rows]]
+        # Single precision can give a little more than 1.
+        return np.asarray(np.clip(self.proba[rows, columns], 0, 1))
+
+
+def choose_pictures(outcomes: Outcomes, candidates: Rows) -> list[int]:
+    """Return the rows to show: of each class as many right as wrong predictions, surest first.
+
+    If the truth is not known, it is the most and the least probable predictions of each class.
+    One of both kinds for each class comes first, then the next of both kinds for each class.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    candidates : ndarray of int
+        The rows that may be chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import Outcomes, choose_pictures
+    >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.5, 0.5]])
+    >>> predicted = np.array(["cat", "cat", "dog", "dog", "cat"])
+    >>> truth = np.array(["cat", "cat", "cat", "dog", "dog"])
+    >>> choose_pictures(Outcomes(predicted, proba, truth, ["cat", "dog"]), np.arange(5))
+    [1, 2, 3, 4, 0]
+    """
+    surest = candidates[np.argsort(-outcomes.probability(candidates), kind="stable")]
+    given = outcomes.predicted[surest]
+    truth = None if outcomes.truth is None else outcomes.truth[surest]
+    shown, each = _plan(len(outcomes.classes))
+    piles: list[Rows] = []
+    for name in (outcomes.classes[place] for place in shown):
+        if truth is None:
+            theirs = surest[given == name]
+            half = (len(theirs) + 1) // 2
+            piles += [theirs[:half], theirs[half:][::-1]]
+        else:
+            own, right = truth == name, given == name
+            piles += [surest[own & right], surest[own & ~right]]
+    return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
+
+
+def _plan(n_classes: int) -> tuple[list[int], int]:
+    """Return the places of the classes to show, and the number of inputs of each kind."""
+    n_shown = min(n_classes, MAX_PICTURES // 2)
+    places = np.linspace(0, n_classes - 1, n_shown).round().astype(int)
+    return places.tolist(), MAX_PICTURES // (2 * n_shown)
+
+
+def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) -> str:
+    """Return how `choose_pictures` chose rows, and what share of all inputs they are.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    rows : sequence of int
+        The rows that were chosen.
+    n_candidates : int
+        How many could have been chosen.
+    """
+    n, n_classes = len(outcomes.predicted), len(outcomes.classes)
+    shown, each = _plan(n_classes)
+    kind = "predicted class" if outcomes.truth is None else "true class"
+    if len(shown) < n_classes:
+        kind = f"of {len(shown)} of the {n_classes:,} {kind}es"
+    many = f"{each} " if each > 1 else ""
+    source = "" if n_candidates == n else f" (of {n_candidates:,} that could be shown)"
+    text = (
+        f"{len(rows):,} of {n:,} inputs are shown, {format_percent(len(rows) / n)}{source}: for "
+        f"each {kind}, "
+    )
+    if outcomes.truth is None:
+        return (
+            f"{text}the {many}most probable and the {many}least probable predictions, as far as "
+            "there are any."
+        )
+    wrong = outcomes.predicted != outcomes.truth
+    return (
+        f"{text}the {many}right and the {many}wrong predictions with the highest probability, as "
+        "far as there are any. The pictures do not show how often predictions are wrong: "
+        f"{format_percent(wrong.mean(), 0)} of all inputs, but "
+        f"{format_percent(wrong[list(rows)].mean(), 0)} of those shown."
+    )
+
+
+# ---- Gallery
+
+
+class ShownInput(NamedTuple):
+    """An input with its picture, what was predicted for it, and why.
+
+    Attributes
+    ----------
+    name : str
+        The input, for example its id.
+    picture : Thumbnail
+    label : str
+        The predicted class.
+    probability : float
+        Of the predicted class.
+    truth : str, optional
+        The true class, if it is known.
+    supporters : tuple of str
+        The seen classes that support the predicted class most.
+    """
+
+    name: str
+    picture: Thumbnail
+    label: str
+    probability: float
+    truth: str | None = None
+    supporters: tuple[str, ...] = ()
+
+
+def build_gallery(
+    outcomes: Outcomes,
+    names: Sequence[str] | NDArray[np.object_],
+    pictures: Mapping[int, Thumbnail],
+    explanations: Mapping[int, Explanation],
+) -> tuple[ShownInput, ...]:
+    """Return some inputs with their pictures.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    names : sequence of str, shape (n,)
+        The names of all inputs.
+    pictures : mapping of int to Thumbnail
+        The pictures of the inputs to show, by their rows.
+    explanations : mapping of int to Explanation
+        Why they got their classes, by their rows, as far as it is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import Outcomes, Thumbnail, build_gallery
+    >>> outcomes = Outcomes(
+    ...     predicted=np.array(["cat", "cat"]), proba=np.array([[0.6, 0.4], [0.9, 0.1]]),
+    ...     truth=np.array(["cat", "dog"]), classes=["cat", "dog"])
+    >>> picture = Thumbnail.from_pixels(np.full((32, 32, 3), 200, np.uint8))
+    >>> [(shown.name, shown.label, shown.truth)
+    ...  for shown in build_gallery(outcomes, ["a", "b"], {1: picture}, {})]
+    [('b', 'cat', 'dog')]
+    """
+    rows = list(pictures)
+    return tuple(
+        ShownInput(
+            str(names[row]),
+            pictures[row],
+            str(outcomes.predicted[row]),
+            probability,
+            None if outcomes.truth is None else str(outcomes.truth[row]),
+            find_supporters(explanations[row]) if row in explanations else (),
+        )
+        for row, probability in zip(rows, outcomes.probability(rows).tolist(), strict=True)
+    )
+
+
+def find_supporters(why: Explanation) -> tuple[str, ...]:
+    """Return the seen classes that support the explained class most, the strongest first.
+
+    Where rankings are known, only classes in the rankings of the explained class count: others
+    support it only by their low scores.
+    """
+    listed = set(why.listed)
+    found = [
+        (-value, name) for name, value in why.items if value > 0 and (name in listed or not listed)
+    ]
+    return tuple(name for _, name in sorted(found)[:N_SUPPORTERS])
+
+
+def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, Any]:
+    """Return the inputs that are shown first, and those that are folded."""
+    explained = any(one.supporters for one in inputs)
+    first, others = inputs[:FIRST_PICTURES], inputs[FIRST_PICTURES:]
+    return {"first": first, "others": others, "explained": explained}

@@ -8,7 +8,7 @@ from .files.predictions import (
     read_predictions as read_predictions,
     read_truth as read_truth,
 )
-from .files.saved_heads import load_head as load_head
+from .files.saved_heads import build_head as build_head, load_head as load_head
 from .files.score_tables import open_scores as open_scores
 from .heads.base import BaseHead as BaseHead
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
@@ -22,5 +22,6 @@ from .heads.seen_and_new import SeenAndNew as SeenAndNew
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
 from .platt import PlattScaling as PlattScaling
-from .rehearsal.rehearsal import Rehearsal as Rehearsal
+from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
+from .settings import HeadSettings as HeadSettings

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.ranking.models.estimability import describe_one_sided, find_uncompared
+from rankshot.ranking.models.information import describe_one_sided, find_uncompared
 from rankshot.ranking.models.units import Sample
 from rankshot.ranking.rankings import Rankings
 

@@ -1,21 +1,35 @@
-"""The Davidson-Luce model: Plackett-Luce where a tie is an outcome of its own."""
+r"""The Davidson-Luce model: Plackett-Luce where a tie is an outcome of its own.
+
+A ranking is a sequence of choices of sets. A set S of k items is chosen from the remaining items A
+with a probability proportional to f(S) = δ_k (Π α_i)^(1/k). The sum of f over all sets of k items
+is δ_k times an elementary symmetric polynomial of the numbers α_i^(1/k). One more item gives
+
+.. math:: e_j(A \cup \{i\}) = e_j(A) + \alpha_i^{1/k} e_{j-1}(A).
+
+The remaining items of a ranking's stages are nested. So one pass from its last item to its first
+gives the sums of all its stages, one pass back gives the derivatives, and no set is enumerated.
+Where worths differ by very large factors, all sums are sums of logarithms.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
+from scipy.sparse import csr_array, vstack
+from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
@@ -24,22 +38,18 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import validate_columns
 from rankshot.ranking.entries import Entries, row_starts
-from rankshot.ranking.matrices import group_ties, name_groups
-from rankshot.ranking.models.covariances import invert_information
-from rankshot.ranking.models.davidson_luce_estimability import (
-    require_finite_worths,
-    require_tie_sizes,
+from rankshot.ranking.matrices import (
+    completed_orders,
+    group_by_place,
+    group_ties,
+    levels,
+    name_groups,
 )
-from rankshot.ranking.models.davidson_luce_likelihood import (
-    Likelihood,
-    Parameters,
-    Polynomials,
-    count_choices,
-    log_prob,
-    refuse_cut_ties,
-)
+from rankshot.ranking.models.information import invert_information
+from rankshot.ranking.models.plackett_luce import TIED
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -51,12 +61,17 @@ from rankshot.ranking.parts import (
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-Evaluate = Callable[[Floats], tuple[float, Floats]]
-"""From log-worths and log tie parameters to the penalised log-likelihood and its gradient."""
+Ints = NDArray[np.intp]
 WIDE = 16
 """For rankings of more items than these, Newton's second derivatives take longer than they save."""
-TIED = 1e-6
-"""Items whose log-worths differ by less are tied in the mode: the solver is not exact."""
+BLOCK_CELLS = 1 << 18
+SAFE_RANGE = 600.0
+"""Sums whose logarithms can differ by more are summed as logarithms."""
+Choice = tuple[tuple[int, ...], tuple[int, ...]]
+"""The items that were chosen, and those that they were chosen from."""
+ZERO = 1e-7
+"""Smaller scores are rounding of the linear program."""
+HELP = "Use regularization > 0, or add rankings that connect them"
 
 
 class DavidsonLuce(BaseEstimator):
@@ -205,74 +220,51 @@ class DavidsonLuce(BaseEstimator):
             require_finite_worths(merged, sizes)
         likelihood = Likelihood(merged, sizes)
         with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
-            values = self._climb(likelihood, self.tol * min(1.0, found.weight), line)
+            optimum = self._maximize(likelihood, self.tol * min(1.0, found.weight), line)
+        self.n_iter_, values = optimum.n_iter, optimum.parameters
+        if not optimum.converged:
+            warnings.warn(
+                f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.log_likelihood_ = likelihood.value_and_expected(values)[0]
         return self._with_parameters(
             rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
         )
 
-    def _climb(self, likelihood: Likelihood, tol: float, line: ProgressLine) -> Floats:
-        """Maximise the penalised log-likelihood; warn if that takes too many iterations."""
-        penalty = self._penalty(likelihood)
-
-        def evaluate(values: Floats) -> tuple[float, Floats]:
-            value, expected = likelihood.value_and_expected(values)
-            value -= float(penalty @ values**2) / 2
-            return value, likelihood.observed - expected - penalty * values
-
-        climb = self._climb_by_newton if likelihood.widest <= WIDE else self._climb_by_lbfgs
-        values, self.n_iter_, converged = climb(likelihood, evaluate, tol, line)
-        if not converged:
-            warnings.warn(
-                f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return values
-
-    def _climb_by_newton(
-        self, likelihood: Likelihood, evaluate: Evaluate, tol: float, line: ProgressLine
-    ) -> tuple[Floats, int, bool]:
-        """Newton's method with step halving."""
-        values = np.zeros_like(likelihood.observed)
-        value, gradient = evaluate(values)
-        rounding = 4 * np.finfo(float).eps * likelihood.observed
-        gain, fresh_enough = np.inf, 0.0
-        for iteration in range(1, self.max_iter + 1):
-            # The curvature is computed again once the gains fall less than a hundredfold per step.
-            if gain > fresh_enough:
-                factor = _factor(self._curvature(likelihood, values))
-                # What the rounding of the gradient alone would seem to gain.
-                least_gain = max(tol, float(rounding @ cho_solve(factor, rounding)) / 2)
-                gain = np.inf
-            fresh_enough = gain / 100
-            step = cho_solve(factor, gradient)
-            gain = float(gradient @ step) / 2
-            line.update(f"iteration {iteration}, log-likelihood {value:.6f}, gain {gain:.1e}")
-            least = value - 1e-13 * abs(value)
-            for scale in 0.5 ** np.arange(40):
-                trial = evaluate(values + scale * step)
-                if trial[0] >= least:
-                    break
-            values = np.asarray(values + scale * step)
-            value, gradient = trial
-            if gain <= least_gain:
-                return values, iteration, True
-        return values, self.max_iter, False
-
-    def _climb_by_lbfgs(
-        self, likelihood: Likelihood, evaluate: Evaluate, tol: float, line: ProgressLine
-    ) -> tuple[Floats, int, bool]:
-        """SciPy's L-BFGS-B, on parameters scaled by their information if they were alone."""
+    def _maximize(self, likelihood: Likelihood, tol: float, line: ProgressLine) -> Optimum:
+        """Maximise the penalised log-likelihood."""
         start = np.zeros_like(likelihood.observed)
-        first, gradient = evaluate(start)
-        expected = likelihood.observed - gradient
-        scale = 1 / np.sqrt(expected + self._penalty(likelihood))
+        is_worth = np.arange(start.size) < likelihood.n_items
+        ridge = np.where(is_worth, self.regularization, 0.0)
+        if likelihood.widest > WIDE:
+            return self._maximize_by_lbfgs(likelihood, ridge, tol, line)
+        return maximize(
+            likelihood.evaluate,
+            likelihood.information,
+            start,
+            ridge=ridge,
+            invariant=is_worth.astype(float),
+            tol=tol,
+            max_iter=self.max_iter,
+            report=line.update,
+        )
+
+    def _maximize_by_lbfgs(
+        self, likelihood: Likelihood, ridge: Floats, tol: float, line: ProgressLine
+    ) -> Optimum:
+        """SciPy's L-BFGS-B, on parameters scaled by their information if they were alone."""
+        start = np.zeros_like(ridge)
+        first, expected = likelihood.value_and_expected(start)
+        scale = 1 / np.sqrt(expected + ridge)
 
         def negative(scaled: Floats) -> tuple[float, Floats]:
-            value, gradient = evaluate(scale * scaled)
+            values = scale * scaled
+            value, expected = likelihood.value_and_expected(values)
+            value -= float(ridge @ values**2) / 2
             line.update(f"log-likelihood {value:.6f}")
-            return first - value, -scale * gradient
+            return first - value, -scale * (likelihood.observed - expected - ridge * values)
 
         options = {
             "maxiter": self.max_iter,
@@ -283,23 +275,9 @@ class DavidsonLuce(BaseEstimator):
         }
         found = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
         # A line search that stops because of rounding has converged as far as possible.
-        _, slope = negative(found.x)
+        loss, slope = negative(found.x)
         converged = bool(slope @ slope <= max(tol, 1e-12 * abs(first)))
-        return scale * found.x, int(found.nit), converged
-
-    def _penalty(self, likelihood: Likelihood) -> Floats:
-        is_worth = np.arange(likelihood.observed.size) < likelihood.n_items
-        return np.where(is_worth, self.regularization, 0.0)
-
-    def _curvature(self, likelihood: Likelihood, values: Floats) -> Floats:
-        """Return the penalised information, and a curvature for a common shift of log-worths.
-
-        The likelihood does not depend on such a shift, which would make the matrix singular.
-        """
-        C = likelihood.n_items
-        curvature = likelihood.information(values) + np.diag(self._penalty(likelihood))
-        curvature[:C, :C] += max(np.trace(curvature[:C, :C]), np.finfo(float).tiny) / C**2
-        return curvature
+        return Optimum(scale * found.x, first - loss, int(found.nit), converged)
 
     def _with_parameters(
         self, items: tuple[str, ...], sizes: NDArray[np.intp], parameters: Parameters
@@ -443,17 +421,449 @@ def _draw_places(
     return places.T
 
 
-def _factor(curvature: Floats) -> tuple[Floats, bool]:
-    """Factor a curvature, made larger where rounding leaves it without a Cholesky factor."""
-    lift = 0.0
-    while True:
-        try:
-            return cho_factor(curvature + lift * np.eye(len(curvature)))  # type: ignore[no-any-return]
-        except LinAlgError:
-            lift = max(10 * lift, 1e-12 * float(np.diag(curvature).max()))
-
-
 def _merge(rankings: Rankings) -> Rankings:
     """Merge equal rankings; refuse ties that are no outcome."""
     refuse_cut_ties(rankings)
     return merge_copies(keep_counted_part(rankings))[0]
+
+
+# ---- Polynomials
+
+
+class Sums(NamedTuple):
+    """Polynomials of items p, p + 1, …, in row p, as `Polynomials.add_items` computes them.
+
+    Attributes
+    ----------
+    log_whole : ndarray of shape (m, sizes, n)
+        The logarithm of e_k for each size k.
+    without, with_item : ndarrays of shape (m, rows, n)
+        Which share of each polynomial is due to sets without item p, and with it.
+    """
+
+    log_whole: Floats
+    without: Floats
+    with_item: Floats
+
+
+class Polynomials:
+    """The elementary symmetric polynomials e_1, …, e_k of the numbers α^(1/k), for some sizes k.
+
+    An array of their logarithms has a first row for e_0 = 1, and then the rows of all sizes.
+
+    Attributes
+    ----------
+    sizes : ndarray
+        The sizes k that a chosen set can have, ascending.
+    scale : ndarray
+        1/k for each row but the first.
+    previous : ndarray
+        The row of the polynomial of one degree less, for each row but the first.
+    whole : ndarray
+        For each size k, the row of e_k.
+    """
+
+    def __init__(self, sizes: Ints) -> None:
+        self.sizes = sizes
+        self.n_rows = 1 + int(sizes.sum())
+        self.scale = np.repeat(1 / sizes, sizes)[:, None]
+        self.whole = np.cumsum(sizes)
+        self.previous = np.arange(self.n_rows - 1)
+        self.previous[self.whole - sizes] = 0
+        self._lower = self.previous[self.previous > 0] - 1
+
+    def add_items(self, theta: Floats) -> Sums:
+        """Return the polynomials of items p, p + 1, …, in row p; each column is a list of items.
+
+        Plain sums are several times faster than logarithms; they are used as long as none of
+        them can underflow or overflow.
+        """
+        m, n = theta.shape
+        finite = theta[np.isfinite(theta)]
+        largest, smallest = finite.max(initial=-np.inf), finite.min(initial=np.inf)
+        if largest - smallest + self.sizes.max() * np.log(max(m, 1)) > SAFE_RANGE:
+            return self._add_logs(theta)
+        worths = np.exp(theta - largest)
+        roots = np.repeat([worths ** (1 / size) for size in self.sizes], self.sizes, axis=0)
+        sums = np.zeros((m + 1, self.n_rows, n))
+        sums[:, 0] = 1.0
+        added = np.empty((m, self.n_rows - 1, n))
+        for p in reversed(range(m)):
+            np.multiply(roots[:, p], sums[p + 1, self.previous], out=added[p])
+            np.add(sums[p + 1, 1:], added[p], out=sums[p, 1:])
+        total = np.where(sums[:-1, 1:] > 0, sums[:-1, 1:], 1.0)
+        with np.errstate(divide="ignore"):
+            return Sums(
+                np.log(sums[:-1, self.whole]) + largest, sums[1:, 1:] / total, added / total
+            )
+
+    def _add_logs(self, theta: Floats) -> Sums:
+        m, n = theta.shape
+        logs = np.full((m + 1, self.n_rows, n), -np.inf)
+        logs[:, 0] = 0.0
+        for p in reversed(range(m)):
+            after = logs[p + 1]
+            np.logaddexp(after[1:], self.scale * theta[p] + after[self.previous], out=logs[p, 1:])
+        total = np.where(np.isneginf(logs[:-1, 1:]), 0.0, logs[:-1, 1:])
+        with_item = np.exp(self.scale * theta[:, None] + logs[1:, self.previous] - total)
+        return Sums(logs[:-1, self.whole], np.exp(logs[1:, 1:] - total), with_item)
+
+    def pass_down(self, rows: Floats, moved: Floats) -> None:
+        """Add what moves from each polynomial to that of one degree less."""
+        rows[self._lower] += moved[self._lower + 1]
+
+
+# ---- Rankings as sequences of choices
+
+
+class Block(NamedTuple):
+    """Rankings with the same number of alternatives m, one per column.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (m, n)
+        The alternatives in order; those that are not placed come last.
+    chosen : ndarray of shape (m, n)
+        1/k for an item that is chosen in a set of k, and 0 for one that is not placed.
+    place, column, size : ndarrays with one entry per choice
+        How many items of its ranking come before the choice, the ranking, and how many are chosen.
+    rows : ndarray of shape (n,)
+        The numbers of the rankings.
+    """
+
+    codes: Ints
+    chosen: Floats
+    place: Ints
+    column: Ints
+    size: Ints
+    rows: Ints
+
+
+def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
+    """Yield rankings as sequences of choices, for arrays of ``n_rows`` numbers per item."""
+    width = _count_alternatives(rankings)
+    for m in np.unique(width):
+        of_width = np.flatnonzero(width == m)
+        for some in row_blocks(of_width.size, int(m) * n_rows, BLOCK_CELLS):
+            yield _build_block(rankings[of_width[some]], int(m), of_width[some])
+
+
+def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
+    n = len(part)
+    codes = part.codes.reshape(n, m) if m < part.n_items else completed_orders(part)
+    begin, size, column = group_by_place(part)
+    kept = _is_choice(part, begin, column)
+    nth = np.arange(part.codes.size) - part.starts[part.entry_rows]
+    chosen = np.zeros((m, n))
+    chosen[nth, part.entry_rows] = np.repeat(np.where(kept, 1 / size, 0.0), size)
+    return Block(codes.T.astype(np.intp), chosen, begin[kept], column[kept], size[kept], rows)
+
+
+def _count_alternatives(rankings: Rankings) -> Ints:
+    return np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
+
+
+def _is_choice(rankings: Rankings, begin: Ints, row: Ints) -> NDArray[np.bool_]:
+    """Whether groups of tied items are choices: not those after the first K, nor a last item."""
+    within = begin < rankings.lengths[row]
+    return np.asarray(within & (begin + 1 < _count_alternatives(rankings)[row]))
+
+
+def count_choices(rankings: Rankings) -> tuple[Ints, Ints]:
+    """Return the size of each chosen set, and the number of items that it was chosen from."""
+    begin, size, row = group_by_place(rankings)
+    kept = _is_choice(rankings, begin, row)
+    return size[kept], (_count_alternatives(rankings)[row] - begin)[kept]
+
+
+def refuse_cut_ties(rankings: Rankings) -> None:
+    """Raise for the first ranking with a tie that K cuts."""
+    begin, size, row = group_by_place(rankings)
+    K = rankings.lengths[row]
+    cut = (begin < K) & (begin + size > K)
+    if cut.any():
+        first = int(np.argmax(cut))
+        raise RankshotError(
+            f"ranking {row[first]}: K = {K[first]} cuts a tie of {size[first]} items. Where a tie "
+            "is an outcome, its items are chosen together: rank to the end of the tie, or use "
+            "PlackettLuce, where a tie means that the order is unknown"
+        )
+
+
+# ---- The log-likelihood
+
+
+class Parameters(NamedTuple):
+    """Log-worths, and the logarithms of the tie parameters of each size (0 for size 1)."""
+
+    theta: Floats
+    gamma: Floats
+
+    @classmethod
+    def unpack(cls, values: Floats, n_items: int) -> Parameters:
+        """Split one array of log-worths and log tie parameters."""
+        return cls(values[:n_items], np.append(0.0, values[n_items:]))
+
+
+def log_prob(rankings: Rankings, sizes: Ints, parameters: Parameters) -> Floats:
+    """Return the log-probability of each ranking; sets of other sizes are never chosen."""
+    polynomials = Polynomials(sizes)
+    result = np.zeros(len(rankings))
+    for block in iterate_blocks(rankings, polynomials.n_rows):
+        theta = parameters.theta[block.codes]
+        log_sums = polynomials.add_items(theta).log_whole[block.place, :, block.column]
+        total = logsumexp(log_sums + parameters.gamma, axis=1)
+        log_delta = np.where(block.size[:, None] == sizes, parameters.gamma, -np.inf).max(axis=1)
+        result[block.rows] = (block.chosen * theta).sum(axis=0)
+        np.add.at(result, block.rows[block.column], log_delta - total)
+    return result
+
+
+class Likelihood:
+    """The log-likelihood of weighted rankings, in log-worths and log tie parameters.
+
+    The model is a log-linear one: a derivative is ``observed - expected``, where ``observed``
+    holds Σ 1/k over the chosen sets of k items that an item is in, and how often each size was
+    chosen.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    sizes : ndarray
+        The sizes that a chosen set can have, 1 first.
+
+    Attributes
+    ----------
+    widest : int
+        The largest number of alternatives of a ranking.
+    """
+
+    def __init__(self, rankings: Rankings, sizes: Ints) -> None:
+        self.n_items = rankings.n_items
+        self._polynomials = Polynomials(sizes)
+        self._blocks = [
+            (block, rankings.weights[block.rows])
+            for block in iterate_blocks(rankings, self._polynomials.n_rows)
+        ]
+        self.widest = max((len(block.codes) for block, _ in self._blocks), default=0)
+        self.observed = np.zeros(self.n_items + sizes.size - 1)
+        for block, weights in self._blocks:
+            np.add.at(self.observed[: self.n_items], block.codes, block.chosen * weights)
+            of_size = block.size[:, None] == sizes[1:]
+            self.observed[self.n_items :] += weights[block.column] @ of_size
+
+    def value_and_expected(self, values: Floats) -> tuple[float, Floats]:
+        """Return the log-likelihood, and what the model expects in place of ``observed``."""
+        parameters = Parameters.unpack(values, self.n_items)
+        value, expected = float(self.observed @ values), np.zeros_like(values)
+        for block, weights in self._blocks:
+            passes = _Passes(self._polynomials, block, weights, parameters)
+            value -= float(weights[block.column] @ passes.log_totals)
+            np.add.at(expected, block.codes, passes.expected)
+            expected[self.n_items :] += passes.by_size[:, 1:].sum(axis=0)
+        return value, expected
+
+    def evaluate(self, values: Floats) -> Point:
+        """Return the log-likelihood and its gradient."""
+        value, expected = self.value_and_expected(values)
+        size = abs(value) + float(self.observed.sum()) * (1 + float(np.ptp(values)))
+        return Point(value, self.observed - expected, size, self.observed + expected)
+
+    def information(self, values: Floats) -> Floats:
+        """Return minus the matrix of second derivatives."""
+        C, parameters = self.n_items, Parameters.unpack(values, self.n_items)
+        information = np.zeros((values.size, values.size))
+        for block, weights in self._blocks:
+            passes = _Passes(self._polynomials, block, weights, parameters)
+            # The matrix is symmetric: the passes of item p can end there.
+            for p, codes in enumerate(block.codes):
+                slope = np.zeros((p + 1, 1))
+                slope[p] = 1.0
+                change, _ = passes.differentiate(slope, np.zeros_like(parameters.gamma))
+                change[p] /= 2
+                np.add.at(information, (block.codes[: p + 1], codes), change)
+            slope = np.zeros((len(block.codes), 1))
+            for k, direction in enumerate(np.eye(parameters.gamma.size)[1:], C):
+                change, by_size = passes.differentiate(slope, direction)
+                np.add.at(information[:, k], block.codes, change)
+                information[C:, k] += by_size[:, 1:].sum(axis=0) / 2
+        return information + information.T
+
+
+class _Passes:
+    """The pass from the last items of rankings to the first, and back, of one block.
+
+    Attributes
+    ----------
+    log_totals : ndarray
+        The logarithm of the sum that each choice is divided by.
+    by_size : ndarray of shape (choices, sizes)
+        The weight of each choice, times the probability of each size.
+    expected : ndarray of shape (m, n)
+        What the model expects of ``Block.chosen``, times the weights.
+    """
+
+    def __init__(
+        self, polynomials: Polynomials, block: Block, weights: Floats, parameters: Parameters
+    ) -> None:
+        self._polynomials, self._block = polynomials, block
+        theta = parameters.theta[block.codes]
+        log_whole, self._without, self._with = polynomials.add_items(theta)
+        self._at = block.place[:, None], polynomials.whole - 1, block.column[:, None]
+        log_sums = log_whole[block.place, :, block.column] + parameters.gamma
+        self.log_totals = logsumexp(log_sums, axis=1)
+        self._probability = np.exp(log_sums - self.log_totals[:, None])
+        self._weights = weights[block.column][:, None]
+        self.by_size = self._weights * self._probability
+        self._rates = np.zeros_like(self._without)
+        self._rates[self._at] = self.by_size
+        self.expected = np.empty_like(theta)
+        for p, rates in enumerate(self._rates):
+            moved = rates * self._with[p]
+            self.expected[p] = (polynomials.scale * moved).sum(axis=0)
+            if p + 1 < len(theta):
+                self._rates[p + 1] += rates * self._without[p]
+                polynomials.pass_down(self._rates[p + 1], moved)
+
+    def differentiate(self, theta: Floats, gamma: Floats) -> tuple[Floats, Floats]:
+        """Return the derivatives of ``expected`` and ``by_size`` in a direction.
+
+        It is zero in later items than those of ``theta``, and only these are returned.
+        """
+        polynomials, m = self._polynomials, len(theta)
+        logs = np.zeros((len(self._rates) + 1, polynomials.n_rows, self._rates.shape[2]))
+        for p in reversed(range(m)):
+            step = polynomials.scale * theta[p] + logs[p + 1, polynomials.previous]
+            logs[p, 1:] = self._without[p] * logs[p + 1, 1:] + self._with[p] * step
+        slope = logs[:, 1:][self._at] + gamma
+        mean = (self._probability * slope).sum(axis=1, keepdims=True)
+        by_size = self.by_size * (slope - mean)
+        rates = np.zeros_like(self._rates)
+        rates[self._at] = by_size
+        expected = np.empty_like(self.expected[:m])
+        for p in range(m):
+            step = polynomials.scale * theta[p] + logs[p + 1, polynomials.previous]
+            moved = self._with[p] * (rates[p] + self._rates[p] * (step - logs[p, 1:]))
+            expected[p] = (polynomials.scale * moved).sum(axis=0)
+            if p + 1 < m:
+                change = logs[p + 1, 1:] - logs[p, 1:]
+                rates[p + 1] += self._without[p] * (rates[p] + self._rates[p] * change)
+                polynomials.pass_down(rates[p + 1], moved)
+        return expected, by_size
+
+
+# ---- Do the rankings determine the estimate?
+#
+# Add s times d to the log-worths and s times e to the log tie parameters, with e_1 = 0. As s grows,
+# every choice from a set A comes to be of the sets S with the largest score
+#
+# .. math:: e_{|S|} + \frac{1}{|S|} \sum_{i \in S} d_i.
+#
+# The likelihood is concave. So the estimate exists, and is the only one, unless the rankings always
+# chose a set of the largest score for some scores that are not all the same.
+
+
+def require_tie_sizes(rankings: Rankings) -> Ints:
+    """Return the sizes of chosen sets, 1 first; raise if a tie parameter would be infinite.
+
+    It is infinite if smaller sets are never chosen where a tie of this size could have been.
+    """
+    chosen, available = count_choices(rankings)
+    sizes = np.union1d([1], chosen)
+    most = np.array([available[chosen == size].max(initial=1) for size in sizes])
+    chosen_over = most[:, None] >= sizes
+    count, label = connected_components(csr_array(chosen_over), connection="strong")
+    if count > 1:
+        size = sizes[np.flatnonzero(label != label[0])[0]]
+        raise RankshotError(
+            f"the tie parameter of ties of {size} items is infinite: wherever such a tie was "
+            "possible, items tied. Add rankings with fewer ties, or use PlackettLuce"
+        )
+    return sizes
+
+
+def require_finite_worths(rankings: Rankings, sizes: Ints) -> None:
+    """Raise unless the maximum-likelihood worths exist.
+
+    They do if wins and losses connect all items both ways. They do not if wins, losses and ties
+    leave some items apart. In between, where ties are needed as links, a linear program decides.
+    """
+    wins = csr_array(precedence(rankings))
+    if connected_components(wins, connection="strong")[0] == 1:
+        return
+    choices = _list_choices(rankings)
+    # The items of a tie, in a circle.
+    tied = [pair for s, _ in choices for pair in zip(s, (*s[1:], s[0]), strict=True)]
+    ties = csr_array((np.ones(len(tied)), tuple(np.transpose(tied))), shape=wins.shape)
+    count, label = connected_components(wins + ties, connection="strong")
+    if count > 1:
+        counts = np.bincount(label)
+        main = int(np.argmax(counts))
+        apart = [rankings.items[i] for i in np.flatnonzero(label != main)]
+        names = apart if counts[main] > 1 else list(rankings.items)
+        raise RankshotError(
+            f"the Davidson-Luce maximum-likelihood estimate does not exist: {quote_names(names)} "
+            "did not both win and lose against the other items, or tie with them, directly or "
+            f"through others. {HELP}"
+        )
+    direction = _find_direction(wins, choices, sizes)
+    if direction is not None:
+        low, high = int(direction.argmin()), int(direction.argmax())
+        raise RankshotError(
+            "the Davidson-Luce maximum-likelihood estimate does not exist: only ties speak for "
+            f"{rankings.items[low]!r} against {rankings.items[high]!r}, so that their worths grow "
+            f"apart without end, and the tie parameter with them. {HELP}"
+        )
+
+
+def _list_choices(rankings: Rankings) -> list[Choice]:
+    """Return the different choices of all rankings."""
+    table = levels(rankings)
+    begin, _, row = group_by_place(rankings)
+    found: dict[Choice, None] = {}
+    for first, i in zip(begin.tolist(), row.tolist(), strict=True):
+        if first < rankings.lengths[i]:
+            level = rankings.places[rankings.starts[i] + first]
+            chosen, among = np.flatnonzero(table[i] == level), np.flatnonzero(table[i] >= level)
+            found[tuple(chosen.tolist()), tuple(among.tolist())] = None
+    return list(found)
+
+
+def _find_direction(wins: csr_array, choices: list[Choice], sizes: Ints) -> Floats | None:
+    """Return scores d of which every choice has the largest, or None if all are the same.
+
+    Few of the sets that could have been chosen matter: those of the largest score are added to the
+    linear program until none of them has a larger score than the chosen set.
+    """
+    C = wins.shape[0]
+
+    def score(chosen: tuple[int, ...]) -> Floats:
+        row = np.zeros(C + sizes.size)
+        row[list(chosen)] = 1 / len(chosen)
+        row[C + np.searchsorted(sizes, len(chosen))] = 1
+        return row
+
+    winner, loser = wins.nonzero()
+    nth = np.arange(winner.size)
+    shape = (winner.size, C + sizes.size)
+    above = csr_array((np.ones(winner.size), (nth, winner)), shape=shape)
+    above -= csr_array((np.ones(winner.size), (nth, loser)), shape=shape)
+    new = [score(s) - score((i,)) for s, _ in choices if len(s) > 1 for i in s]
+    # If no score of a winner is above that of a loser, or of a tie above that of one of its items,
+    # then all are the same.
+    gain = above.sum(axis=0) + np.sum(new, axis=0)
+    bounds = [(-1, 1)] * C + [(0, 0)] + [(-2, 2)] * (sizes.size - 1)
+    while True:
+        above = vstack([above, csr_array(np.array(new))], format="csr")
+        found = linprog(-gain, A_ub=-above, b_ub=np.zeros(above.shape[0]), bounds=bounds)
+        if -found.fun <= ZERO * above.shape[0]:
+            return None
+        new = []
+        for chosen, among in choices:
+            by_score = sorted(among, key=lambda i: -found.x[i])
+            for size in sizes[sizes <= len(among)].tolist():
+                row = score(chosen) - score(tuple(by_score[:size]))
+                if row @ found.x < -10 * ZERO:
+                    new.append(row)
+        if not new:
+            return np.asarray(found.x[:C])

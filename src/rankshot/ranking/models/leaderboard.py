@@ -28,7 +28,7 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.models.bootstrap import bootstrap_log_worths
-from rankshot.ranking.models.covariances import find_quasi_variances, variances_of_differences
+from rankshot.ranking.models.information import find_quasi_variances, variances_of_differences
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
 from rankshot.ranking.models.units import merge_equal
 from rankshot.ranking.parts import require_model, require_one_subject, require_rankings

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import wrightomega
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.newton import Optimum, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
     as_names,
-    require_choice,
     require_generator,
     require_number,
     require_whole_number,
 )
 from rankshot.ranking.matrices import alike_items, group_ties, name_groups
-from rankshot.ranking.models.covariances import invert_information
-from rankshot.ranking.models.estimability import require_estimable
-from rankshot.ranking.models.plackett_luce_likelihood import build_likelihood
-from rankshot.ranking.models.plackett_luce_solvers import (
-    Solver,
-    solve_lbfgs,
-    solve_mm,
-    solve_newton,
+from rankshot.ranking.models.information import invert_information, require_estimable
+from rankshot.ranking.models.plackett_luce_likelihood import (
+    SMALL,
+    BaseLikelihood,
+    build_likelihood,
 )
 from rankshot.ranking.models.plackett_luce_stages import log_prob
 from rankshot.ranking.parts import (
@@ -50,10 +48,9 @@ from rankshot.ranking.parts import (
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-SOLVERS: dict[str, Solver] = {"newton": solve_newton, "lbfgs": solve_lbfgs, "mm": solve_mm}
 TIED = 1e-6
 """Items whose log-worths differ by less are tied in the mode: solvers are not exact."""
-FEW = 64
+FEW_RANKINGS = 64
 """So many rankings are fitted as fast as equal ones are merged."""
 SMALLEST_UNIT = 1e-290
 """The unit of weights is at least this times the regulariser: their ratio must not overflow."""
@@ -79,10 +76,6 @@ class PlackettLuce(BaseEstimator):
         η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood, which
         exists only if the items are strongly connected by the comparisons; if they are not,
         `fit` raises and names the items. The small default makes every fit well defined.
-    solver : {"newton", "lbfgs", "mm"}
-        All reach the same optimum. Newton's method is nearly always the fastest: with many items
-        it solves by conjugate gradients, on a sparse matrix if rankings compare few pairs of
-        items. L-BFGS needs only first derivatives; Hunter's MM is the simplest.
     tol : float
         Stop when less log-likelihood than this is left to gain, or no more than rounding allows.
         If the weights of the rankings add up to less than 1, it is multiplied by their sum.
@@ -135,13 +128,11 @@ class PlackettLuce(BaseEstimator):
         self,
         *,
         regularization: float = 0.01,
-        solver: Literal["newton", "lbfgs", "mm"] = "newton",
         tol: float = 1e-10,
         max_iter: int = 10_000,
         verbose: bool = False,
     ) -> None:
         self.regularization = regularization
-        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
@@ -173,17 +164,16 @@ class PlackettLuce(BaseEstimator):
         rankings : Rankings or PartitionedRankings
             Full, top-K or of subsets, with or without ties; their weights count.
         """
-        require_choice("solver", self.solver, SOLVERS)
         require_number("regularization", self.regularization, least=0, below=np.inf)
         require_number("tol", self.tol, least=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
-        found = require_one_subject(rankings)
-        warn_of_weight_range(found)
-        weight = found.weight
+        overview = require_one_subject(rankings)
+        warn_of_weight_range(overview)
+        weight = overview.weight
         # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
         unit = max(weight, SMALLEST_UNIT * self.regularization)
         counted = keep_counted(map_parts(rankings, _divide_weights, unit))
-        if isinstance(counted, Rankings) and len(counted) > FEW:
+        if isinstance(counted, Rankings) and len(counted) > FEW_RANKINGS:
             counted = merge_copies(counted)[0]
         if self.regularization == 0:
             require_estimable(counted)
@@ -195,19 +185,18 @@ class PlackettLuce(BaseEstimator):
         if self.regularization > 0:
             penalty = np.maximum(penalty, SMALLEST_PENALTY)
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
-            theta, self.n_iter_, converged = SOLVERS[self.solver](
-                likelihood, penalty, tol, self.max_iter, line
-            )
-        if not converged:
+            found = maximize_likelihood(likelihood, penalty, tol, self.max_iter, line.update)
+        self.n_iter_ = found.n_iter
+        if not found.converged:
             advice = "raise max_iter"
             if self.n_iter_ < self.max_iter:
                 advice = "rounding hides what is left to gain; give weights that differ less"
             warnings.warn(
-                f"{self.solver} did not converge in {self.n_iter_} iterations: {advice}"
-                + ("" if self.solver == "newton" else ", or use solver='newton'"),
+                f"the fit did not converge in {self.n_iter_} iterations: {advice}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        theta = found.parameters
         self.log_likelihood_ = unit * likelihood.value_and_expected(theta)[0]
         return self._with_log_worths(rankings.items, theta[class_of])
 
@@ -281,6 +270,55 @@ class PlackettLuce(BaseEstimator):
 
 def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
     return replace(rankings, weights=rankings.weights / unit)
+
+
+def maximize_likelihood(
+    likelihood: BaseLikelihood,
+    penalty: Floats,
+    tol: float,
+    max_iter: int,
+    report: Callable[[str], object] | None = None,
+) -> Optimum:
+    """Maximise ``value(θ) - 1/2 Σ penalty_c θ_c²`` over log-worths θ, from one step of MM.
+
+    A class c of alike items has the penalty of all of them.
+    """
+
+    def curvature(theta: Floats) -> Any:
+        found = likelihood.curvature(theta)
+        return found.toarray() if theta.size <= SMALL else found
+
+    equal = np.zeros(likelihood.counts.size)
+    _, expected = likelihood.value_and_expected(equal)
+    return maximize(
+        likelihood.evaluate,
+        curvature,
+        _mm_step(likelihood.wins, expected, penalty),
+        ridge=penalty,
+        invariant=np.ones_like(equal),
+        tol=tol,
+        max_iter=max_iter,
+        report=report,
+    )
+
+
+def _mm_step(wins: Floats, expected: Floats, penalty: Floats) -> Floats:
+    """Return log-worths after one step of Hunter's MM algorithm from equal worths.
+
+    It maximises a minorising function, one log-worth at a time. The maximum is where
+    wins_i - expected_i e^θ - η θ = 0: without the penalty η, e^θ is wins_i / expected_i; with it,
+    θ is found by Wright's omega function.
+    """
+    theta = np.zeros_like(wins)
+    # An item that never could be chosen is determined by the penalty alone.
+    exposed = expected > 0
+    wins, expected, own = wins[exposed], expected[exposed], penalty[exposed]
+    if not penalty.any():
+        theta[exposed] = np.log(wins / expected)
+        return theta - theta.mean()
+    log_scaled = np.log(expected) - np.log(own)
+    theta[exposed] = np.log(wrightomega(wins / own + log_scaled)) - log_scaled
+    return np.asarray(theta - penalty @ theta / penalty.sum())
 
 
 def first_items(times: Floats, k: int) -> NDArray[np.intp]:

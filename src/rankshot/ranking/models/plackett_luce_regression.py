@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -17,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.newton import maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import (
@@ -27,11 +27,9 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.models.covariances import invert_curvature
-from rankshot.ranking.models.estimability import without_cut_ties
+from rankshot.ranking.models.information import invert_curvature, without_cut_ties
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.models.plackett_luce_solvers import EPSILON, SHORT_STEP
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -144,9 +142,9 @@ class PlackettLuceRegression(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        found = require_one_subject(rankings)
-        warn_of_weight_range(found)
-        weight = found.weight
+        overview = require_one_subject(rankings)
+        warn_of_weight_range(overview)
+        weight = overview.weight
         table = _read_features(features, rankings.items)
         # Equal rankings, such as votes on the same pair, are evaluated once.
         rankings = merge_copies(keep_counted_part(rankings))[0]
@@ -159,7 +157,24 @@ class PlackettLuceRegression(BaseEstimator):
         if self.alpha == 0:
             _require_estimable(rankings, X, table.names)
         with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
-            beta = self._climb(likelihood, X, scale, line)
+            found = maximize(
+                likelihood.evaluate,
+                likelihood.information,
+                np.zeros(X.shape[1]),
+                design=X,
+                ridge=self.alpha * (1 - self.l1_ratio) / scale / scale,
+                lasso=self.alpha * self.l1_ratio / scale,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                report=line.update,
+            )
+        self.n_iter_, beta = found.n_iter, found.parameters
+        if not found.converged:
+            warnings.warn(
+                f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.coef_ = beta / scale
         self.log_likelihood_ = weight * likelihood.value_and_expected(X @ beta)[0]
         self.feature_names_in_ = np.array(table.names, object)
@@ -170,52 +185,6 @@ class PlackettLuceRegression(BaseEstimator):
         self.items_, self.mode_ = rankings.items, self._model.mode_
         self.log_worths_, self.worths_ = self._model.log_worths_, self._model.worths_
         return self
-
-    def _climb(
-        self, likelihood: Likelihood, X: Floats, scale: Floats, line: ProgressLine
-    ) -> Floats:
-        """Maximise by Newton's method on the smooth part, with the lasso penalty in each step.
-
-        The coefficients are those of features that were divided by ``scale``.
-        """
-        lasso = self.alpha * self.l1_ratio / scale
-        ridge = self.alpha * (1 - self.l1_ratio) / scale / scale
-
-        def evaluate(beta: Floats) -> tuple[float, Floats]:
-            """Return the penalised log-likelihood, and the gradient without the lasso penalty."""
-            value, expected = likelihood.value_and_expected(X @ beta)
-            value -= float(ridge @ beta**2) / 2 + float(lasso @ np.abs(beta))
-            return value, np.asarray(X.T @ (likelihood.wins - expected) - ridge * beta)
-
-        beta = np.zeros(X.shape[1])
-        value, gradient = evaluate(beta)
-        for iteration in range(1, self.max_iter + 1):
-            self.n_iter_ = iteration
-            curvature = X.T @ likelihood.information(X @ beta) @ X + np.diag(ridge)
-            step = _best_step(_lift(curvature), gradient, beta, lasso)
-            saved = float(lasso @ (np.abs(beta) - np.abs(beta + step)))
-            gain = (float(gradient @ step) + saved) / 2
-            change = np.abs(X @ step)
-            # Where worths differ by many orders of magnitude, a long step can gain very little.
-            reached = gain <= self.tol and change.max() <= SHORT_STEP
-            reached |= gain <= 8 * EPSILON * float(likelihood.wins @ change)
-            line.update(f"iteration {iteration}, objective {value:.6f}, to gain {gain:.1e}")
-            # The value is a difference of sums of this size.
-            size = abs(value) + float(likelihood.wins.sum()) * (1 + np.ptp(X @ beta))
-            for part in 0.5 ** np.arange(40):
-                trial = evaluate(beta + part * step)
-                if trial[0] >= value - 4 * EPSILON * size:
-                    break
-            beta = np.asarray(beta + part * step)
-            value, gradient = trial
-            if reached:
-                return beta
-        warnings.warn(
-            f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-        return beta
 
     def predict_log_worths(self, features: ArrayLike) -> Floats:
         """Return the log-worths of items with these features, on the scale of ``log_worths_``.
@@ -274,43 +243,6 @@ class PlackettLuceRegression(BaseEstimator):
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_``: see `covariance`."""
         return np.sqrt(np.diag(self.covariance(rankings)))
-
-
-# ---- One step: a quadratic model of the log-likelihood, with the lasso penalty
-
-
-def _best_step(curvature: Floats, gradient: Floats, beta: Floats, lasso: Floats) -> Floats:
-    """Maximise gᵀs - sᵀHs/2 - lassoᵀ|β + s| over steps s, one coefficient at a time."""
-    if not lasso.any():
-        return np.asarray(cho_solve(cho_factor(curvature), gradient))
-    step, slope = np.zeros_like(beta), gradient.copy()
-    diagonal = np.diag(curvature)
-    for _ in range(10_000):
-        largest = 0.0
-        for j in range(beta.size):
-            # The best coefficient, if all others stay as they are.
-            pull = slope[j] + diagonal[j] * (beta[j] + step[j])
-            best = np.sign(pull) * max(abs(pull) - lasso[j], 0.0) / diagonal[j]
-            change = best - beta[j] - step[j]
-            step[j] = best - beta[j]
-            slope -= change * curvature[j]
-            largest = max(largest, change**2 * diagonal[j])
-        if largest <= 1e-20 * max(1.0, float(step @ curvature @ step)):
-            break
-    return step
-
-
-def _lift(curvature: Floats) -> Floats:
-    """Return a curvature that is positive definite: with ties that K cuts it need not be."""
-    lift, largest = 0.0, max(float(np.abs(np.diag(curvature)).max()), np.finfo(float).tiny)
-    while True:
-        lifted = curvature + lift * np.eye(len(curvature))
-        try:
-            cho_factor(lifted)
-        except LinAlgError:
-            lift = max(10 * lift, 1e-12 * largest)
-        else:
-            return lifted
 
 
 # ---- Features

@@ -10,12 +10,10 @@ import hashlib
 import io
 import json
 import re
-import struct
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +26,12 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.files import decode_lines, replace_file, require_ending
 from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.files.score_tables import ZIP_ERRORS, read_array_header
-from rankshot.zeroshot.heads.fitted_state import MODELS
+from rankshot.zeroshot.files.score_tables import ARCHIVE_ERRORS
+from rankshot.zeroshot.settings import HeadSettings, require_plain
 
 ENDING = ".rankshot"
 FORMAT = "rankshot head"
-VERSION = 1
+VERSION = 2
 """The version of the format: a file with a larger one is refused."""
 MANIFEST = "head.json"
 INNER = "head/"
@@ -43,8 +41,6 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all members, so that the same head gives the same bytes."""
 MAGIC = b"PK\x03\x04"
 DTYPES = frozenset({"<f4", "<f8", "<i8", "|b1"})
-ARCHIVE_ERRORS = (*ZIP_ERRORS, struct.error, ValueError, OverflowError, IndexError)
-"""What a damaged archive may raise: its directory may name places outside the file."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ def write_head(head: Any, path: Path, provenance: Mapping[str, Any]) -> None:
             "head": described,
             "seen_classes": list(head.items_),
             "score_kind": head._expected_kind(),
-            "provenance": {**_describe_origin(head), **as_plain("provenance", provenance)},
+            "provenance": {**_describe_origin(head), **require_plain("provenance", provenance)},
             "members": {
                 name: hashlib.sha256(content).hexdigest() for name, content in members.items()
             },
@@ -106,8 +102,7 @@ def write_head(head: Any, path: Path, provenance: Mapping[str, Any]) -> None:
 
 def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[str, Any]:
     """Return what the manifest says of a head; its arrays and rankings are added to ``members``."""
-    parameters = head.get_params(deep=False)
-    inner = parameters.pop("head", None)
+    inner = getattr(head, "head", None)
     values = {}
     for name, value in head._describe_state().items():
         if isinstance(value, np.ndarray):
@@ -117,10 +112,9 @@ def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[st
             write_jsonl(value, text, Path(name))
             members[f"{folder}{name}.jsonl"] = text.getvalue().encode()
         else:
-            values[name] = as_plain(name, value)
+            values[name] = require_plain(name, value)
     described = {
-        "class": type(head).__name__,
-        "parameters": {name: as_plain(name, value) for name, value in parameters.items()},
+        "settings": HeadSettings.from_head(head).to_json(),
         "classes": head.classes_.tolist(),
         "values": values,
     }
@@ -142,25 +136,6 @@ def _describe_origin(head: Any) -> dict[str, Any]:
         return origin
     rankings: Rankings = inner.rankings_
     return {**origin, "rankings": len(rankings), "sources": list(rankings.source_names)}
-
-
-def as_plain(name: str, value: Any) -> Any:
-    """Return a value as JSON holds it: models by their names; other objects are refused."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float) and isfinite(value):
-        return value
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: as_plain(f"{name}[{key!r}]", each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_plain(name, each) for each in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return as_plain(name, asdict(value))
-    if type(value) in MODELS.values():
-        return {"model": type(value).__name__, "parameters": as_plain(name, value.get_params())}
-    raise RankshotError(f"{name}={short_repr(value)} cannot be stored in a file")
 
 
 def _format_array(array: NDArray[Any]) -> bytes:
@@ -252,6 +227,11 @@ def _parse_manifest(content: bytes) -> dict[str, Any]:
     if type(version) is not int or version < 1:
         raise RankshotError(f"is damaged: the version of its format is {short_repr(version)}")
     provenance = require_part(manifest, "provenance", dict)
+    if version < VERSION:
+        raise RankshotError(
+            f"was written by an older rankshot, in format {version}; this one reads format "
+            f"{VERSION}: fit the head again"
+        )
     if version > VERSION:
         writer = short_repr(provenance.get("rankshot"))
         raise RankshotError(
@@ -272,14 +252,10 @@ def require_part(container: Mapping[str, Any], name: str, kind: type[Any]) -> An
 
 
 def _parse_array(content: bytes, name: str) -> NDArray[Any]:
-    stream = io.BytesIO(content)
-    shape, fortran, dtype = read_array_header(stream, name, Path(name))
-    if dtype.str not in DTYPES:
-        raise RankshotError(f"{name!r} holds {dtype}, which saved heads do not")
-    if prod(shape) * dtype.itemsize != len(content) - stream.tell() or min(shape, default=0) < 0:
-        raise RankshotError(
-            f"{name!r} claims the shape {shape}, which does not take {len(content):,} bytes"
-        )
-    values = np.frombuffer(content, dtype, offset=stream.tell())
-    table = values.reshape(shape[::-1]).T if fortran else values.reshape(shape)
-    return table.copy(order="K")
+    try:
+        table: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+    except ARCHIVE_ERRORS as error:
+        raise RankshotError(f"{name!r} is not a plain array ({error})") from None
+    if table.dtype.str not in DTYPES:
+        raise RankshotError(f"{name!r} holds {table.dtype}, which saved heads do not")
+    return table

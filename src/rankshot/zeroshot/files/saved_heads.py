@@ -1,4 +1,4 @@
-"""`load_head`: a fitted head from the file that its method ``save`` wrote."""
+"""From settings and files to heads: `build_head` and `load_head`."""
 
 from __future__ import annotations
 
@@ -7,32 +7,73 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names
+from rankshot.ranking.models.babington_smith import BabingtonSmith
+from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
-from rankshot.zeroshot.heads.fitted_state import MODELS, FittedState
+from rankshot.zeroshot.heads.fitted_state import FittedState
 from rankshot.zeroshot.heads.gate import Gate
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.settings import HEADS, PRIORS, HeadSettings
 
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(WeightedMean, ProbabilisticRanking, DeterministicRanking, DirectSimilarity, ConSE),
-        *(SeenAndNew, BatchRefinement),
+        *(SeenAndNew, BatchRefinement, PlackettLuce, Mallows, BabingtonSmith),
     )
 }
-"""The heads that a file can hold, by name."""
+"""The heads and the priors that settings can name."""
 MOST_HEADS = 4
 """The most heads inside one another: SeenAndNew of BatchRefinement of a head has three."""
 CONTENT_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 """What a head may raise if the parts of a file contradict each other."""
+
+
+def build_head(settings: HeadSettings, *inner: BaseHead) -> Any:
+    """Return the head with some settings, not fitted; some have another head inside.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot import HeadSettings, build_head
+    >>> build_head(HeadSettings(head="probabilistic", posterior="consensus", prior="mallows"))
+    ProbabilisticRanking(posterior='consensus', prior=Mallows())
+    """
+    return CLASSES[HEADS[settings.head]](*inner, **decode_parameters(settings))
+
+
+def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
+    """Return the parameters of a head, with a gate and a ranking model as objects."""
+    parameters = settings.parameters
+    if isinstance(gate := parameters.get("gate"), dict):
+        parameters["gate"] = Gate(gate.get("new"), gate.get("none"))  # type: ignore[arg-type]
+    prior = parameters.get("prior")
+    if isinstance(prior, str):
+        parameters["prior"] = CLASSES[PRIORS[prior]]()
+    elif isinstance(prior, dict):
+        parameters["prior"] = CLASSES[prior["model"]](**prior["parameters"])
+    return parameters
+
+
+def add_seen_classes(settings: HeadSettings, head: BaseHead) -> SeenAndNew:
+    """Return a `SeenAndNew` of a fitted head, with the gate of some settings; not fitted."""
+    own = HeadSettings(
+        head="seen-and-new",
+        none=settings.none,
+        gate=settings.gate,
+        seen_temperature=settings.seen_temperature,
+    )
+    both: SeenAndNew = build_head(own, head)
+    return both
 
 
 def load_head(path: str | Path) -> BaseHead:
@@ -49,7 +90,7 @@ def load_head(path: str | Path) -> BaseHead:
     Raises
     ------
     RankshotError
-        If the file is no saved head, is damaged, or was written by a newer version; the message
+        If the file is not a saved head, is damaged, or was written by a newer version; the message
         says what was found.
     FileNotFoundError
         If there is no such file.
@@ -85,16 +126,13 @@ def _build_head(
     file: HeadFile, described: dict[str, Any], folder: str, items: tuple[str, ...]
 ) -> BaseHead:
     """Return the head that a part of the manifest describes."""
-    name = require_part(described, "class", str)
-    if name not in CLASSES:
-        known = quote_names(CLASSES)
-        raise RankshotError(f"this version has no head {short_repr(name)}; it has {known}")
-    parameters = _decode_parameters(require_part(described, "parameters", dict))
+    settings = HeadSettings.from_json(require_part(described, "settings", dict))
+    inner = []
     if "head" in described:
         if folder.count(INNER) + 1 >= MOST_HEADS:
             raise RankshotError(f"more than {MOST_HEADS} heads are inside one another")
-        parameters["head"] = _build_head(file, described["head"], folder + INNER, items)
-    head: BaseHead = CLASSES[name](**parameters)
+        inner = [_build_head(file, described["head"], folder + INNER, items)]
+    head: BaseHead = build_head(settings, *inner)
     require_temperature(head.temperature)
     state = FittedState(
         items,
@@ -108,18 +146,5 @@ def _build_head(
     head.items_, head.classes_ = items, np.array(state.classes)
     head._restore_state(state)
     if head.classes_.tolist() != list(state.classes):
-        raise RankshotError(f"the classes do not fit {name}")
+        raise RankshotError(f"the classes do not fit {short_repr(head)}")
     return head
-
-
-def _decode_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters with the objects that JSON cannot hold: a prior, a gate."""
-    decoded = dict(parameters)
-    if (prior := decoded.get("prior")) is not None:
-        # Files of version 0.1 have the former name of a parameter of Mallows.
-        renamed = {"consensus": "method"} if prior["model"] == "Mallows" else {}
-        values = {renamed.get(name, name): value for name, value in prior["parameters"].items()}
-        decoded["prior"] = MODELS[prior["model"]](**values)
-    if (gate := decoded.get("gate")) is not None:
-        decoded["gate"] = Gate(**gate)
-    return decoded

@@ -8,6 +8,7 @@ should therefore have row groups of some thousand rows.
 
 from __future__ import annotations
 
+import struct
 import sys
 import zipfile
 import zlib
@@ -61,7 +62,7 @@ MAX_NAMES_BYTES = 2**28
 MAX_ID_BYTES = 2**14
 """The same for each id."""
 ARCHIVE_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, IndexError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, IndexError),
     # Encrypted members, and compression methods that Python does not support.
     *(RuntimeError, NotImplementedError),
     # NumPy parses the header of an array as a Python literal, which can raise these.

@@ -1,0 +1,585 @@
+"""Displays of rankings, side by side or pair by pair, and of the models fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.validation import require_whole_number
+from rankshot.plots.axes import (
+    COLOURS,
+    GRID,
+    LIGHT,
+    MARKERS,
+    ROW_HEIGHT,
+    WIDTH,
+    Display,
+    choose_names,
+    choose_style,
+    hide_spines,
+    measure_matrix,
+    name_cells,
+    name_rows,
+    shorten,
+)
+from rankshot.ranking.consensus.precedence import precedence, sort_by_average
+from rankshot.ranking.models.leaderboard import Leaderboard
+from rankshot.ranking.parts import AnyRankings, require_any_rankings, require_rankings
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+COLUMNS_SHOWN = 12
+"""Rankings side by side that can be read."""
+PLACES_SHOWN = 10
+COLUMN_WIDTH = 1.45
+"""Inches per ranking, for `CELL_LETTERS` letters."""
+CELL_LETTERS = 18
+TITLE_LETTERS = 60
+COLOURED = 12
+"""Lines of a bump chart after these, by mean place, are grey: more are not told apart."""
+TIE_STEP = 0.2
+"""How far apart the lines of tied items are drawn, in places."""
+NUMBERED = 12
+"""Matrices of at most this many items have numbers in their cells."""
+
+
+# ---- Side by side
+
+
+@dataclass(eq=False, repr=False)
+class RankingsDisplay(Display):
+    """The rankings of one target side by side, one column per ranking, best first.
+
+    The items that most columns list have a colour, the same in all columns. An item after a sign
+    "=" is tied with those beside it. Use `from_rankings` to make one.
+
+    Parameters
+    ----------
+    orders : list of list
+        For each ranking its items, best first; a list of items inside is a tie.
+    names : list of str
+        The names of the columns.
+    k : int
+        How many places are drawn.
+    title : str
+        For what the items are ranked, and what is left out.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger", "fox"], ["tiger", ["fox", "leopard"]]], targets="cat",
+    ...     sources=["WordNet", "survey"])
+    >>> display = rs.plots.RankingsDisplay.from_rankings(votes, "cat")
+    >>> [text.get_text() for text in display.ax_.texts]
+    ['leopard', 'tiger', 'fox', 'tiger', '= fox', '= leopard']
+    """
+
+    orders: list[list[str | list[str]]]
+    names: list[str]
+    k: int = PLACES_SHOWN
+    title: str = ""
+
+    @classmethod
+    def from_rankings(
+        cls, rankings: Rankings, target: str | None = None, *, k: int = PLACES_SHOWN, ax: Any = None
+    ) -> RankingsDisplay:
+        """Draw the rankings of one target.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Each is named by its rater, or else by its source or its number. The first 12 are
+            drawn.
+        target : str, optional
+            Which rankings to draw; it can be left out if all have the same target or none.
+        k : int
+            How many places are drawn.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        k = require_whole_number("k", k)
+        chosen = _select_target(require_rankings(rankings), target)
+        shown = chosen[:COLUMNS_SHOWN]
+        title = list(chosen.target_names)
+        if len(chosen) > len(shown):
+            title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
+        return cls(shown.orders(), _name_rankings(shown), k, ", ".join(title)).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        n_rows = max(len(_list_cells(order, self.k)) for order in self.orders)
+        width = width or max(4.0, 0.6 + COLUMN_WIDTH * len(self.orders))
+        return width, 0.9 + ROW_HEIGHT * n_rows
+
+    def _draw(self, ax: Any) -> None:
+        columns = [_list_cells(order, self.k) for order in self.orders]
+        n_rows = max(map(len, columns))
+        colours = _colour_shared_items(columns)
+        for x, column in enumerate(columns):
+            for y, (item, text) in enumerate(column):
+                # The colours are light, so that the names can be read.
+                style = {"color": colours.get(item, GRID), "alpha": 0.35}
+                ax.barh(y, 0.94, height=0.86, left=x - 0.47, **style)
+                ax.text(x, y, text, ha="center", va="center", fontsize=8)
+        names = [shorten(name, CELL_LETTERS) for name in self.names]
+        ax.set_xticks(range(len(columns)), names, fontsize=9)
+        ax.xaxis.tick_top()
+        ax.set_yticks(range(n_rows), [str(row + 1) for row in range(n_rows)])
+        ax.set_xlim(-0.5, len(columns) - 0.5)
+        ax.set_ylim(n_rows - 0.5, -0.5)
+        ax.tick_params(length=0)
+        ax.set_title(shorten(self.title, TITLE_LETTERS))
+        hide_spines(ax, "top", "right", "left", "bottom")
+
+
+def _select_target(rankings: Rankings, target: str | None) -> Rankings:
+    if target is None and len(rankings.target_names) > 1:
+        raise RankshotError(
+            f"these are rankings of several targets, {quote_names(rankings.target_names)}: "
+            "choose one (target)"
+        )
+    chosen = rankings.select(target=target)
+    if not len(chosen):
+        raise RankshotError("there are no rankings to draw")
+    return chosen
+
+
+def _list_cells(order: list[str | list[str]], k: int) -> list[tuple[str, str]]:
+    """Return items and their texts, at most ``k``; the last says how many of a tie are cut off."""
+    groups = [group if isinstance(group, list) else [group] for group in order]
+    cells = [
+        (item, ("= " if len(group) > 1 else "") + shorten(item, CELL_LETTERS))
+        for group in groups
+        for item in group
+    ]
+    ends = accumulate(len(group) for group in groups)
+    end = next((end for end in ends if end >= k), len(cells))
+    return cells[:k] if end <= k else [*cells[: k - 1], ("", f"= {end - k + 1:,} more")]
+
+
+def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]:
+    """Return the colours of the items that most columns list, but at least two."""
+    places: dict[str, list[int]] = {}
+    for column in columns:
+        for place, (item, _) in enumerate(column):
+            places.setdefault(item, []).append(place)
+    shared = [item for item in places if item and len(places[item]) > 1]
+    shared.sort(key=lambda item: (-len(places[item]), sum(places[item]), item))
+    return dict(zip(shared, COLOURS, strict=False))
+
+
+def _name_rankings(rankings: Rankings) -> list[str]:
+    return choose_names(rankings.raters, rankings.sources, rankings.targets)
+
+
+# ---- Bump chart
+
+
+@dataclass(eq=False, repr=False)
+class BumpDisplay(Display):
+    """Rankings side by side, with a line from each item's place to its next place.
+
+    Tied items have the mean of their places, and are drawn close to each other. The 12 best items
+    by mean place have colours, the others are grey. Use `from_rankings` or `from_leaderboards` to
+    make one.
+
+    Parameters
+    ----------
+    items : list of str
+    names : list of str
+        The names of the columns; at most 12 can be read.
+    places : ndarray of shape (columns, items)
+        The place of each item in each column, from 1; NaN where it has none.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], raters=["ann", "bo"])
+    >>> display = rs.plots.BumpDisplay.from_rankings(votes)
+    >>> [label.get_text() for label in display.ax_.get_xticklabels()]
+    ['ann', 'bo']
+    """
+
+    items: list[str]
+    names: list[str]
+    places: Floats
+
+    @classmethod
+    def from_rankings(cls, rankings: Rankings, *, ax: Any = None) -> BumpDisplay:
+        """Draw rankings, named by their raters, or else by their sources, targets or numbers.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            From 1 to 12.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        rankings = require_rankings(rankings)
+        _require_columns(len(rankings))
+        places = find_mean_places(rankings)
+        return cls(list(rankings.items), _name_rankings(rankings), places).plot(ax)
+
+    @classmethod
+    def from_leaderboards(
+        cls, leaderboards: Mapping[str, Leaderboard], *, ax: Any = None
+    ) -> BumpDisplay:
+        """Draw leaderboards of the same items, such as those of several years.
+
+        Parameters
+        ----------
+        leaderboards : mapping of names to Leaderboard
+            From 1 to 12.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        boards = list(leaderboards.values()) if isinstance(leaderboards, Mapping) else []
+        if not boards or not all(isinstance(board, Leaderboard) for board in boards):
+            raise RankshotError(
+                f"expected a mapping of names to leaderboards, not {short_repr(leaderboards)}"
+            )
+        _require_columns(len(boards))
+        items = list(boards[0].items)
+        if any(set(board.items) != set(items) for board in boards):
+            raise RankshotError("the leaderboards must have the same items")
+        rows = [[_mean_ranks(board)[board.items.index(item)] for item in items] for board in boards]
+        return cls(items, [str(name) for name in leaderboards], np.array(rows)).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        return width or max(4.0, 3.4 + 1.1 * len(self.names)), 1 + ROW_HEIGHT * len(self.items)
+
+    def _draw(self, ax: Any) -> None:
+        items, places, x = self.items, self.places, np.arange(len(self.names))
+        drawn = _part_ties(places)
+        # An item that no ranking places is drawn last: its mean is that of the added row alone.
+        means = np.nanmean(np.vstack([places, np.full(len(items), len(items))]), axis=0)
+        for number, i in enumerate(np.argsort(means, kind="stable")):
+            ax.plot(x, drawn[:, i], **_choose_bump_style(number))
+        columns = [shorten(name) for name in self.names]
+        long = max(map(len, columns)) > 8
+        ax.set_xticks(x, columns, rotation=30 if long else 0, ha="right" if long else "center")
+        ax.set_ylim(len(items) + 0.5, 0.5)
+        ax.set_yticks(*_name_places(items, places[0]))
+        ax.tick_params(length=0)
+        hide_spines(ax, "top", "right", "left", "bottom")
+        if len(x) > 1:
+            right = ax.secondary_yaxis("right")
+            right.set_yticks(*_name_places(items, places[-1]))
+            right.tick_params(length=0)
+            hide_spines(right, "right")
+
+
+def find_mean_places(rankings: Rankings) -> Floats:
+    """Return the places of listed items from 1, the mean of them for ties; NaN elsewhere."""
+    rows = rankings.entry_rows
+    within = np.arange(rows.size) - rankings.starts[rows] + 1.0
+    _, group = np.unique(np.column_stack([rows, rankings.places]), axis=0, return_inverse=True)
+    means = np.bincount(group.ravel(), within) / np.bincount(group.ravel())
+    places = np.full((len(rankings), rankings.n_items), np.nan)
+    places[rows, rankings.codes] = means[group.ravel()]
+    return places
+
+
+def _mean_ranks(board: Leaderboard) -> Floats:
+    ranks, counts = board.ranks, np.bincount(board.ranks)
+    return np.asarray(ranks + (counts[ranks] - 1) / 2)
+
+
+def _require_columns(count: int) -> None:
+    if not 1 <= count <= COLUMNS_SHOWN:
+        raise RankshotError(
+            f"a bump chart has 1 to {COLUMNS_SHOWN} columns, not {count:,}: choose some rankings, "
+            "such as rankings[:5]"
+        )
+
+
+def _part_ties(places: Floats) -> Floats:
+    """Move tied items a little apart, so that their lines do not hide each other."""
+    parted = places.copy()
+    for row, moved in zip(places, parted, strict=True):
+        for place in set(row[~np.isnan(row)].tolist()):
+            tied = np.flatnonzero(row == place)
+            moved[tied] += TIE_STEP * (np.arange(tied.size) - (tied.size - 1) / 2)
+    return parted
+
+
+def _choose_bump_style(number: int) -> dict[str, Any]:
+    if number >= COLOURED:
+        return {"color": LIGHT, "linewidth": 0.8, "zorder": 1, "marker": ".", "markersize": 3}
+    return choose_style(number, number // len(COLOURS))
+
+
+def _name_places(items: list[str], places: Floats) -> tuple[list[float], list[str]]:
+    """Return one tick per place, with the names of its items; tied ones are joined by commas."""
+    ticks: dict[float, list[str]] = {}
+    for item, place in zip(items, places.tolist(), strict=True):
+        if not np.isnan(place):
+            ticks.setdefault(place, []).append(item)
+    where = sorted(ticks)
+    return where, [f"{place:g}. {shorten(', '.join(ticks[place]))}" for place in where]
+
+
+# ---- Precedence
+
+
+@dataclass(eq=False, repr=False)
+class PrecedenceDisplay(Display):
+    """How often each item was placed before each other, among the rankings that order the two.
+
+    The row is the item that was placed before. Use `from_rankings` to make one.
+
+    Parameters
+    ----------
+    items : list of str
+        The names of the rows and of the columns.
+    shares : ndarray of shape (items, items)
+        From 0 to 1; NaN for two items that no ranking orders.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], weights=[3, 1])
+    >>> display = rs.plots.PrecedenceDisplay.from_rankings(votes)
+    >>> [text.get_text() for text in display.ax_.texts]
+    ['75', '100', '25', '100', '0', '0']
+    """
+
+    items: list[str]
+    shares: Floats
+
+    @classmethod
+    def from_rankings(cls, rankings: AnyRankings, *, ax: Any = None) -> PrecedenceDisplay:
+        """Draw the items sorted by average place.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Rankings in parts are taken, too.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        rankings = require_any_rankings(rankings)
+        order = sort_by_average(rankings)
+        before = precedence(rankings)[np.ix_(order, order)]
+        both = before + before.T
+        shares = np.divide(before, both, out=np.full(before.shape, np.nan), where=both > 0)
+        return cls([rankings.items[i] for i in order], shares).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        side, margin = measure_matrix(self.items)
+        return width or 1.08 * side + margin + 0.7, side + margin
+
+    def _draw(self, ax: Any) -> None:
+        percent = 100 * self.shares
+        image = ax.imshow(percent, cmap="PuOr_r", vmin=0, vmax=100)
+        bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02)
+        bar.set_label("row before column, %")
+        if len(self.items) <= NUMBERED:
+            for i, j in np.argwhere(~np.isnan(percent)):
+                # Both ends of the colours are dark.
+                colour = "white" if abs(percent[i, j] - 50) > 28 else "black"
+                text = f"{percent[i, j]:.0f}"
+                ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8)
+        name_cells(ax, self.items)
+
+
+# ---- Models
+
+
+@dataclass(eq=False, repr=False)
+class WorthsDisplay(Display):
+    """The log-worths of items, best first, with comparison intervals.
+
+    The intervals come from quasi-variances: items whose intervals do not overlap differ clearly.
+    Use `from_leaderboard` or `from_model` to make one.
+
+    Parameters
+    ----------
+    items : list of str
+        The names of the rows, from top to bottom.
+    log_worths : ndarray of shape (items,)
+    intervals : ndarray of shape (items, 2), optional
+        The ends of the intervals.
+    level : float
+        Their confidence level, for the label.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], weights=[3, 2])
+    >>> display = rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0))
+    >>> display.ax_.get_xlabel()
+    'log-worth, with 95 % comparison intervals'
+    """
+
+    items: list[str]
+    log_worths: Floats
+    intervals: Floats | None = None
+    level: float = 0.95
+
+    @classmethod
+    def from_leaderboard(cls, leaderboard: Leaderboard, *, ax: Any = None) -> WorthsDisplay:
+        """Draw the worths of a leaderboard with its comparison intervals.
+
+        Parameters
+        ----------
+        leaderboard : Leaderboard
+            From `rankshot.leaderboard`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        if not isinstance(leaderboard, Leaderboard):
+            raise RankshotError(
+                f"expected a Leaderboard, not {short_repr(leaderboard)}: make one with "
+                "leaderboard(rankings), or use from_model for a fitted model"
+            )
+        return cls(
+            list(leaderboard.items),
+            leaderboard.log_worths,
+            leaderboard.comparison_intervals,
+            leaderboard.level,
+        ).plot(ax)
+
+    @classmethod
+    def from_model(cls, model: Any, *, ax: Any = None) -> WorthsDisplay:
+        """Draw the worths of a fitted model, without intervals.
+
+        Parameters
+        ----------
+        model : PlackettLuce, DavidsonLuce or PlackettLuceRegression
+            Fitted.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> model = rs.PlackettLuce.from_worths({"a": 1, "b": 4, "c": 2})
+        >>> rs.plots.WorthsDisplay.from_model(model).items
+        ['b', 'c', 'a']
+        """
+        if not hasattr(model, "log_worths_"):
+            raise RankshotError(f"expected a fitted model with worths, not {short_repr(model)}")
+        order = np.lexsort((model.items_, -model.log_worths_))
+        return cls([model.items_[i] for i in order], model.log_worths_[order]).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        return width or WIDTH, 1 + ROW_HEIGHT * len(self.items)
+
+    def _draw(self, ax: Any) -> None:
+        y = np.arange(len(self.items))
+        label = "log-worth"
+        if self.intervals is not None:
+            low, high = np.asarray(self.intervals).T
+            ax.hlines(y, low, high, color=COLOURS[0], linewidth=1.5)
+            label += f", with {100 * self.level:g} % comparison intervals"
+        ax.plot(self.log_worths, y, MARKERS[0], color=COLOURS[0], markersize=5)
+        ax.set_xlabel(label)
+        name_rows(ax, self.items)
+
+
+@dataclass(eq=False, repr=False)
+class GroupsDisplay(Display):
+    """What each group of raters prefers: log-worths, or places, with one line per group.
+
+    Use `from_mixture` to make one.
+
+    Parameters
+    ----------
+    items : list of str
+        The names of the rows, from top to bottom.
+    values : ndarray of shape (groups, items)
+        Log-worths, or places.
+    weights : ndarray of shape (groups,)
+        The shares of the groups.
+    are_worths : bool
+        Whether the values are log-worths; otherwise they are places.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The Matplotlib axes and figure of the last `plot`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
+    >>> mixture = rs.RankingMixture(n_starts=2, random_state=0).fit(votes)
+    >>> display = rs.plots.GroupsDisplay.from_mixture(mixture)
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['group 1 (75 %)', 'group 2 (25 %)']
+    """
+
+    items: list[str]
+    values: Floats
+    weights: Floats
+    are_worths: bool = True
+
+    @classmethod
+    def from_mixture(cls, mixture: Any, *, ax: Any = None) -> GroupsDisplay:
+        """Draw the groups of a mixture, the items sorted by their mean over the groups.
+
+        Parameters
+        ----------
+        mixture : RankingMixture
+            Fitted. Log-worths are drawn if its models have them, otherwise places in their modes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        if not hasattr(mixture, "models_"):
+            raise RankshotError(f"expected a fitted RankingMixture, not {short_repr(mixture)}")
+        models, weights = mixture.models_, np.asarray(mixture.weights_, np.float64)
+        items = models[0].items_
+        are_worths = all(hasattr(model, "log_worths_") for model in models)
+        if are_worths:
+            values = np.array([model.log_worths_ for model in models])
+        else:
+            modes = Rankings.from_orders([model.mode_ for model in models], items=items)
+            values = find_mean_places(modes)
+        mean = weights @ values
+        order = np.lexsort((items, -mean if are_worths else mean))
+        names = [items[i] for i in order]
+        return cls(names, values[:, order], weights, are_worths).plot(ax)
+
+    def _measure(self, width: float | None) -> tuple[float, float]:
+        return width or WIDTH, 1.5 + ROW_HEIGHT * len(self.items)
+
+    def _draw(self, ax: Any) -> None:
+        many = len(self.values) > 1
+        for g, (row, weight) in enumerate(zip(self.values, self.weights, strict=True)):
+            style = choose_style(g, g)
+            if not many:
+                # A line from item to item is for comparing groups.
+                style["linestyle"] = "none"
+            label = f"group {g + 1} ({100 * weight:.0f} %)"
+            ax.plot(row, np.arange(len(self.items)), label=label, **style)
+        ax.set_xlabel("log-worth in the group" if self.are_worths else "place in the group's order")
+        if many:
+            ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
+        name_rows(ax, self.items)

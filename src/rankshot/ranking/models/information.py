@@ -1,0 +1,375 @@
+"""What rankings tell of worths: whether an estimate exists, and how precise it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.newton import Point, maximize
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.matrices import ABSENT, group_by_place, last_levels, levels
+from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+SMALLEST_PIVOT = 1e-10
+"""An item whose share of information of its own is smaller has errors of few correct digits."""
+
+
+# ---- Does an estimate exist?
+
+
+def require_estimable(rankings: AnyRankings) -> None:
+    """Raise unless the Plackett-Luce maximum-likelihood estimate exists.
+
+    It exists if and only if the graph of "was placed before" is strongly connected: the items
+    cannot be split into two parts such that no item of one is ever placed before an item of the
+    other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
+    Such ties are left out, so that an estimate that depends on them is refused, too.
+    """
+    compared = reduce_parts(keep_counted(rankings), _count_neighbours)
+    count, label = connected_components(compared.before, connection="strong")
+    if count > 1:
+        verdict = "need not exist, ties that K cuts aside" if compared.n_cut else "does not exist"
+        raise RankshotError(
+            f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
+            f"{count} groups whose worths cannot be compared "
+            f"({_describe_groups(compared.before, label, rankings.items)}). "
+            "Use regularization > 0, or add rankings that connect them"
+        )
+
+
+def describe_one_sided(rankings: Rankings, *, ties_compare: bool) -> str:
+    """Return which items are never placed before, or never after, others; "" if there are none.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        All of positive weight.
+    ties_compare : bool
+        Whether a tie says that its items are about equal, so that none of them always won.
+
+    Examples
+    --------
+    >>> votes = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
+    >>> describe_one_sided(votes, ties_compare=False)
+    "nothing else was placed after 'c'"
+    """
+    if ties_compare:
+        rankings = _break_ties_both_ways(rankings)
+    before = _count_neighbours(rankings).before
+    count, label = connected_components(before, connection="strong")
+    return _describe_groups(before, label, rankings.items) if count > 1 else ""
+
+
+def _break_ties_both_ways(rankings: Rankings) -> Rankings:
+    """Return every ranking twice, with the items of each tie in one order and in the other."""
+    rows = rankings.entry_rows
+    entries = np.arange(rows.size)
+    _, size, _ = group_by_place(rankings)
+    first = np.cumsum(size) - size
+    backward = np.repeat(2 * first + size - 1, size) - entries
+    one = replace(rankings, places=(entries - rankings.starts[rows]).astype(np.int32))
+    return Rankings.concatenate([one, replace(one, codes=rankings.codes[backward])])
+
+
+def find_uncompared(rankings: Rankings, *, ties_compare: bool) -> list[str]:
+    """Return the items outside the largest group that rankings connect.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        All of positive weight.
+    ties_compare : bool
+        Whether a ranking that ties all of its items connects them.
+
+    Examples
+    --------
+    >>> pairs = Rankings.from_orders([["a", "b"], ["b", "c"], ["d", "e"]], kind="subset")
+    >>> find_uncompared(pairs, ties_compare=False)
+    ['d', 'e']
+    """
+    n_last = rankings.n_items - rankings.n_listed
+    compares = rankings.places[rankings.starts[1:] - 1] > 0
+    compares |= ~rankings.is_subset & (n_last > 0)
+    if ties_compare:
+        compares |= rankings.n_listed > 1
+    if np.any(compares & ~rankings.is_subset):
+        return []
+    lists = rankings[compares]
+    follows = lists.entry_rows[1:] == lists.entry_rows[:-1]
+    linked = _connect(lists.codes[:-1][follows], lists.codes[1:][follows], rankings.n_items)
+    _, label = connected_components(linked, directed=False)
+    main = np.argmax(np.bincount(label))
+    return [rankings.items[i] for i in np.flatnonzero(label != main)]
+
+
+class _Neighbours(NamedTuple):
+    """Which item came before which: the numbers count, and are positive where one did.
+
+    ``n_cut`` is the number of rankings with a tie that K cuts.
+    """
+
+    before: csr_array
+    n_cut: int
+
+
+def _count_neighbours(given: Rankings) -> _Neighbours:
+    rankings = without_cut_ties(given)
+    n_cut = int((given.lengths < given.n_listed).sum())
+    tied = rankings.rows_with_ties
+    if not tied.any():
+        return _Neighbours(_next_in_line(rankings), n_cut)
+    # A subset ranking that ties all of its items compares none of them.
+    compares = ~rankings.is_subset | (rankings.places[rankings.starts[1:] - 1] > 0)
+    before = _next_in_line(rankings[~tied]) + csr_array(precedence(rankings[tied & compares]))
+    return _Neighbours(before, n_cut)
+
+
+def _next_in_line(rankings: Rankings) -> csr_array:
+    """Return which item came right before which other.
+
+    This graph has the same connected parts as that of "before", and is cheaper. After the last
+    item of a top-K list come all items that it leaves out. Item j is left out by some list that
+    ends with i unless all lists that end with i name it.
+    """
+    C, entries, rows = rankings.n_items, rankings.codes, rankings.entry_rows
+    follows = rows[1:] == rows[:-1]
+    before = _connect(entries[:-1][follows], entries[1:][follows], C)
+    leaves_out = ~rankings.is_subset & (rankings.n_listed < C)
+    if not leaves_out.any():
+        return before
+    top = rankings[leaves_out]
+    last, nth, ends_with = np.unique(
+        top.codes[top.starts[1:] - 1], return_inverse=True, return_counts=True
+    )
+    cells = nth[top.entry_rows] * C + top.codes
+    named = np.bincount(cells, minlength=last.size * C).reshape(last.size, C)
+    nth, item = np.nonzero(ends_with[:, None] > named)
+    return before + _connect(last[nth], item, C)
+
+
+def _connect(first: NDArray[Any], second: NDArray[Any], C: int) -> csr_array:
+    """Return a graph of items with an edge, of weight 1, from each of ``first`` to ``second``."""
+    edges = np.unique(first.astype(np.int64) * C + second)
+    starts = np.searchsorted(edges, np.arange(C + 1) * C)
+    return csr_array((np.ones(edges.size), edges % C, starts), shape=(C, C))
+
+
+def without_cut_ties(rankings: Rankings) -> Rankings:
+    """End rankings before a tie that K cuts: its items need not have come before the rest."""
+    if not rankings.has_ties:
+        return rankings
+    table = levels(rankings)
+    last = last_levels(rankings)[:, None]
+    sure = ((table < last) & (table != ABSENT)).sum(axis=1)
+    whole = sure + (table == last).sum(axis=1) <= rankings.lengths
+    lengths = np.where(whole, rankings.lengths, sure)
+    kept = lengths > 0
+    return rankings[kept].top(lengths[kept])
+
+
+def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[str, ...]) -> str:
+    """Return which groups of items are at the ends, or compared with no others."""
+    winner, loser = (label[ends] for ends in before.nonzero())
+    apart = winner != loser
+    sizes = np.bincount(label)
+    loses, wins = (np.bincount(x[apart], minlength=sizes.size) > 0 for x in (loser, winner))
+    # Name the items outside the largest group, not those in it.
+    in_main_group = (label == np.argmax(sizes)) & (sizes.max() > 1)
+    parts: list[str] = []
+    for ends, text in (
+        (wins & ~loses, "nothing else was placed before"),
+        (loses & ~wins, "nothing else was placed after"),
+        (~wins & ~loses, "nothing else was compared with"),
+    ):
+        names = [items[i] for i in np.flatnonzero(ends[label] & ~in_main_group)]
+        if names:
+            parts.append(f"{text} {quote_names(names)}")
+    return "; ".join(parts)
+
+
+# ---- Covariances
+
+
+def invert_information(information: Floats, items: tuple[str, ...], penalty: float = 0) -> Floats:
+    """Return the covariance of log-worths that add up to zero, and of other parameters.
+
+    Only differences of log-worths are known, so the information has no inverse. One item is taken
+    as the reference: the errors of the differences from it give all others. Each row is scaled,
+    so that information of any size can be inverted.
+
+    Parameters
+    ----------
+    information : ndarray of shape (C, C) or larger
+        Minus the second derivatives of the log-likelihood in the log-worths, and then in any other
+        parameters.
+    items : tuple of str
+        The names of the C items, for messages.
+    penalty : float
+        η of the penalty η/2 Σ θ², which counts as a prior.
+
+    Raises
+    ------
+    RankshotError
+        Names the items that no ranking compares with the others.
+
+    Examples
+    --------
+    >>> invert_information(np.array([[4.0, -4.0], [-4.0, 4.0]]), ("a", "b"))
+    array([[ 0.0625, -0.0625],
+           [-0.0625,  0.0625]])
+    """
+    C, information = len(items), information.copy()
+    # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
+    information[:C, :C] += penalty * (np.eye(C) - 1 / C)
+    _require_connected(information[:C, :C], items)
+    reference = int(np.argmax(np.diag(information)[:C]))
+    others = np.delete(np.arange(len(information)), reference)
+    names = [items[i] if i < C else "a tie parameter" for i in others]
+    covariance = np.zeros_like(information)
+    covariance[np.ix_(others, others)] = invert_curvature(
+        information[np.ix_(others, others)], names
+    )
+    covariance[:C] -= covariance[:C].mean(axis=0)
+    covariance[:, :C] -= covariance[:, :C].mean(axis=1, keepdims=True)
+    return (covariance + covariance.T) / 2
+
+
+def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
+    """Return the inverse of a positive definite matrix, with rows of any scale.
+
+    Raises
+    ------
+    RankshotError
+        Names a parameter for which the matrix is not positive, or hardly is.
+
+    Examples
+    --------
+    >>> invert_curvature(np.diag([1e-200, 4.0]), ["a", "b"])
+    array([[1.0e+200, 0.0e+000],
+           [0.0e+000, 2.5e-001]])
+    """
+    own = np.diag(curvature)
+    if np.any(own <= 0):
+        raise _no_maximum(names[int(own.argmin())])
+    if not names:
+        return curvature
+    scale = 1 / np.sqrt(own)
+    factor = _factor(scale[:, None] * curvature * scale, names)
+    return np.asarray(scale[:, None] * cho_solve(factor, np.eye(len(names))) * scale)
+
+
+def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
+    count, label = connected_components(csr_array(information != 0), directed=False)
+    if count > 1:
+        sizes = np.bincount(label)
+        apart = [items[i] for i in np.flatnonzero(label != np.argmax(sizes))]
+        raise RankshotError(
+            f"standard errors are infinite: the items fall into {count} groups that the rankings "
+            f"do not compare with each other ({quote_names(apart)} apart from the others). "
+            "Use regularization > 0, or add rankings that connect them"
+        )
+
+
+def _factor(scaled: Floats, items: list[str]) -> tuple[Floats, bool]:
+    """Factor a matrix of diagonal 1; its pivots are the shares that no other item explains."""
+    try:
+        factor: tuple[Floats, bool] = cho_factor(scaled)
+        pivots = np.diag(factor[0]) ** 2
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(scaled)
+        worst = int(np.abs(vectors[:, 0]).argmax())
+        if values[0] < -SMALLEST_PIVOT:
+            raise _no_maximum(items[worst]) from None
+        pivots = np.where(np.arange(len(scaled)) == worst, 0.0, 1.0)
+    if pivots.min() < SMALLEST_PIVOT:
+        raise RankshotError(
+            f"the standard error of {items[int(pivots.argmin())]!r} cannot be computed: it depends "
+            "on rankings that weigh less than 1e-10 of others. Make their weights more alike, or "
+            "use regularization > 0"
+        )
+    return factor
+
+
+def _no_maximum(item: str) -> RankshotError:
+    """Return the error for information that is negative, as only ties that K cuts can have."""
+    return RankshotError(
+        "standard errors do not exist at these log-worths: they are no maximum of the likelihood "
+        f"(of {item!r}, for example). Fit the model to the same rankings"
+    )
+
+
+def variances_of_differences(covariance: Floats) -> Floats:
+    """Return the variance of the difference of each two log-worths.
+
+    Examples
+    --------
+    >>> variances_of_differences(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    array([[0., 3.],
+           [3., 0.]])
+    """
+    variances = np.diag(covariance)
+    return np.asarray(variances[:, None] + variances - 2 * covariance)
+
+
+def find_quasi_variances(covariance: Floats) -> Floats:
+    r"""Return the quasi-variances of Firth and de Menezes: one number per item.
+
+    The variance of a difference of two log-worths is about the sum of theirs. They minimise, over
+    the pairs of items, the squares of
+
+    .. math:: \log(q_i + q_j) - \log \operatorname{Var}(\theta_i - \theta_j)
+
+    by Newton's method. A quasi-variance can be negative; a sum of two is not.
+
+    References
+    ----------
+    Firth and de Menezes (2004), Quasi-variances. Biometrika 91.
+
+    Examples
+    --------
+    >>> find_quasi_variances(np.diag([1.0, 2.0, 3.0])).round(6)
+    array([1., 2., 3.])
+    """
+    C = len(covariance)
+    wanted = variances_of_differences(covariance)
+    # The scale keeps sums of squares of variances of any size within the range of numbers.
+    unit = max(wanted.max(initial=0.0), np.finfo(float).tiny)
+    # Items that have the same error do not count as a pair: their difference has none.
+    pairs = wanted > 1e-14 * unit
+    wanted = np.where(pairs, wanted / unit, 1.0)
+    q = np.where(pairs, wanted, 0.0).sum(axis=1) / (2 * max(C - 1, 1))
+
+    def add_up(q: Floats) -> tuple[Floats, Floats]:
+        """Return the log-ratios, and 1 / (q_i + q_j)."""
+        sums = np.where(pairs, q[:, None] + q, 1.0)
+        return np.log(sums / wanted), np.where(pairs, 1 / sums, 0.0)
+
+    def evaluate(q: Floats) -> Point:
+        if np.any((q[:, None] + q)[pairs] <= 0):
+            return Point(-np.inf, np.zeros(C))
+        residuals, weights = add_up(q)
+        slopes = weights * residuals
+        return Point(
+            -float((residuals**2).sum()) / 4,
+            -slopes.sum(axis=1),
+            gradient_size=np.abs(slopes).sum(axis=1),
+        )
+
+    def curvature(q: Floats) -> Floats:
+        residuals, weights = add_up(q)
+        # Made positive where a sum is far too large.
+        squares = weights**2 * np.maximum(1 - residuals, 0.1)
+        # Two items, for example, determine only the sum of theirs: the lift decides for equal ones.
+        own = (1 + 1e-12) * squares.sum(axis=1) + np.finfo(float).tiny
+        return np.asarray(squares + np.diag(own))
+
+    return np.asarray(maximize(evaluate, curvature, q, tol=1e-24).parameters * unit)

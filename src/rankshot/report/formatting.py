@@ -1,0 +1,153 @@
+"""Names, numbers, bars and charts as parts of a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from rankshot.plots.axes import Display
+from rankshot.zeroshot.metrics import Interval, format_share
+
+MINUS = "\N{MINUS SIGN}"
+MISSING = "n/a"
+HEAT_STEPS = 9
+"""Colours of a heat table in the style sheet, besides the empty one."""
+WIDE, NARROW = 8.8, 4.2
+"""Inches: a chart is drawn twice, for a computer and for a phone."""
+MAX_WITHOUT_TOOLTIP = 12
+"""A longer name gets a tooltip, because a narrow column may hide a part of it."""
+
+
+class Html(str):
+    """Text that is already markup: templates do not escape it."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
+def format_name(text: object) -> Html:
+    """Return a name of any length and in any script, shortened, with a tooltip if it is long."""
+    name = str(text)
+    tooltip = f' title="{escape(shorten(name, 300))}"' if len(name) > MAX_WITHOUT_TOOLTIP else ""
+    return Html(f'<span class="name"{tooltip}>{escape(shorten(name, 80))}</span>')
+
+
+def draw_chart(display: Display, title: str) -> Html:
+    """Return a chart in two widths, of which the style sheet shows one."""
+    wide, narrow = (display.to_svg(title, width) for width in (WIDE, NARROW))
+    return Html(f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div>')
+
+
+def shorten(text: str, letters: int) -> str:
+    """Return a text of at most ``letters`` letters; an ellipsis replaces the rest.
+
+    Examples
+    --------
+    >>> from rankshot.report.formatting import shorten
+    >>> shorten("leopard", 8), shorten("snow leopard", 8)
+    ('leopard', 'snow le…')
+    """
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+
+
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return a share as ``44.5%``.
+
+    Examples
+    --------
+    >>> from rankshot.report.formatting import format_percent
+    >>> format_percent(0.4451), format_percent(0.4451, digits=0)
+    ('44.5%', '45%')
+    """
+    return MISSING if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
+
+
+def format_number(value: float) -> str:
+    """Return a number with three significant digits and separated thousands.
+
+    Examples
+    --------
+    >>> from rankshot.report.formatting import format_number
+    >>> [format_number(value) for value in (2.3456, 123456.7, 3.0, float("inf"))]
+    ['2.35', '123,457', '3', '∞']
+    """
+    if not math.isfinite(value):
+        return MISSING if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return text.replace("-", MINUS)
+
+
+def format_interval(interval: Interval) -> str:
+    """Return the ends of an interval of shares.
+
+    Examples
+    --------
+    >>> from rankshot.report.formatting import format_interval
+    >>> from rankshot.zeroshot.metrics import Interval
+    >>> format_interval(Interval(0.445, 0.43, 0.461))
+    '.430–.461'
+    """
+    return f"{format_share(interval.low)}–{format_share(interval.high)}"
+
+
+def format_column(values: Sequence[float], *, signed: bool = False) -> list[str]:
+    """Return the numbers of a column, all with the decimals that the largest of them needs.
+
+    Examples
+    --------
+    >>> from rankshot.report.formatting import format_column
+    >>> format_column([12.5, 3]), format_column([1200, 3])
+    (['12.5', '3.0'], ['1,200', '3'])
+    >>> format_column([1.234, -0.5, 0], signed=True)
+    ['+1.23', '−0.50', '0.00']
+    """
+    largest = max(map(abs, values), default=0)
+    decimals = min(max(2 - math.floor(math.log10(largest)), 0), 12) if largest else 2
+    if all(float(value).is_integer() for value in values) and not signed:
+        decimals = 0
+    rounded = [round(value, decimals) + 0.0 for value in values]
+    plus = "+" if signed else ""
+    signs = [plus if value > 0 else MINUS if value < 0 else "" for value in rounded]
+    return [f"{s}{abs(v):,.{decimals}f}" for s, v in zip(signs, rounded, strict=True)]
+
+
+class Bar(NamedTuple):
+    """A row of a table with a bar: a name, a number as text, and the length of the bar.
+
+    The length is a fraction of the longest bar. A bar of negative length goes to the left.
+    """
+
+    name: str
+    text: str
+    length: float
+
+
+def make_bars(
+    pairs: Sequence[tuple[str, float]], texts: Sequence[str], longest: float | None = None
+) -> list[Bar]:
+    """Return bars for named numbers; the longest has length 1, unless another is given."""
+    if longest is None:
+        longest = max((abs(value) for _, value in pairs), default=0.0)
+    return [
+        Bar(name, text, value / longest if longest else 0.0)
+        for (name, value), text in zip(pairs, texts, strict=True)
+    ]
+
+
+def choose_heat_class(share: float) -> str:
+    """Return the CSS class of a cell of a heat table, for a share from 0 to 1.
+
+    Examples
+    --------
+    >>> from rankshot.report.formatting import choose_heat_class
+    >>> [choose_heat_class(share) for share in (0, 0.5, 1, float("nan"))]
+    ['h0', 'h5', 'h9', '']
+    """
+    if math.isnan(share):
+        return ""
+    # Halves are rounded up, so that all steps are equally wide; round() rounds them to even.
+    return f"h{math.floor(HEAT_STEPS * min(max(share, 0), 1) + 0.5)}"

@@ -1,0 +1,407 @@
+"""What a report says of predictions: how good they are, what is confused, and some examples.
+
+The template does no arithmetic: all texts and lengths of bars are computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.plots.results import ConfusionDisplay, ReliabilityDisplay
+from rankshot.report.contents import Calibration, Evaluation, PredictionOverview
+from rankshot.report.formatting import (
+    NARROW,
+    Bar,
+    Html,
+    format_interval,
+    format_number,
+    format_percent,
+    make_bars,
+)
+from rankshot.zeroshot.confusions import (
+    FEW_CLASSES,
+    count_confusions,
+    find_hardest_pairs,
+    find_largest_confusions,
+)
+from rankshot.zeroshot.metrics import (
+    Interval,
+    format_share,
+    mean_class_interval,
+    per_class_accuracy,
+    wilson_interval,
+)
+from rankshot.zeroshot.scored_tables import ScoredTable, require_probabilities
+
+N_CONFIDENCES = 10
+"""Bins of confidence if the true classes are not known."""
+FIRST_PAIRS = 10
+"""Lines of a list of pairs that are not folded."""
+FIRST_CLASSES = 10
+"""Of many classes, this many with the lowest and with the highest accuracy are not folded."""
+MAX_LINES = 1000
+"""Lines of a folded table."""
+
+
+# ---- Values
+
+
+def evaluate_predictions(
+    truth: NDArray[np.str_],
+    predicted: NDArray[np.str_],
+    proba: NDArray[np.floating],
+    classes: Sequence[str],
+) -> Evaluation:
+    """Compare predictions with the true classes.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of str, shape (n,)
+        A rejected input counts as wrong.
+    proba : ndarray, shape (n, L)
+    classes : sequence of str
+        The L targets, in the order of the columns of ``proba``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import evaluate_predictions
+    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
+    >>> found = evaluate_predictions(
+    ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), proba, ["cat", "dog"])
+    >>> found.accuracy.estimate, found.confusion.tolist()
+    (0.5, [[1, 0], [1, 0]])
+    """
+    names = tuple(map(str, classes))
+    by_class = per_class_accuracy(truth, predicted)
+    scored = require_probabilities(truth, proba, names)
+    ks = [k for k in (2, 3, 5, 10) if k < len(names)]
+    per_class = tuple(by_class.get(name, float("nan")) for name in names)
+    n_inputs = tuple(int((truth == name).sum()) for name in names)
+    return Evaluation(
+        classes=names,
+        accuracy=wilson_interval(int((predicted == truth).sum()), len(truth)),
+        mean_class_accuracy=mean_class_interval(per_class, n_inputs),
+        per_class=per_class,
+        n_inputs=n_inputs,
+        confusion=count_confusions(truth, predicted, names),
+        pairwise=scored.pairwise_accuracy(),
+        calibration=_measure_calibration(scored),
+        top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
+    )
+
+
+def undo_temperature(
+    truth: NDArray[np.str_],
+    proba: NDArray[np.floating],
+    classes: Sequence[str],
+    temperature: float,
+    before: float,
+) -> Calibration:
+    """Return the calibration of predictions if the head had another temperature.
+
+    Log-posteriors are divided by the temperature T and normalised. So with the temperature
+    T₀ = ``before``, the probabilities are proportional to P^(T / T₀).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report.predictions import undo_temperature
+    >>> proba = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> found = undo_temperature(np.array(["cat", "dog"]), proba, ["cat", "dog"], 1.0, 2.0)
+    >>> round(np.exp(-found.log_loss), 3)                # 2 : 1 instead of 4 : 1
+    np.float64(0.667)
+    """
+    powers = (proba / proba.max(axis=1, keepdims=True)) ** (temperature / before)
+    shares = powers / powers.sum(axis=1, keepdims=True)
+    return _measure_calibration(require_probabilities(truth, shares, tuple(map(str, classes))))
+
+
+def _measure_calibration(scored: ScoredTable) -> Calibration:
+    with np.errstate(divide="ignore"):
+        log_loss = 0 - np.log(np.minimum(scored.of_truth, 1)).mean()
+    return Calibration(scored.reliability(), float(log_loss))
+
+
+def count_predictions(
+    predicted: NDArray[np.str_], proba: NDArray[np.floating], classes: Sequence[str]
+) -> PredictionOverview:
+    """Count the predictions of each class, and how sure they are.
+
+    Parameters
+    ----------
+    predicted : ndarray of str, shape (n,)
+        A label that is none of the classes, such as that of rejected inputs, is not counted.
+    proba : ndarray, shape (n, L)
+    classes : sequence of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import count_predictions
+    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4], [0.05, 0.95]])
+    >>> found = count_predictions(np.array(["cat", "cat", "dog"]), proba, ["cat", "dog"])
+    >>> found.counts, found.median_confidence
+    ((2, 1), 0.9)
+    """
+    names = tuple(map(str, classes))
+    numbers = Counter(predicted.tolist())
+    confidence = np.minimum(np.asarray(proba, dtype=float).max(axis=1), 1.0)
+    edges = np.arange(N_CONFIDENCES + 1) / N_CONFIDENCES
+    sizes = np.histogram(confidence, edges)[0]
+    return PredictionOverview(
+        names,
+        tuple(numbers[name] for name in names),
+        len(predicted),
+        float(np.median(confidence)),
+        tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), sizes.tolist(), strict=True)),
+    )
+
+
+def choose_examples(
+    predicted: NDArray[np.str_], truth: NDArray[np.str_] | None, targets: Sequence[str]
+) -> list[int]:
+    """Return the rows of examples: the first input of each target.
+
+    Inputs that were not recognised and inputs that were take turns, as far as a target has both,
+    and errors come first: so there is an error if any of these targets has one. If the truth is
+    not known, it is an input that got the target.
+
+    Parameters
+    ----------
+    predicted : ndarray of str
+        The predicted classes.
+    truth : ndarray of str or None
+        The true classes, if they are known.
+    targets : sequence of str
+        The classes that get an example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import choose_examples
+    >>> predicted = np.array(["cat", "cat", "dog", "dog"])
+    >>> truth = np.array(["dog", "cat", "dog", "cat"])
+    >>> choose_examples(predicted, truth, ["cat", "dog"])
+    [3, 2]
+    """
+    chosen = []
+    was_right = True
+    for target in targets:
+        theirs = np.flatnonzero((predicted if truth is None else truth) == target)
+        right = predicted[theirs] == target
+        if theirs.size:
+            best = int(np.argmax(right != was_right))
+            was_right = bool(right[best])
+            chosen.append(int(theirs[best]))
+    return chosen
+
+
+def choose_rival(
+    label: str, truth: str | None, proba: NDArray[np.floating], classes: Sequence[str]
+) -> str | None:
+    """Return the class that a prediction is compared with to explain it.
+
+    It is the true class if the prediction is wrong, else the most probable other class. It is
+    None if there is only one class.
+
+    Parameters
+    ----------
+    label : str
+        The predicted class.
+    truth : str or None
+        The true class, if it is known.
+    proba : ndarray of shape (L,)
+        The probabilities of all classes.
+    classes : sequence of str
+        The L classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import choose_rival
+    >>> proba = np.array([0.6, 0.3, 0.1])
+    >>> choose_rival("cat", "fox", proba, ["cat", "dog", "fox"])
+    'fox'
+    >>> choose_rival("cat", None, proba, ["cat", "dog", "fox"])
+    'dog'
+    """
+    if truth not in (None, label):
+        return truth
+    order = np.argsort(-np.asarray(proba), kind="stable")
+    return next((str(classes[i]) for i in order if classes[i] != label), None)
+
+
+# ---- Accuracy
+
+
+class Metric(NamedTuple):
+    """A number with its name, and its confidence interval if it has one."""
+
+    name: str
+    value: str
+    interval: str = ""
+
+
+def format_accuracy(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the main numbers, as cards, and the others, as a sentence."""
+    L = len(evaluation.classes)
+    main = [
+        _format_metric("Accuracy", evaluation.accuracy),
+        _format_metric("Mean class accuracy", evaluation.mean_class_accuracy),
+        *(Metric("Top-5 accuracy", format_share(share)) for k, share in evaluation.top_k if k == 5),
+        Metric("Random guessing", format_share(1 / L)),
+    ]
+    others = [f"top-{k} {format_share(share)}" for k, share in evaluation.top_k if k != 5]
+    return {
+        "metrics": main,
+        "others": f"Other top-k accuracies: {', '.join(others)}." if others else "",
+        "n_inputs": f"{sum(evaluation.n_inputs):,}",
+        "n_classes": f"{L:,}",
+    }
+
+
+def _format_metric(name: str, interval: Interval) -> Metric:
+    return Metric(name, format_share(interval.estimate), format_interval(interval))
+
+
+def format_overview(overview: PredictionOverview) -> dict[str, Any]:
+    """Return how many inputs got each class, and how certain these predictions are."""
+    counted = zip(overview.classes, overview.counts, strict=True)
+    order = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+    bars = make_bars(order, [f"{count:,}" for _, count in order])
+    bins = [(f"{100 * low:.0f}–{100 * high:.0f}%", n) for low, high, n in overview.confidences]
+    return {
+        "metrics": [
+            Metric("Inputs", f"{overview.n_inputs:,}"),
+            Metric("New classes", f"{len(overview.classes):,}"),
+            Metric("Predicted classes", f"{sum(count > 0 for count in overview.counts):,}"),
+            Metric("Median confidence", format_percent(overview.median_confidence)),
+        ],
+        "first": bars[:FEW_CLASSES],
+        "others": bars[FEW_CLASSES:MAX_LINES],
+        "confidences": make_bars(bins, [f"{count:,}" for _, count in bins]),
+    }
+
+
+# ---- Confusions and classes
+
+
+class PairLine(NamedTuple):
+    """Two classes and a number about them."""
+
+    first: str
+    second: str
+    text: str
+    share: str
+    length: float
+
+
+def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the most frequent confusions, the matrix, and the hardest pairs of classes."""
+    names, counts = evaluation.classes, evaluation.confusion
+    found = find_largest_confusions(counts, names)
+    pairs = [
+        PairLine(
+            names[i],
+            names[j],
+            f"{counts[i, j]:,}",
+            format_percent(counts[i, j] / evaluation.n_inputs[i]),
+            counts[i, j] / counts[found[0]],
+        )
+        for i, j in found
+    ]
+    shares = evaluation.pairwise
+    hardest = [
+        PairLine(names[i], names[j], format_percent(shares[i, j]), "", float(shares[i, j]))
+        for i, j in find_hardest_pairs(shares, names)
+    ]
+    title = "Number of inputs by true class (rows) and predicted class (columns)"
+    matrix = Html(ConfusionDisplay(counts, list(names)).to_svg(title)) if len(names) > 1 else ""
+    return {
+        "first": pairs[:FIRST_PAIRS],
+        "others": pairs[FIRST_PAIRS:],
+        "matrix": matrix,
+        "n_classes": len(names),
+        "pairs": hardest,
+    }
+
+
+class ClassLine(NamedTuple):
+    """The accuracy of a class, and the classes that its inputs were most often confused with."""
+
+    bar: Bar
+    inputs: int
+    confused_with: tuple[str, ...]
+    times: int
+
+
+def format_classes(evaluation: Evaluation) -> dict[str, Any]:
+    """Return a line per class, lowest accuracy first; of many classes, in three parts."""
+    order = sorted(
+        range(len(evaluation.classes)),
+        # NaN, the accuracy of a class without inputs, comes last.
+        key=lambda i: (np.nan_to_num(evaluation.per_class[i], nan=np.inf), evaluation.classes[i]),
+    )
+    lines = [_format_class(evaluation, i) for i in order]
+    if len(lines) <= FEW_CLASSES:
+        return {"parts": [("", lines)], "others": [], "n_others": 0}
+    last = max(sum(n > 0 for n in evaluation.n_inputs), 2 * FIRST_CLASSES)
+    others = lines[FIRST_CLASSES : last - FIRST_CLASSES] + lines[last:]
+    return {
+        "parts": [
+            (f"The {FIRST_CLASSES} lowest", lines[:FIRST_CLASSES]),
+            (f"The {FIRST_CLASSES} highest", lines[last - FIRST_CLASSES : last][::-1]),
+        ],
+        "others": others[:MAX_LINES],
+        "n_others": len(others),
+    }
+
+
+def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
+    counts = np.array(evaluation.confusion[i])
+    counts[i] = 0
+    times = int(counts.max())
+    others = np.flatnonzero(counts == times) if times else []
+    share = evaluation.per_class[i]
+    bar = Bar(evaluation.classes[i], format_percent(share), 0.0 if math.isnan(share) else share)
+    confused_with = tuple(sorted(evaluation.classes[j] for j in others))
+    return ClassLine(bar, evaluation.n_inputs[i], confused_with, times)
+
+
+# ---- Calibration
+
+
+def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the reliability diagram, its bins, and what they amount to."""
+    after, before = evaluation.calibration, evaluation.uncalibrated
+    bins = after.reliability
+    columns = (bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist())
+    first = ReliabilityDisplay(bins, "as classified" if before else None)
+    others = [ReliabilityDisplay(before.reliability, "before the rehearsal")] if before else []
+    title = "Accuracy against confidence, with one disc per bin"
+    return {
+        "error": format_share(bins.expected_calibration_error),
+        "log_loss": format_number(after.log_loss),
+        "before": before
+        and {
+            "error": format_share(before.reliability.expected_calibration_error),
+            "log_loss": format_number(before.log_loss),
+        },
+        "diagram": Html(first.to_svg(title, NARROW, others)),
+        "bins": [
+            (
+                format_percent(confidence),
+                format_percent(share),
+                Bar("", f"{count:,}", count / max(columns[2])),
+            )
+            for confidence, share, count in zip(*columns, strict=True)
+            if count
+        ],
+    }

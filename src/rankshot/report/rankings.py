@@ -1,0 +1,259 @@
+"""What a report says of the rankings: the consensus of each class, the sources, and a map.
+
+The template does no arithmetic: all texts and lengths of bars are computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rankshot.plots.map import GROUPS_WITHOUT_LEGEND, MapDisplay
+from rankshot.ranking.agreement import (
+    TargetSummary,
+    find_origins,
+    keep_first_places,
+    summarize_target,
+)
+from rankshot.ranking.maps import MAX_GROUPS, MAX_RANKINGS, place_rankings
+from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.rankings import Rankings
+from rankshot.report.contents import SourceLine, SourceTable
+from rankshot.report.formatting import choose_heat_class, draw_chart, make_bars
+from rankshot.zeroshot.metrics import format_share
+
+MAX_SOURCES = 12
+"""Sources in the table that compares each of them with each other."""
+MAX_SUMMARIES = 40
+MAX_PLACES = 12
+MAX_BARS = 10
+
+
+# ---- Consensus
+
+
+def summarize_rankings(
+    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool = False
+) -> tuple[TargetSummary, ...]:
+    """Summarize the rankings of each target around a consensus that is given.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    consensus : Rankings
+        One ranking per target, such as ``consensus_`` of a head.
+    k : int
+        How many places are compared.
+    by_source : bool
+        Whether the distances to the consensus are those of sources; by default those of raters,
+        or of the source of a ranking without a rater.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import summarize_rankings
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
+    ...     targets="cat", raters=["ann", "bob", "cy"])
+    >>> head = rs.ProbabilisticRanking(k=2, posterior="consensus").fit(votes)
+    >>> brief = summarize_rankings(votes, head.consensus_, k=2)[0]
+    >>> brief.order, brief.disagreement[0]
+    (('lion', 'fox'), ('bob', 0.3333333333333333))
+    """
+    return tuple(
+        summarize_target(
+            target,
+            theirs,
+            consensus.select(target=target),
+            k,
+            labels=theirs.sources if by_source else None,
+        )
+        for target, theirs in rankings.by_target().items()
+    )
+
+
+def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, Any]:
+    """Return the summaries, with bars of one scale, and a note if some are left out."""
+    selected, note = summaries, ""
+    if len(summaries) > MAX_SUMMARIES:
+        measured = [summary for summary in summaries if summary.concordance is not None]
+        measured.sort(key=lambda summary: (summary.concordance, summary.target))
+        which = "with the lowest agreement " if measured else ""
+        selected = (measured or summaries)[:MAX_SUMMARIES]
+        note = f"Only {len(selected)} of {len(summaries):,} classes {which}are shown."
+    longest = max((d for summary in selected for _, d in summary.disagreement), default=0.0)
+    return {"summaries": [_format_summary(one, longest) for one in selected], "note": note}
+
+
+def _format_summary(summary: TargetSummary, longest: float) -> dict[str, Any]:
+    groups = [place if isinstance(place, tuple) else (place,) for place in summary.order]
+    # A tie of two items in the second place is followed by the fourth place.
+    numbers = np.cumsum([1, *(len(group) for group in groups)]).tolist()
+    distances = sorted(summary.disagreement, key=lambda pair: (-pair[1], pair[0]))[:MAX_BARS]
+    W, distance = summary.concordance, summary.mean_distance
+    return {
+        "target": summary.target or "(all)",
+        "places": list(zip(numbers, groups[:MAX_PLACES], strict=False)),
+        "more_places": max(len(groups) - MAX_PLACES, 0),
+        "concordance": "" if W is None else format_share(W),
+        "concordance_length": W or 0.0,
+        "mean_distance": "" if distance is None else format_share(distance),
+        "distances": make_bars(distances, [format_share(d) for _, d in distances], longest),
+        "more_distances": len(summary.disagreement) - len(distances),
+    }
+
+
+# ---- Sources
+
+
+def compare_sources(rankings: Rankings, consensus: Rankings, k: int) -> SourceTable | None:
+    """Compare the sources with the consensus and with each other, by the rankings of each target.
+
+    If there is one source, its raters are compared. The result is None if there are fewer than
+    two.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        The rankings of all sources.
+    consensus : Rankings
+        One ranking per target.
+    k : int
+        How many places of each ranking are compared.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import compare_sources
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
+    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
+    ...     sources=["wordnet", "glove", "wordnet", "glove"])
+    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
+    >>> table = compare_sources(rankings, head.consensus_, k=2)
+    >>> [(line.name, round(line.to_consensus, 2)) for line in table.lines]
+    [('glove', 0.33), ('wordnet', 0.33)]
+    """
+    labels = rankings.sources if len(rankings.source_names) > 1 else find_origins(rankings)
+    counts = {name: int((labels == name).sum()) for name in {*labels} - {None}}
+    names = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_SOURCES])
+    if len(names) < 2:
+        return None
+    member = (labels[:, None] == np.array(names, object)).astype(float)
+    sums, numbers = np.zeros((2, len(names), len(names)))
+    to_consensus = np.full(len(rankings), np.nan)
+    for target in rankings.target_names:
+        rows = np.flatnonzero(rankings.targets == target)
+        first, center = keep_first_places(rankings[rows], consensus.select(target=target), k)
+        distance = compare_common_items(first, k=k)
+        np.fill_diagonal(distance, np.nan)
+        there = ~np.isnan(distance)
+        sums += member[rows].T @ np.where(there, distance, 0) @ member[rows]
+        numbers += member[rows].T @ there @ member[rows]
+        to_consensus[rows] = compare_common_items(first, center, k)[:, 0]
+    means = np.divide(sums, numbers, out=np.full(sums.shape, np.nan), where=numbers > 0)
+    compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
+    lines = [
+        SourceLine(
+            str(name),
+            counts[name],
+            int(compared[labels == name].min()),
+            _average(to_consensus[labels == name]),
+            tuple(row),
+        )
+        for name, row in zip(names, means.tolist(), strict=True)
+    ]
+    return SourceTable(tuple(lines), rankings.n_items, k)
+
+
+def _average(values: np.ndarray[Any, Any]) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if there.size else math.nan
+
+
+def format_sources(table: SourceTable) -> dict[str, Any]:
+    """Return the sources as texts, and notes about those that know only some of the items."""
+    return {
+        "names": [line.name for line in table.lines],
+        "lines": [
+            (
+                line.name,
+                f"{line.n_rankings:,}",
+                f"{line.known:,}",
+                format_share(line.to_consensus),
+                # A strong colour where the distance is small.
+                [
+                    (choose_heat_class(1 - far), "" if math.isnan(far) else format_share(far))
+                    for far in line.to_others
+                ],
+            )
+            for line in table.lines
+        ],
+        "k": table.k,
+        "notes": [
+            f"{line.name} knows only {line.known:,} of the {table.n_items:,} seen classes. It is "
+            "compared with each other source on the seen classes that both know."
+            for line in table.lines
+            if line.known < table.n_items
+        ],
+    }
+
+
+# ---- Map
+
+
+def map_rankings(rankings: Rankings, k: int) -> MapDisplay | None:
+    """Place every ranking on a map by Kendall's distance of the first k places.
+
+    The groups are the targets. The result is None if there are fewer than three rankings.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.report import map_rankings
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"]],
+    ...     targets=["dog", "wolf", "car"])
+    >>> found = map_rankings(rankings, k=3)
+    >>> found.groups, found.places.shape
+    (['dog', 'wolf', 'car'], (3, 2))
+    """
+    drawn = rankings[:MAX_RANKINGS]
+    if len(drawn) < 3 or not drawn.target_names:
+        return None
+    places, k, apart = place_rankings(drawn, k)
+    first = f"the first {k} places" if k > 1 else "the first place"
+    how = f"Each mark is one ranking. The map shows Kendall’s distances between {first} of the"
+    caption = [f"{how} rankings, by classical multidimensional scaling."]
+    if np.any(drawn.is_subset & (drawn.n_listed < drawn.n_items)):
+        caption.append(
+            "Rankings that know only some of the seen classes are compared with the others on "
+            "these."
+        )
+    if apart:
+        caption.append(
+            f"{apart:,} pairs of rankings have no two seen classes in common, and are placed as "
+            "if they had opposite orders."
+        )
+    if len(drawn) < len(rankings):
+        caption.append(f"Only the first {len(drawn):,} of {len(rankings):,} rankings are shown.")
+    n_groups = len(drawn.target_names)
+    if n_groups > MAX_GROUPS:
+        caption.append(
+            f"Only the {MAX_GROUPS} largest of {n_groups:,} classes have names; the marks of the "
+            "others are small grey dots."
+        )
+    if n_groups > GROUPS_WITHOUT_LEGEND:
+        caption.append("A name for which there is no room on the map is only in the legend.")
+    return MapDisplay(places, [str(name) for name in drawn.targets], " ".join(caption))
+
+
+def format_map(display: MapDisplay) -> dict[str, Any]:
+    """Return the chart and its caption."""
+    n, n_groups = len(display.groups), len(set(display.groups))
+    title = f"Map of {n:,} rankings of {n_groups:,} classes"
+    return {"chart": draw_chart(replace(display, caption=""), title), "caption": display.caption}

@@ -1,0 +1,836 @@
+"""`Rehearsal`: seen classes are held out, to choose settings, to calibrate and to predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.core.progress import ProgressLine
+from rankshot.core.validation import Seed, require_choice, require_whole_number
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.restriction import restrict_items
+from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot.alignment import (
+    Semantics,
+    align_to,
+    only_new,
+    require_semantics,
+    select_targets,
+)
+from rankshot.zeroshot.bootstrap import class_interval, class_weights
+from rankshot.zeroshot.classifier import require_same_length
+from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
+from rankshot.zeroshot.heads.base import BaseHead, takes_reference
+from rankshot.zeroshot.heads.gate import Gate, fit_gate
+from rankshot.zeroshot.heads.reference import LEAST_INPUTS
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.metrics import (
+    GeneralizedAccuracy,
+    Interval,
+    expected_calibration_error,
+    generalized_accuracy,
+)
+from rankshot.zeroshot.scores import Scores, sum_pair_scores
+from rankshot.zeroshot.settings import HeadSettings
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.str_]
+Grid = Mapping[str, Sequence[Any]]
+GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
+"""The settings that are tried by default, as far as the head has these parameters."""
+REFERENCE_SHARE = 0.25
+"""The share of the inputs that a classifier is not trained on, if it is trained again."""
+ENOUGH_TO_JUDGE = 50
+"""The number of inputs from which on a classifier that is no better than chance is noticed."""
+LEAST_CLASSES = 5
+"""With fewer classes, a rehearsal tells nothing about other classes."""
+LEAST_HALVED = 8
+"""With fewer held-out classes, half of them are too few to learn "none of these" from."""
+USUAL_FOLDS = 5
+"""The number of groups, if there are classes enough for two in each."""
+TEMPERATURES = (1e-4, 1e4)
+"""The range of temperatures."""
+
+
+class Rehearsal(BaseEstimator):
+    """Hold out some seen classes, to see how new classes will be recognised.
+
+    The scores of the held-out classes are left out, and the head has to recognise their inputs by
+    their rankings, like inputs of new classes. So it needs labelled scores of seen inputs, and
+    rankings of seen classes by the same sources that rank the new classes
+    (``rankshot rank --rehearse 20``); nothing of the new classes. It
+
+    - chooses sources, ``k``, ``decay`` and whether to use a reference. A change is made only if
+      the accuracy gains more than its standard error over the classes;
+    - finds the temperature with which the probabilities are calibrated;
+    - predicts how accurate the new classes will be (`predict_accuracy`);
+    - learns the gate that decides between seen and new classes, if both may be answered
+      (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
+      inputs of the other half are of no class.
+
+    Parameters
+    ----------
+    head : head, optional
+        The head whose settings are chosen; by default a `WeightedMean`.
+    grid : dict of str to list, optional
+        The values of its parameters to try, all combinations. By default some values of ``k`` and
+        ``decay``. Values of the parameters of ``estimator`` have names like ``estimator__C``: the
+        most accurate of them are used, and ``trials_`` are those with them.
+    estimator : classifier, optional
+        If given, `fit` takes inputs instead of scores, and the classifier is trained again without
+        the held-out classes. That is more faithful: a trained classifier has learned from inputs
+        of the held-out classes, too.
+    n_folds : int, optional
+        If the rankings list classes that are themselves rehearsed, the rehearsed classes are
+        divided at random into this number of groups, which are held out in turn. Otherwise all are
+        held out together. A group has at least two classes: the default is 5, and half the number
+        of classes if there are fewer than 10.
+    held_out : list of lists of names, optional
+        The groups, instead of random ones.
+    random_state : int
+        The seed of the groups.
+    verbose : bool
+        Show the progress on standard error.
+
+    Attributes
+    ----------
+    settings_ : HeadSettings
+        What was chosen: the parameters of the head with its temperature, the sources, whether to
+        use a reference, and the gate between seen and new classes with the temperature of the
+        seen classes. There is no gate without enough inputs of other seen classes.
+    head_ : head
+        A copy of the head with these settings; not fitted.
+    trials_ : list of Trial
+        All that was tried, in this order, each once; the first is the head with its own settings.
+    accuracy_ : Interval
+        The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
+        from resamples of classes.
+    calibration_error_ : tuple of float
+        The expected calibration error on the rehearsed classes, with the default temperature and
+        with the chosen one, which was fitted to the same inputs.
+    together_ : GeneralizedAccuracy or None
+        The accuracies of the rehearsed and of the other seen classes with this gate, where both
+        may be answered, and their harmonic mean; on the inputs that the gate was fitted to.
+    classes_ : ndarray of str
+        The rehearsed classes.
+    estimator_ : classifier
+        The classifier with the chosen settings, trained on all inputs; only with ``estimator``.
+
+    Examples
+    --------
+    >>> import numpy as np, rankshot as rs
+    >>> rng = np.random.default_rng(0)
+    >>> places = np.arange(12)
+    >>> names = np.array([f"class{i:02}" for i in places])
+    >>> label = np.repeat(places, 30)                    # classes on a line, as a network sees them
+    >>> scores = -abs(label[:, None] - places) + rng.normal(size=(360, 12))
+    >>> near = rs.Similarity(-abs(places[:, None] - places).astype(float), names, names)
+    >>> rehearsal = rs.Rehearsal(n_folds=3).fit(
+    ...     rs.Scores(scores, names), names[label], near.to_rankings())
+    >>> print(rehearsal.accuracy_)
+    .953 [.911, .986]
+    >>> new = rs.Similarity(-abs(np.array([[2.5], [7.5]]) - places), ["new1", "new2"], names)
+    >>> print(rehearsal.predict_accuracy(new.to_rankings()))
+    1.000 [.999, 1.000]
+    >>> head = rehearsal.fit_head(new.to_rankings())
+    >>> head.predict(-abs(2.5 - places)[None])
+    array(['new1'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        head: BaseHead | None = None,
+        *,
+        grid: Grid | None = None,
+        estimator: Any = None,
+        n_folds: int | None = None,
+        held_out: Sequence[Iterable[str]] | None = None,
+        random_state: Seed = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.head = head
+        self.grid = grid
+        self.estimator = estimator
+        self.n_folds = n_folds
+        self.held_out = held_out
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, rankings: Semantics) -> Rehearsal:
+        """Rehearse.
+
+        Parameters
+        ----------
+        X : Scores, or inputs of the ``estimator``
+            Scores of inputs of seen classes that the classifier was not trained on: of the
+            rehearsed classes, and of others for the reference. The rehearsed classes need no
+            columns. With an ``estimator``: its training inputs. It is trained here on a part of
+            them, and never on the inputs that it is tried on.
+        y : array-like of names
+            Their classes.
+        rankings : Rankings or Similarity
+            Rankings of *seen* classes, by the sources that rank the new classes; similarities for
+            a head that takes them.
+        """
+        head: Any = WeightedMean() if self.head is None else self.head
+        if not isinstance(head, BaseHead) or "head" in head.get_params(deep=False):  # type: ignore[attr-defined]
+            raise RankshotError(
+                f"head must be a head without another one inside, such as WeightedMean(), not "
+                f"{short_repr(head)}"
+            )
+        require_same_length(X, y)
+        labels = np.asarray(y).astype(str)
+        semantics = _require_rehearsed(rankings, labels)
+        if self.estimator is None:
+            _require_scores(X, labels, semantics)
+        groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
+        self.classes_ = np.array(sorted(name for group in groups for name in group))
+        of_head, of_estimator = self._split_grid(head)
+        with ProgressLine("rehearsal", enabled=self.verbose) as line:
+            stages = []
+            for params in of_estimator:
+                line.update("training" if self.estimator is not None else "scores")
+                folds = [self._make_fold(X, labels, semantics, group, params) for group in groups]
+                stages.append(_Trials(head, folds, line))
+            best = max(stages, key=lambda stage: stage.chosen.accuracy.estimate)
+            best.choose(of_head)
+        self._calibrate(best)
+        self._reference = X
+        if self.estimator is not None:
+            params = of_estimator[stages.index(best)]
+            self.estimator_ = clone(self.estimator).set_params(**params).fit(X, labels)
+            self._reference = scores_of(self.estimator_, X)
+        return self
+
+    def _split_grid(self, head: BaseHead) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the settings of the head and those of the estimator."""
+        there = head.get_params()  # type: ignore[attr-defined]
+        grid = self.grid
+        if grid is None:
+            grid = {name: values for name, values in GRID.items() if name in there}
+        of_estimator = {
+            name.removeprefix("estimator__"): values
+            for name, values in grid.items()
+            if name.startswith("estimator__") and self.estimator is not None
+        }
+        of_head = {
+            n: v for n, v in grid.items() if n.removeprefix("estimator__") not in of_estimator
+        }
+        for name in of_head:
+            if name not in there or name == "temperature":
+                raise RankshotError(
+                    f"grid: {name!r} is not a parameter of {type(head).__name__} that can be "
+                    f"chosen{suggest_name(name, there)}; the temperature is found without a grid, "
+                    "and parameters of an estimator need estimator="
+                )
+        return list(ParameterGrid(of_head)), list(ParameterGrid(of_estimator))
+
+    def _make_fold(
+        self,
+        X: Any,
+        labels: Labels,
+        semantics: Semantics,
+        group: tuple[str, ...],
+        params: dict[str, Any],
+    ) -> _Fold:
+        """Hold out a group; train the classifier again without it, if there is one."""
+        if self.estimator is None:
+            return _hold_out(X, labels, semantics, group)
+        rng = np.random.default_rng(self.random_state)
+        kept = np.isin(labels, group) | (rng.random(len(labels)) < REFERENCE_SHARE)
+        train = np.flatnonzero(~kept)
+        trained = clone(self.estimator).set_params(**params)
+        trained.fit(_safe_indexing(X, train), labels[train])
+        scores = scores_of(trained, _safe_indexing(X, np.flatnonzero(kept)))
+        return _hold_out(scores, labels[kept], semantics, group)
+
+    def _calibrate(self, stage: _Trials) -> None:
+        """Keep what was chosen, with its temperature and its gate."""
+        chosen, outcomes = stage.chosen, stage.chosen_outcomes
+        self.trials_, self.accuracy_ = stage.trials, chosen.accuracy
+        before = stage.fit(stage.folds[0], chosen.settings).temperature_
+        after = _fit_temperature(outcomes)
+        self.calibration_error_ = tuple(
+            float(np.mean([_calibration_error(one, t) for one in outcomes]))
+            for t in (before, after)
+        )
+        settings = stage.with_temperature(after)
+        self.together_: GeneralizedAccuracy | None = None
+        if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
+            gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
+            settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
+        self.settings_ = replace(settings, default_temperature=before)
+        self.head_ = stage.build(self.settings_)
+        self._strengths = np.concatenate(
+            [
+                find_strengths(
+                    np.array([chosen.by_class[z] for z in one.classes]), one.correlations
+                )
+                for one in outcomes
+            ]
+        )
+
+    def fit_head(
+        self,
+        rankings: Semantics,
+        reference: Scores | None = None,
+        *,
+        classes: Literal["new", "all"] = "new",
+        none: bool = False,
+    ) -> BaseHead:
+        """Return the chosen head, fitted to the new classes: with sources, reference and all.
+
+        Parameters
+        ----------
+        rankings : Rankings or Similarity
+            Of the new classes, by the same sources. Those of seen classes are left out.
+        reference : Scores, optional
+            Scores of seen inputs by the classifier that will be used. By default those of `fit`:
+            all of them, with all columns. With an
+            ``estimator``, these are training inputs; held-out inputs are better.
+        classes : {"new", "all"}
+            Whether only new classes are answered, or seen classes, too, by a `SeenAndNew`.
+        none : bool
+            With ``classes="all"``: whether "none of these" is an answer, too.
+        """
+        check_is_fitted(self, "settings_")
+        require_choice("classes", classes, ("new", "all"))
+        table = self._reference if reference is None else reference
+        new = only_new(align_to(rankings, table.items))
+        settings = replace(self.settings_, none=none)
+        semantics = select_sources(new, settings.sources or source_names(new))
+        head: BaseHead = clone(self.head_)
+        head.fit(semantics, **({"reference": table} if settings.reference else {}))
+        if classes == "new":
+            return head
+        require_gate(settings)
+        return add_seen_classes(settings, head).fit(table)
+
+    def predict_accuracy(self, rankings: Semantics, reference: Scores | None = None) -> Interval:
+        """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
+
+        It depends on how well the rehearsed classes were recognised, on the number of new classes,
+        and on how similar their rankings are.
+
+        Parameters
+        ----------
+        rankings, reference
+            As for `fit_head`.
+        """
+        head = self.fit_head(rankings, reference)
+        table = self._reference if reference is None else reference
+        return predict_mean_accuracy(self._strengths, _correlate_classes(head, table))
+
+
+def require_gate(settings: HeadSettings) -> None:
+    """Raise if a rehearsal could not learn what decides between seen and new classes."""
+    if settings.gate is None:
+        raise RankshotError(
+            "there is no gate between seen and new classes: the rehearsal had fewer than "
+            f"{LEAST_INPUTS} inputs of other seen classes"
+        )
+    if settings.none and settings.gate["none"] is None:
+        raise RankshotError(
+            "'none of these' was not rehearsed: each group of held-out classes has fewer than "
+            f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"
+        )
+
+
+# ---- Folds: which seen classes are held out, their rankings and their inputs
+
+
+class _Fold(NamedTuple):
+    """Some held-out classes that stand for new ones.
+
+    ``semantics`` are those of the held-out classes, by the other seen classes. ``new`` are scores
+    of their inputs, without their own columns; ``seen`` those of inputs of the other classes.
+    """
+
+    semantics: Semantics
+    new: Scores
+    new_label: Labels
+    seen: Scores
+    seen_label: Labels
+
+
+def choose_groups(
+    semantics: Semantics, held_out: Any, n_folds: int | None, random_state: Seed
+) -> list[tuple[str, ...]]:
+    """Return the groups of classes that are held out together: see `Rehearsal`."""
+    ranked = sorted(set(semantics.targets))
+    if held_out is not None:
+        return _require_groups(held_out, ranked)
+    if len(ranked) < LEAST_CLASSES:
+        raise RankshotError(
+            f"only {format_count(len(ranked), 'seen class')} with rankings and inputs "
+            f"({quote_names(ranked)}): a rehearsal needs at least {LEAST_CLASSES}, and 20 are "
+            "better"
+        )
+    if not _listed_items(semantics) & set(ranked):
+        return [tuple(ranked)]
+    most = len(ranked) // 2
+    number = min(USUAL_FOLDS, most) if n_folds is None else n_folds
+    number = require_whole_number("n_folds", number, least=1, most=most)
+    mixed = np.random.default_rng(random_state).permutation(ranked)
+    return [tuple(group.tolist()) for group in np.array_split(mixed, number)]
+
+
+def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
+    """Return the groups of ``held_out``; each class must be one of the ranked seen classes."""
+    groups = [() if isinstance(group, str) else tuple(group) for group in held_out]
+    names = [name for group in groups for name in group]
+    if not groups or min(map(len, groups)) < 2 or len(set(names)) < len(names):
+        raise RankshotError(
+            "held_out must be a list of groups, each a list of at least two classes that are in "
+            f"no other group, not {short_repr(held_out)}"
+        )
+    if unknown := [name for name in names if name not in ranked]:
+        raise RankshotError(
+            f"held_out: there is no ranking of a seen class {short_repr(unknown[0])}"
+            f"{suggest_name(unknown[0], ranked)}"
+        )
+    return groups
+
+
+def _hold_out(
+    scores: Scores, labels: Labels, semantics: Semantics, group: tuple[str, ...]
+) -> _Fold:
+    """Hold out a group of classes: their columns leave the scores and the rankings."""
+    left = scores.select([name for name in scores.items if name not in group])
+    # Classes without a column that are in another group are neither.
+    is_new, is_seen = np.isin(labels, group), np.isin(labels, left.items)
+    _require_agreement(left[is_seen], labels[is_seen])
+    about = _restrict(semantics, group, left.items)
+    return _Fold(about, left[is_new], labels[is_new], left[is_seen], labels[is_seen])
+
+
+def _require_agreement(scores: Scores, labels: Labels) -> None:
+    """Raise if the classifier is no better than chance: then scores and labels do not belong."""
+    if len(scores) < ENOUGH_TO_JUDGE:
+        return
+    values = scores.values
+    if scores.kind == "one-vs-one":
+        values = sum_pair_scores(values, len(scores.items))
+    agreement = float(np.mean(np.array(scores.items)[values.argmax(axis=1)] == labels))
+    if agreement < 2 / len(scores.items):
+        raise RankshotError(
+            f"only {agreement:.1%} of the inputs of other seen classes have the highest score for "
+            "their own class: do the labels belong to these scores, row by row?"
+        )
+
+
+def _require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
+    """Return the rankings of classes that have inputs; they can be rehearsed."""
+    semantics = require_semantics(rankings)
+    there = set(labels.tolist())
+    targets = np.array(semantics.targets, object).astype(str)
+    known = np.isin(targets, list(there))
+    if not known.any():
+        raise RankshotError(
+            f"no input has a class that is ranked: the rankings are of "
+            f"{quote_names(dict.fromkeys(targets.tolist()), 4)}, the inputs are of "
+            f"{quote_names(sorted(there), 4)}. A rehearsal needs rankings of seen classes"
+        )
+    return select_targets(semantics, known)
+
+
+def _require_scores(X: Any, labels: Labels, semantics: Semantics) -> None:
+    """Raise unless X has scores for these labels."""
+    if not isinstance(X, Scores):
+        raise RankshotError(
+            f"X must be Scores of seen inputs, not {short_repr(X)}; inputs need estimator="
+        )
+    known = {*X.items, *semantics.targets}
+    if unknown := [name for name in dict.fromkeys(labels.tolist()) if name not in known]:
+        raise RankshotError(
+            f"the labels {quote_names(unknown)} are neither classes of the scores nor ranked"
+            f"{suggest_name(unknown[0], X.items)}"
+        )
+
+
+def _listed_items(semantics: Semantics) -> set[str]:
+    """Return the items that rankings list; of similarities, all."""
+    if isinstance(semantics, Similarity):
+        return set(semantics.items)
+    return {semantics.items[code] for code in np.unique(semantics.codes)}
+
+
+def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ...]) -> Semantics:
+    """Return the rankings of the held-out group, by the remaining seen classes."""
+    about = select_targets(semantics, np.isin(np.array(semantics.targets, object), group))
+    if isinstance(about, Similarity):
+        return about.select(about.targets, items)
+    if wrong := sorted(_listed_items(about) - set(items) - set(group)):
+        raise RankshotError(
+            f"the rankings list {quote_names(wrong)}, which the scores do not have"
+            f"{suggest_name(wrong[0], items)}"
+        )
+    about = restrict_items(about, [name for name in about.items if name in set(items)])
+    if missing := sorted(set(group) - set(about.target_names)):
+        raise RankshotError(
+            f"the rankings of {quote_names(missing)} list no seen class that is left if "
+            f"{quote_names(group)} are held out"
+        )
+    return align_to(about, items)
+
+
+# ---- Sources
+
+
+def source_names(semantics: Semantics) -> tuple[str, ...]:
+    """Return the names of the sources, sorted; rankings without a source have the name ""."""
+    if isinstance(semantics, Similarity):
+        return (semantics.source,)
+    return tuple(sorted({source or "" for source in semantics.sources}))
+
+
+def quote_sources(sources: Iterable[str]) -> str:
+    """Return the names of sources for a message."""
+    return quote_names(source or "no source" for source in sources)
+
+
+def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
+    """Return the rankings of some sources; no target may get lost."""
+    if lost := _find_unranked(semantics, sources):
+        raise RankshotError(
+            f"{quote_names(lost)}: no ranking by {quote_sources(sources)}, which the rehearsal "
+            f"chose, only by {quote_sources(source_names(semantics))}; rank them by the same "
+            "sources, or leave them out"
+        )
+    return semantics if isinstance(semantics, Similarity) else semantics[_is_by(semantics, sources)]
+
+
+def _find_unranked(semantics: Semantics, sources: tuple[str, ...]) -> list[str]:
+    """Return the targets that none of some sources ranks, sorted."""
+    if isinstance(semantics, Similarity):
+        return []
+    ranked = semantics[_is_by(semantics, sources)]
+    return sorted({*semantics.target_names} - {*ranked.target_names})
+
+
+def _is_by(rankings: Rankings, sources: tuple[str, ...]) -> NDArray[np.bool_]:
+    return np.array([(source or "") in sources for source in rankings.sources], bool)
+
+
+# ---- Trials: what is tried, what is chosen, and the temperature that calibrates it
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One way to recognise the rehearsed classes, and how accurate it was.
+
+    Attributes
+    ----------
+    what : str
+        What was tried: ``"default settings"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
+    settings : HeadSettings
+        The head with its parameters, its sources, and whether it was fitted with a reference.
+    accuracy : Interval
+        The mean accuracy of the classes, with a 95 % interval from resamples of classes.
+    by_class : dict of str to float
+        The accuracy of each class.
+    """
+
+    what: str
+    settings: HeadSettings
+    accuracy: Interval
+    by_class: dict[str, float]
+
+    def is_clearly_better(self, other: Trial) -> bool:
+        """Return whether the gain is larger than its standard error over the classes.
+
+        With few classes, the best of several trials is often best by chance.
+        """
+        gain = np.array([self.by_class[name] - other.by_class[name] for name in self.by_class])
+        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+
+
+class _Outcome(NamedTuple):
+    """What a head says about the inputs of the held-out classes of a fold."""
+
+    labels: Labels
+    classes: Labels
+    values: Floats
+    correlations: Floats
+
+
+class _Trials:
+    """All trials with the scores of one classifier, and what was chosen among them."""
+
+    def __init__(self, head: BaseHead, folds: list[_Fold], line: ProgressLine) -> None:
+        self._head, self.folds, self._line = head, folds, line
+        self.trials: list[Trial] = []
+        self._outcomes: list[list[_Outcome]] = []
+        enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
+        sources = tuple(sorted({name for fold in folds for name in source_names(fold.semantics)}))
+        reference = takes_reference(head) and enough
+        own = HeadSettings.from_head(head, reference=reference, sources=sources)
+        self.chosen = self._evaluate("default settings", own)
+
+    @property
+    def chosen_outcomes(self) -> list[_Outcome]:
+        """What the chosen head says, for each fold."""
+        return self._outcomes[self.trials.index(self.chosen)]
+
+    def choose(self, grid: list[dict[str, Any]]) -> None:
+        """Try other sources, parameters and no reference; keep what is clearly better."""
+        self._choose_sources()
+        chosen = self.chosen.settings
+        tried = [
+            self._evaluate(
+                ", ".join(f"{name}={value}" for name, value in params.items()),
+                self._with_params(params, reference=chosen.reference, sources=chosen.sources),
+            )
+            for params in grid
+            if params
+        ]
+        self._keep_if_better(tried)
+        if self.chosen.settings.reference:
+            without = replace(self.chosen.settings, reference=False)
+            self._keep_if_better([self._evaluate("no reference", without)])
+
+    def _choose_sources(self) -> None:
+        """Leave out one source after the other, as long as that is clearly better.
+
+        What is left must rank all classes.
+        """
+        first = self.chosen.settings
+        names = first.sources or ()
+        if len(names) == 1:
+            return
+        alone = [
+            self._evaluate(f"{name or 'no source'} alone", replace(first, sources=(name,)))
+            for name in names
+            if self._rank_all((name,))
+        ]
+        while len(names) > 2:
+            without = [
+                self._evaluate(f"without {name or 'no source'}", replace(first, sources=others))
+                for name in names
+                if self._rank_all(others := tuple(other for other in names if other != name))
+            ]
+            self._keep_if_better(without)
+            if self.chosen.settings.sources == names:
+                return
+            names = self.chosen.settings.sources or ()
+        # Of two sources, one is left out if the other alone is clearly better.
+        self._keep_if_better([one for one in alone if {*(one.settings.sources or ())} <= {*names}])
+
+    def _rank_all(self, sources: tuple[str, ...]) -> bool:
+        """Return whether some sources together rank all classes of every fold."""
+        return not any(_find_unranked(fold.semantics, sources) for fold in self.folds)
+
+    def _keep_if_better(self, trials: list[Trial]) -> None:
+        best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
+        if best.is_clearly_better(self.chosen):
+            self.chosen = best
+
+    def _with_params(self, params: dict[str, Any], **more: Any) -> HeadSettings:
+        return HeadSettings.from_head(clone(self._head).set_params(**params), **more)
+
+    def with_temperature(self, temperature: float) -> HeadSettings:
+        """Return the chosen settings with another temperature."""
+        chosen = self.chosen.settings
+        params = {**decode_parameters(chosen), "temperature": temperature}
+        return self._with_params(params, reference=chosen.reference, sources=chosen.sources)
+
+    def build(self, settings: HeadSettings) -> Any:
+        """Return the head with some settings."""
+        return type(self._head)(**decode_parameters(settings))
+
+    def fit(self, fold: _Fold, settings: HeadSettings) -> Any:
+        """Return the head with some settings, fitted to the held-out classes of a fold."""
+        semantics = select_sources(fold.semantics, settings.sources or ())
+        return self.build(settings).fit(semantics, *([fold.seen] if settings.reference else []))
+
+    def _evaluate(self, what: str, settings: HeadSettings) -> Trial:
+        """Measure one way to recognise the held-out classes; the same way only once."""
+        for trial in self.trials:
+            if trial.settings == settings:
+                return trial
+        self._line.update(what)
+        outcomes = []
+        for fold in self.folds:
+            head = self.fit(fold, settings)
+            values = np.asarray(head.decision_function(fold.new), np.float64)
+            # Without a reference, correlations are those over the inputs themselves.
+            correlations = _correlate_classes(head, fold.seen if len(fold.seen) > 1 else fold.new)
+            outcomes.append(_Outcome(fold.new_label, head.classes_, values, correlations))
+        labels = np.concatenate([one.labels for one in outcomes])
+        right = np.concatenate(
+            [one.classes[one.values.argmax(axis=1)] == one.labels for one in outcomes]
+        )
+        by_class = {
+            name: float(right[labels == name].mean()) for name in np.unique(labels).tolist()
+        }
+        trial = Trial(what, settings, class_interval(labels, right), by_class)
+        self.trials.append(trial)
+        self._outcomes.append(outcomes)
+        return trial
+
+
+def _fit_temperature(outcomes: Sequence[_Outcome]) -> float:
+    """Return the temperature with the smallest log-loss, where all classes weigh the same."""
+    parts = [
+        (one.values, np.searchsorted(one.classes, one.labels), class_weights(one.labels))
+        for one in outcomes
+    ]
+
+    def loss(log_temperature: float) -> float:
+        return -sum(
+            float(
+                weight @ log_softmax(values / np.exp(log_temperature), axis=1)[np.arange(len(y)), y]
+            )
+            for values, y, weight in parts
+        )
+
+    found = minimize_scalar(loss, bounds=np.log(TEMPERATURES), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _calibration_error(outcome: _Outcome, temperature: float) -> float:
+    proba = np.exp(log_softmax(outcome.values / temperature, axis=1))
+    return expected_calibration_error(outcome.labels, proba, outcome.classes)
+
+
+# ---- The gate between seen and new classes
+
+
+def _rehearse_gate(
+    stage: _Trials, settings: HeadSettings
+) -> tuple[Gate, float, GeneralizedAccuracy]:
+    """Learn the gate from inputs of held-out classes and of the other seen classes.
+
+    Returned are the gate, the temperature of the seen classes, and the accuracies where both may
+    be answered, as means over the folds.
+    """
+    folds = stage.folds
+    pairs = [SeenAndNew(stage.fit(f, settings)).fit(f.seen, f.seen_label) for f in folds]
+    new = [both.gate_features(fold.new) for both, fold in zip(pairs, folds, strict=True)]
+    seen = [both.gate_features(fold.seen) for both, fold in zip(pairs, folds, strict=True)]
+    gate = fit_gate(np.concatenate(new), np.concatenate(seen))
+    halves = [groups for fold in folds for groups in _features_of_halves(fold, stage)]
+    if halves:
+        groups = (np.concatenate(group) for group in zip(*halves, strict=True))
+        gate = Gate(gate.new, fit_gate(*groups).none)
+    temperatures = np.array([both.seen_temperature_ for both in pairs], np.float64)
+    seen_temperature = float(np.exp(np.log(temperatures).mean()))
+    measured = []
+    for pair, fold in zip(pairs, folds, strict=True):
+        both = SeenAndNew(pair.head, gate=gate, seen_temperature=seen_temperature).fit(fold.seen)
+        truth = np.concatenate([fold.new_label, fold.seen_label])
+        found = np.concatenate([both.predict(fold.new), both.predict(fold.seen)])
+        measured.append(generalized_accuracy(truth, found, fold.seen.items))
+    return gate, seen_temperature, GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+
+
+def _features_of_halves(fold: _Fold, stage: _Trials) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Yield the features of new classes, seen classes and neither.
+
+    Half of the held-out classes stand for new ones. The inputs of the other half are of no class
+    that the head knows.
+    """
+    names = np.unique(fold.new_label)
+    if len(names) < LEAST_HALVED:
+        return
+    for half in (names[::2], names[1::2]):
+        is_half = np.isin(np.array(fold.semantics.targets, object), half)
+        part = fold._replace(semantics=select_targets(fold.semantics, is_half))
+        both = SeenAndNew(stage.fit(part, stage.chosen.settings)).fit(fold.seen)
+        features = both.gate_features(fold.new)
+        known = np.isin(fold.new_label, half)
+        yield features[known], both.gate_features(fold.seen), features[~known]
+
+
+# ---- How accurate new classes will be
+#
+# A model with two parts. An input has one decision value per new class; over the reference these
+# values have mean 0, variance 1 and the correlations K. For an input of class z they are shifted by
+# d K_z: its own value by the *strength* d of the class, and those of similar classes with it. So
+# similar classes are confused, and the more candidates there are, the more often.
+#
+# The strengths of held-out classes follow from their accuracies. The correlations of the new
+# classes are known before there is any input of them: from their rankings and the reference.
+
+STRENGTHS = np.linspace(-1.0, 6.0, 141)
+"""The strengths that are told apart: from worse than chance to nearly always right."""
+N_INPUTS = 400
+"""The number of simulated inputs of each class."""
+N_DRAWS = 1000
+"""The number of draws of the strengths of the new classes."""
+MOST_CLASSES = 100
+"""Of more new classes, this many are simulated, each against all."""
+
+
+def _correlate_classes(head: BaseHead, scores: Scores) -> Floats:
+    """Return the correlations of the decision values of the classes; 0 for a constant one."""
+    values = np.asarray(head.decision_function(scores), np.float64)
+    values = values - values.mean(axis=0)
+    size = np.sqrt((values**2).sum(axis=0))
+    values /= np.where(size > 0, size, 1.0)
+    correlations = values.T @ values
+    np.fill_diagonal(correlations, 1.0)
+    return np.asarray(correlations)
+
+
+def simulate_accuracies(
+    correlations: Floats, most: int | None = None, random_state: Seed = 0
+) -> Floats:
+    """Return the accuracy of each class, one row per class, for each of the `STRENGTHS`.
+
+    Of more than ``most`` classes, this many are chosen at random.
+    """
+    L = len(correlations)
+    variance, directions = np.linalg.eigh(correlations)
+    rng = np.random.default_rng(random_state)
+    noise = rng.standard_normal((N_INPUTS, L))
+    noise = noise @ (directions * np.sqrt(np.maximum(variance, 0.0))).T
+    classes = np.arange(L) if most is None or most >= L else rng.choice(L, most, replace=False)
+    accuracy = np.empty((len(classes), len(STRENGTHS)))
+    for row, z in enumerate(classes):
+        # z beats j if noise_z + d > noise_j + d K_zj. Equal classes beat each other half the time.
+        lead = np.maximum(1 - correlations[z], 1e-6)
+        needed = (noise - noise[:, [z]]) / lead
+        needed[:, z] = -np.inf
+        least = np.sort(needed.max(axis=1))
+        accuracy[row] = np.searchsorted(least, STRENGTHS) / N_INPUTS
+    return accuracy
+
+
+def find_strengths(accuracies: Floats, correlations: Floats) -> Floats:
+    """Return the strength with which each class reaches its accuracy among the others."""
+    simulated = simulate_accuracies(correlations)
+    return np.array(
+        [np.interp(a, row, STRENGTHS) for a, row in zip(accuracies, simulated, strict=True)]
+    )
+
+
+def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
+    """Return the mean accuracy of new classes with these correlations, with a 95 % interval.
+
+    The strengths of the new classes are drawn at random from the given ones, which are themselves
+    a random sample: so they are resampled first. The interval is thus one for the *next* classes,
+    and wider than one for the mean of many classes.
+    """
+    simulated = simulate_accuracies(correlations, MOST_CLASSES)
+    rng = np.random.default_rng(0)
+    samples = rng.choice(strengths, (N_DRAWS, len(strengths)))
+    drawn = rng.integers(len(strengths), size=(N_DRAWS, len(simulated)))
+    column = np.searchsorted(STRENGTHS, np.take_along_axis(samples, drawn, axis=1))
+    column = np.minimum(column, len(STRENGTHS) - 1)
+    means = simulated[np.arange(len(simulated)), column].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return Interval(float(means.mean()), float(low), float(high))

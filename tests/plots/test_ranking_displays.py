@@ -1,0 +1,197 @@
+"""Displays of rankings and models: what is drawn is what was computed, and no names overlap."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+
+
+def make_votes(n_items, n=40):
+    names = [
+        f"item {i}" if i % 3 else f"{i}: a long name of more than 32 letters"
+        for i in range(n_items)
+    ]
+    worths = np.exp(np.random.default_rng(n_items).normal(size=n_items))
+    model = rs.PlackettLuce.from_worths(dict(zip(names, worths, strict=True)))
+    return model.sample(n, random_state=0)
+
+
+def names_at(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def assert_readable(axes, axis):
+    """No two names overlap, and none leaves the picture."""
+    axes.figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+    assert min(box.x0 for box in boxes) >= -1
+    assert min(box.y0 for box in boxes) >= -1
+
+
+def test_worths_have_comparison_intervals():
+    board = rs.leaderboard(make_votes(5), random_state=0)
+    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
+    points = axes.lines[0]
+    assert points.get_xdata() == pytest.approx(board.log_worths)
+    segments = np.array(axes.collections[0].get_segments())
+    assert segments[:, :, 0] == pytest.approx(board.comparison_intervals)
+    assert segments[:, 0, 1].tolist() == points.get_ydata().tolist()
+    # The best is at the top.
+    assert axes.yaxis.get_inverted()
+    assert axes.get_xlabel() == "log-worth, with 95 % comparison intervals"
+
+
+def test_a_model_has_no_intervals():
+    model = rs.PlackettLuce().fit(make_votes(4))
+    axes = rs.plots.WorthsDisplay.from_model(model).ax_
+    assert axes.lines[0].get_xdata() == pytest.approx(np.sort(model.log_worths_)[::-1])
+    assert not axes.collections
+    assert axes.get_xlabel() == "log-worth"
+
+
+@pytest.mark.parametrize("n_items", [2, 25])
+def test_names_are_readable(n_items):
+    votes = make_votes(n_items)
+    axes = rs.plots.WorthsDisplay.from_leaderboard(
+        rs.leaderboard(votes, n_draws=10, random_state=0)
+    ).ax_
+    assert len(names_at(axes.yaxis)) == n_items
+    assert_readable(axes, axes.yaxis)
+    axes = rs.plots.BumpDisplay.from_rankings(votes[:4]).ax_
+    assert_readable(axes, axes.yaxis)
+    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
+    assert_readable(axes, axes.xaxis)
+    assert_readable(axes, axes.yaxis)
+
+
+def test_a_bump_chart_shows_places_and_ties():
+    votes = rs.Rankings.from_orders(
+        [["a", ["b", "c"], "d"], ["d", "a"]], items=list("abcd"), raters=["ann", "bo"]
+    )
+    axes = rs.plots.BumpDisplay.from_rankings(votes).ax_
+    assert names_at(axes.xaxis) == ["ann", "bo"]
+    lines = {tuple(np.nan_to_num(line.get_ydata(), nan=-1)) for line in axes.lines}
+    # Tied items are drawn beside each other, around their mean place.
+    assert lines == {(1, 2), (2.4, -1), (2.6, -1), (4, 1)}
+    assert names_at(axes.yaxis) == ["1. a", "2.5. b, c", "4. d"]
+    right = axes.child_axes[0]
+    assert names_at(right.yaxis) == ["1. d", "2. a"]
+
+
+def test_a_bump_chart_of_leaderboards():
+    boards = {
+        year: rs.leaderboard(rs.Rankings.from_orders([order]), random_state=0)
+        for year, order in {"2024": ["a", "b", "c"], "2025": ["c", "a", "b"]}.items()
+    }
+    axes = rs.plots.BumpDisplay.from_leaderboards(boards).ax_
+    assert names_at(axes.xaxis) == ["2024", "2025"]
+    assert {tuple(line.get_ydata()) for line in axes.lines} == {(1, 2), (2, 3), (3, 1)}
+
+
+def test_rankings_are_side_by_side():
+    """Texts are drawn at column and place, and a shared item has one colour."""
+    votes = rs.Rankings.from_orders(
+        [["a", ["b", "c"], "d"], ["d", "a", "e"]], items=list("abcde"), sources=["WordNet", "me"]
+    )
+    axes = rs.plots.RankingsDisplay.from_rankings(votes).ax_
+    cells = {(*text.get_position(), text.get_text()) for text in axes.texts}
+    assert cells == {
+        *((0, 0, "a"), (0, 1, "= b"), (0, 2, "= c"), (0, 3, "d")),
+        *((1, 0, "d"), (1, 1, "a"), (1, 2, "e")),
+    }
+    assert names_at(axes.xaxis) == ["WordNet", "me"]
+    colours = {}
+    for patch, text in zip(axes.patches, axes.texts, strict=True):
+        colours.setdefault(text.get_text().removeprefix("= "), set()).add(patch.get_facecolor())
+    assert all(len(found) == 1 for found in colours.values())
+    assert colours["b"] == colours["c"] == colours["e"]
+    assert len({*colours["a"], *colours["b"], *colours["d"]}) == 3
+
+
+def test_many_places_and_many_rankings_are_cut():
+    items = [f"i{number:02}" for number in range(30)]
+    tied = rs.Rankings.from_orders([[items[0], items[1:9], *items[9:]]] * 14, targets="x")
+    display = rs.plots.RankingsDisplay.from_rankings(tied, "x", k=4)
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts[:4] == ["i00", "= i01", "= i02", "= 6 more"]
+    assert len(texts) == 12 * 4
+    assert display.ax_.get_title() == "x, the first 12 of 14 rankings"
+    whole = rs.plots.RankingsDisplay.from_rankings(tied[:1], k=9)
+    assert [text.get_text() for text in whole.ax_.texts] == ["i00", *(f"= {i}" for i in items[1:9])]
+
+
+def test_precedence_is_a_share_of_the_rankings_that_order_both():
+    votes = rs.Rankings.from_orders(
+        [["a", "b"], ["b", "a"], ["b", "c"]], kind="subset", weights=[3, 1, 2]
+    )
+    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
+    shares = axes.images[0].get_array()
+    order = names_at(axes.yaxis)
+    a, b, c = (order.index(item) for item in "abc")
+    assert shares[a, b] == 75
+    assert shares[b, a] == 25
+    assert shares[b, c] == 100
+    assert np.isnan(np.ma.filled(shares[a, c], np.nan))
+    assert sorted(text.get_text() for text in axes.texts) == ["0", "100", "25", "75"]
+
+
+def make_mixture(**attributes):
+    models = [SimpleNamespace(items_=tuple("abc"), **values) for values in attributes["models"]]
+    return SimpleNamespace(models_=models, weights_=[0.3, 0.7])
+
+
+def test_groups_with_worths():
+    worths = [np.array([1.0, 0.0, -1.0]), np.array([-2.0, 0.0, 2.0])]
+    axes = rs.plots.GroupsDisplay.from_mixture(
+        make_mixture(models=[{"log_worths_": values} for values in worths])
+    ).ax_
+    assert names_at(axes.yaxis) == ["c", "b", "a"]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[-1, 0, 1], [2, 0, -2]]
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["group 1 (30 %)", "group 2 (70 %)"]
+
+
+def test_one_group_has_points_and_no_line():
+    votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
+    axes = rs.plots.GroupsDisplay.from_mixture(
+        rs.RankingMixture(n_groups=1, n_starts=1, random_state=0).fit(votes)
+    ).ax_
+    assert axes.lines[0].get_linestyle() == "None"
+    assert axes.get_legend() is None
+
+
+def test_groups_with_orders():
+    modes = [("a", "b", "c"), ("c", ("a", "b"))]
+    axes = rs.plots.GroupsDisplay.from_mixture(
+        make_mixture(models=[{"mode_": mode} for mode in modes])
+    ).ax_
+    assert axes.get_xlabel() == "place in the group's order"
+    assert names_at(axes.yaxis) == ["c", "a", "b"]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [[3, 1, 2], [1, 2.5, 2.5]]
+
+
+V, L = rs.plots.RankingsDisplay.from_rankings, rs.plots.BumpDisplay.from_leaderboards
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rs.plots.WorthsDisplay.from_leaderboard(3), "expected a Leaderboard, not 3"),
+        (lambda: rs.plots.WorthsDisplay.from_model(rs.PlackettLuce()), "model with worths, not Pl"),
+        (lambda: rs.plots.BumpDisplay.from_rankings(make_votes(3)), "1 to 12 columns, not 40"),
+        (lambda: L({}), "a mapping of names to leaderboards"),
+        (lambda: rs.plots.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
+        (lambda: rs.plots.GroupsDisplay.from_mixture(rs.PlackettLuce()), "a fitted RankingMixture"),
+        (lambda: V(make_votes(3), k=0), "k must be .*, not 0"),
+        (lambda: V(make_votes(3)[:0]), "no rankings to draw"),
+        (lambda: V(rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"])), "several targets"),
+        (lambda: V(make_votes(3), ax=3), "axes, not int"),
+    ],
+)
+def test_other_values_are_refused(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call()

@@ -1,0 +1,367 @@
+"""Displays of results: what is drawn is what was computed by other means; and SVG for pages."""
+
+import re
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import rankshot as rs
+from rankshot.zeroshot.metrics import Interval
+
+NAMES = ["cat", "dog", "fox"]
+
+
+def names_at(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def texts_of(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def assert_inside(display):
+    """All of the picture is inside the figure."""
+    figure = display.figure_
+    figure.canvas.draw()
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert box.x0 >= -0.01
+    assert box.y0 >= -0.01
+    assert box.x1 <= width + 0.01
+    assert box.y1 <= height + 0.01
+
+
+# ---- Reliability
+
+
+def draw_probabilities(rng, n=500):
+    proba = rng.dirichlet([0.7] * 3, size=n)
+    drawn = [rng.choice(NAMES, p=row) for row in proba]
+    return np.array(drawn), proba
+
+
+def test_discs_are_the_bins_and_their_numbers(rng):
+    y, proba = draw_probabilities(rng)
+    display = rs.plots.ReliabilityDisplay.from_predictions(y, proba, NAMES, n_bins=5, name="head")
+    confidence = proba.max(axis=1)
+    right = np.array(NAMES)[proba.argmax(axis=1)] == y
+    wanted, counts = [], []
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        inside = (confidence > low) & (confidence <= low + 0.2)
+        if inside.any():
+            wanted.append((confidence[inside].mean(), right[inside].mean()))
+            counts.append(int(inside.sum()))
+    discs = display.ax_.collections[0]
+    np.testing.assert_allclose(discs.get_offsets(), wanted)
+    assert texts_of(display.ax_) == [str(count) for count in counts]
+    # The area of a disc is proportional to the number of its inputs.
+    np.testing.assert_allclose(
+        discs.get_sizes() / max(discs.get_sizes()), np.array(counts) / max(counts)
+    )
+    error = np.average([abs(c - a) for c, a in wanted], weights=counts)
+    label = display.ax_.get_legend().get_texts()[1].get_text()
+    assert label == f"head, calibration error {error:.3f}".replace("0.", ".")
+    assert_inside(display)
+
+
+def test_a_second_reliability_has_another_colour_and_shares_the_diagonal(rng):
+    y, proba = draw_probabilities(rng)
+    first = rs.plots.ReliabilityDisplay.from_predictions(y, proba, NAMES, name="before")
+    second = rs.plots.ReliabilityDisplay.from_predictions(
+        y, proba**2, NAMES, name="after", ax=first.ax_
+    )
+    assert second.ax_ is first.ax_
+    lines = [line for line in first.ax_.lines if line.get_gid() == "reliability"]
+    assert len(first.ax_.lines) == 3
+    assert lines[0].get_color() != lines[1].get_color()
+    labels = [text.get_text().split(",")[0] for text in first.ax_.get_legend().get_texts()]
+    assert labels == ["calibrated", "before", "after"]
+
+
+# ---- Confusion
+
+
+def test_cells_are_counts_and_colours_are_shares_of_the_row():
+    y_true = ["a"] * 4 + ["b"] * 2 + ["c"]
+    y_pred = ["a", "a", "a", "b", "c", "b", "c"]
+    display = rs.plots.ConfusionDisplay.from_predictions(y_true, y_pred)
+    assert display.confusion.tolist() == [[3, 1, 0], [0, 1, 1], [0, 0, 1]]
+    cells = {(*text.get_position()[::-1], text.get_text()) for text in display.ax_.texts}
+    assert cells == {(0, 0, "3"), (0, 1, "1"), (1, 1, "1"), (1, 2, "1"), (2, 2, "1")}
+    shares = display.ax_.images[0].get_array()
+    assert shares.tolist() == [[75, 25, 0], [0, 50, 50], [0, 0, 100]]
+    assert names_at(display.ax_.yaxis) == names_at(display.ax_.xaxis) == ["a", "b", "c"]
+    assert display.ax_.get_title() == ""
+
+
+def test_labels_choose_and_order_the_classes():
+    display = rs.plots.ConfusionDisplay.from_predictions(
+        ["a", "b", "c", "b"], ["none", "a", "c", "b"], labels=["b", "a"]
+    )
+    assert display.confusion.tolist() == [[1, 1], [0, 0]]
+    assert names_at(display.ax_.yaxis) == ["b", "a"]
+
+
+def test_of_many_classes_the_most_confused_are_drawn():
+    classes = np.array([f"a class with a long name, which has number {i:03}" for i in range(100)])
+    y_true = np.repeat(classes, 20)
+    # The first 60 classes are confused with the next one, more often the later they come.
+    wrong = np.arange(20) < np.arange(1, 61)[:, None] // 4
+    y_pred = y_true.reshape(100, 20).copy()
+    y_pred[:60][wrong] = np.repeat(classes[1:61], 20).reshape(60, 20)[wrong]
+    display = rs.plots.ConfusionDisplay.from_predictions(y_true, y_pred.ravel())
+    gone = (y_pred != classes[:, None]).sum(axis=1)
+    come = np.array([(y_pred == name).sum() for name in classes]) - (20 - gone)
+    times = gone + come
+    worst = sorted(np.argsort(-times, kind="stable")[:40])
+    ends = [name[-3:] for name in names_at(display.ax_.yaxis)]
+    assert ends == [f"{i:03}" for i in worst]
+    note = display.ax_.get_title().replace("\n", " ")
+    assert note == "Only the 40 of 100 classes with the most confusions are shown."
+    assert_inside(display)
+
+
+def test_classes_that_are_never_confused_are_left_out_or_said():
+    classes = [f"c{i:02}" for i in range(30)]
+    one = rs.plots.ConfusionDisplay.from_predictions(classes, ["c05", *classes[1:]])
+    assert names_at(one.ax_.yaxis) == ["c00", "c05"]
+    assert "The other 28 of 30 classes" in one.ax_.get_title().replace("\n", " ")
+    none = rs.plots.ConfusionDisplay.from_predictions(classes, classes)
+    assert names_at(none.ax_.yaxis) == classes[:20]
+    assert none.ax_.get_title().startswith("No class was confused.")
+    assert_inside(none)
+
+
+# ---- Comparison
+
+RESULTS = {
+    "low": (0.3, 0.2, 0.45),
+    "a method with a name that is much longer than others": Interval(0.6, 0.5, 0.65),
+    "middle": np.array([0.4, 0.35, 0.5]),
+}
+
+
+def test_results_are_sorted_with_their_intervals_and_chance():
+    display = rs.plots.ComparisonDisplay.from_results(RESULTS, chance=0.1)
+    wanted = np.array([RESULTS[name] for name in display.names])
+    assert display.names == [
+        "a method with a name that is much longer than others",
+        "middle",
+        "low",
+    ]
+    points, chance = display.ax_.lines
+    assert points.get_xdata() == pytest.approx(wanted[:, 0])
+    assert list(points.get_ydata()) == [0, 1, 2]
+    segments = np.array(display.ax_.collections[0].get_segments())
+    np.testing.assert_allclose(segments[:, :, 0], wanted[:, 1:])
+    assert chance.get_xdata() == [0.1, 0.1]
+    assert display.ax_.yaxis.get_inverted()
+    assert_inside(display)
+    assert len(rs.plots.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
+
+
+def test_a_row_has_a_mark_for_each_series_and_a_heading_has_none():
+    gap = [np.nan] * 3
+    cells = np.array([[gap, gap], [[0.1, 0.0, 0.2], gap], [[0.3, 0.2, 0.4], [0.9, 0.8, 1.0]]])
+    display = rs.plots.ComparisonDisplay(["method", "a", "b"], cells, series=["x", "y"]).plot()
+    first, second = display.ax_.lines
+    np.testing.assert_allclose(first.get_xdata(), cells[:, 0, 0])
+    np.testing.assert_allclose(second.get_xdata(), cells[:, 1, 0])
+    assert first.get_marker() != second.get_marker()
+    assert (first.get_ydata() < second.get_ydata()).all()
+    assert [label.get_fontweight() for label in display.ax_.get_yticklabels()] == [
+        *("bold", "normal", "normal")
+    ]
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["x", "y"]
+    assert_inside(display)
+
+
+def test_a_rehearsal_shows_what_was_tried_and_chosen():
+    rng = np.random.default_rng(0)
+    places = np.arange(12)
+    names = np.array([f"class{i:02}" for i in places])
+    label = np.repeat(places, 10)
+    scores = -abs(label[:, None] - places) + rng.normal(size=(120, 12))
+    near = rs.Similarity(-abs(places[:, None] - places).astype(float), names, names)
+    rehearsal = rs.Rehearsal(n_folds=3, grid={"k": [2, 5]}).fit(
+        rs.Scores(scores, names), names[label], near.to_rankings()
+    )
+    display = rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25)
+    chosen = [name for name in display.names if name.endswith(" (chosen)")]
+    assert len(chosen) == 1
+    assert display.intervals[display.names.index(chosen[0])].tolist() == [*rehearsal.accuracy_]
+    tried = {trial.what: trial.accuracy.estimate for trial in rehearsal.trials_}
+    drawn = {
+        name.removesuffix(" (chosen)"): row[0]
+        for name, row in zip(display.names, display.intervals, strict=True)
+    }
+    assert drawn == tried
+    assert (np.diff(display.intervals[:, 0]) <= 0).all()
+
+
+# ---- Explanation
+
+
+def make_explanation(**values):
+    given = {
+        "target": "cat",
+        "probability": 0.8,
+        "against": None,
+        "items": (("lion", 1.5), ("bus", -0.5), ("fox", 0.25)),
+        "sources": (("me", 1.0), ("you", 2.0)),
+        "alternatives": (("cat", 0.8), ("dog", 0.2)),
+        "listed": ("lion", "fox"),
+    }
+    return rs.zeroshot.Explanation(**{**given, **values})
+
+
+def bars_of(axes):
+    """Return the rows that have a bar: name and length."""
+    rows = names_at(axes.yaxis)
+    return [
+        (rows[round(bar.get_y() + bar.get_height() / 2)], bar.get_width()) for bar in axes.patches
+    ]
+
+
+def test_bars_are_the_contributions_in_groups():
+    display = rs.plots.ExplanationDisplay.from_explanation(make_explanation())
+    assert bars_of(display.ax_) == [
+        *(("lion", 1.5), ("fox", 0.25)),
+        ("bus", -0.5),
+        *(("you", 2.0), ("me", 1.0)),
+    ]
+    headings = [text for text in texts_of(display.ax_) if not text.startswith(("+", "-"))]
+    assert headings == [
+        "seen classes in the rankings of cat, together +1.75",
+        "seen classes not in the rankings of cat, together -0.50",
+        "sources, each alone",
+    ]
+    assert display.ax_.get_title() == "cat (80.0%) rather than the average class"
+    assert_inside(display)
+
+
+def test_weak_contributions_are_added_up_and_many_sources_are_cut():
+    items = tuple((f"i{i:02}", 10.0 - i) for i in range(12))
+    sources = tuple((f"s{i:02}", 1.0 + i) for i in range(10))
+    display = rs.plots.ExplanationDisplay.from_explanation(
+        make_explanation(items=items, sources=sources, listed=(), against="dog")
+    )
+    bars = bars_of(display.ax_)
+    assert bars[:9] == [*items[:8], ("4 others", 2.0 + 1.0 + 0.0 - 1.0)]
+    assert bars[9:] == list(sources[:1:-1])
+    assert "sources, each alone; 2 more are not shown" in texts_of(display.ax_)
+    assert display.ax_.get_title() == "cat (80.0%) rather than dog"
+
+
+def test_the_gate_of_seen_and_new_classes_is_drawn_first():
+    gate = (("best new class", 0.5), ("best seen class", -1.0), ("constant", 0.1))
+    display = rs.plots.ExplanationDisplay.from_explanation(make_explanation(gate=gate))
+    assert bars_of(display.ax_)[:3] == list(gate)
+    assert display.ax_.get_title().endswith("rather than the average new class")
+    # The explanation of a seen class has the gate alone.
+    alone = make_explanation(gate=gate, items=(), sources=(), listed=())
+    assert bars_of(rs.plots.ExplanationDisplay.from_explanation(alone).ax_) == list(gate)
+
+
+# ---- All
+
+
+def list_displays(name="cat", ax=None):
+    votes = rs.Rankings.from_orders([[name, "b"], ["b", name]], sources=[name, "x"])
+    table = rs.Similarity([[1.0], [2.0]], [name, "b"], ["c"], source=name)
+    plots = rs.plots
+    return [
+        plots.ReliabilityDisplay.from_predictions(
+            ["a"], [[0.9, 0.1]], ["a", "b"], name=name, ax=ax
+        ),
+        plots.ConfusionDisplay.from_predictions([name, "b"], ["b", "b"], ax=ax),
+        plots.ComparisonDisplay.from_results({name: (0.5, 0.4, 0.6)}, ax=ax),
+        plots.ExplanationDisplay.from_explanation(make_explanation(target=name), ax=ax),
+        plots.MapDisplay.from_rankings(votes, ax=ax),
+        plots.MapDisplay.from_similarity(table, ax=ax),
+        plots.BumpDisplay.from_rankings(votes, ax=ax),
+        plots.PrecedenceDisplay.from_rankings(votes, ax=ax),
+        plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=ax),
+        plots.RankingsDisplay.from_rankings(votes, ax=ax),
+    ]
+
+
+def test_given_axes_are_used_and_a_display_can_be_drawn_again():
+    _, given = plt.subplots()
+    for display in list_displays(ax=given):
+        assert display.ax_ is given
+        assert display.figure_ is given.figure
+        assert display.plot() is display
+        assert display.ax_ is not given
+        assert repr(display) == f"<{type(display).__name__}>"
+
+
+HOSTILE = ['<b> & "', r"$\foo{$", "</svg>", "猫 \x1b[1m", ' id="x" url(#y)']
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_svg_stands_beside_others_on_a_page():
+    """Names are text, ids differ, nothing is fetched, and the same picture is the same SVG."""
+    ids = []
+    for name in HOSTILE:
+        for display in list_displays(name):
+            svg = display.to_svg("<the> title", width=4)
+            assert display.to_svg("<the> title", width=4) == svg
+            root = ET.fromstring(svg)
+            assert (root.tag, root.get("role"), root[0].text) == ("svg", "img", "<the> title")
+            assert not re.search("https?:|<metadata|<script|xmlns", svg)
+            own = [element.get("id") for element in root.iter() if element.get("id")]
+            used = {e.get("href")[1:] for e in root.iter("use")}
+            assert used <= set(own)
+            ids += own
+            if not isinstance(display, rs.plots.ReliabilityDisplay):
+                texts = "".join(root.itertext())
+                assert name.replace("\x1b", " ") in texts
+    assert len(ids) == len(set(ids))
+
+
+def test_the_colours_of_a_page_replace_those_of_a_picture():
+    svg = list_displays()[0].to_svg("reliability")
+    styles = re.findall('style="([^"]*)"', svg)
+    assert not [style for style in styles if re.search("(?<!,)#[0-9a-f]{6}", style)]
+    assert "var(--c0,#0072b2)" in svg
+    assert "DejaVu" not in svg
+
+
+def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
+        rs.plots.ComparisonDisplay.from_results(RESULTS)
+
+
+R, C = rs.plots.ReliabilityDisplay.from_predictions, rs.plots.ConfusionDisplay.from_predictions
+M = rs.plots.ComparisonDisplay.from_results
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: R(["cow"], [[0.5, 0.5]], ["cat", "dog"]), "y_true, row 0: 'cow' is not one of"),
+        (lambda: R(["a"], [[1.0]], ["a"], n_bins=0), "n_bins must be .*, not 0"),
+        (lambda: C(["a", "b"], ["a"]), "y_true has 2 labels, but y_pred has 1"),
+        (lambda: C(["a"], ["b"], labels=["c", "b"]), "none of the labels 'c', 'b' is in y_true"),
+        (lambda: M({"WordNet": 0.4}), r"'WordNet': expected \(estimate, low, high\).*, not 0.4"),
+        (lambda: M({"WordNet": (0.4, 0.5, 0.3)}), "'WordNet': expected .* low <= high, not"),
+        (lambda: M({}), "expected a mapping of names"),
+        (lambda: M(RESULTS, chance="10 %"), "chance must be a number, not '10 %'"),
+        (
+            lambda: rs.plots.ComparisonDisplay.from_rehearsal(rs.Rehearsal()),
+            "expected a fitted Rehearsal, not Rehearsal",
+        ),
+        (
+            lambda: rs.plots.ExplanationDisplay.from_explanation([make_explanation()]),
+            "explain returns a list of them",
+        ),
+    ],
+)
+def test_other_values_are_refused(call, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        call()

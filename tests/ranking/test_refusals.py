@@ -1,0 +1,269 @@
+"""Bad input is refused with a `RankshotError` that names the value and its row or line."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot import Rankings, RankshotError, read_rankings, write_rankings
+
+ABC = ["a", "b", "c"]
+AB = Rankings.from_orders([["a", "b"], ["b", "a"]], items=ABC, targets=["cat", "dog"])
+VOTES = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], items=ABC, raters=["x", "y"])
+TWO = [["a"], ["b"]]
+MASKED = np.ma.array([[1, 2, 3], [3, 2, 1]], mask=[[0, 0, 0], [0, 1, 0]])
+HEADER = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate("abc", 1))
+NAN = float("nan")
+
+
+def orders(orders, items=ABC, **options):
+    return lambda: Rankings.from_orders(orders, items=items, **options)
+
+
+def positions(table, items=ABC, **options):
+    return lambda: Rankings.from_positions(table, items=items, **options)
+
+
+def scores(table, items=ABC, **options):
+    return lambda: Rankings.from_scores(table, items=items, **options)
+
+
+def numbers(table):
+    return lambda: Rankings.from_item_numbers(np.array(table), items=ABC)
+
+
+def pairs(**changed):
+    given = {"winners": ["a", "b", "a"], "losers": ["b", "c", "c"], **changed}
+    return lambda: Rankings.from_pairs(**given)
+
+
+def counts(wins, ties=None):
+    return lambda: Rankings.from_pair_counts(wins, ties=ties, items=["a", "b"])
+
+
+ARGUMENTS = [
+    # Names
+    (orders([["cat"], ["dgo"]], ["cat", "dog"]), "ranking 1: unknown item 'dgo' (did you mean"),
+    (orders([["a", ["b", "z"]]]), "ranking 0: unknown item 'z'; the items are 'a', 'b', 'c'"),
+    (orders([["a"], [4]]), "ranking 1: unknown item '4'"),
+    (orders([["a"], ["b", "c", "b"]]), "ranking 1: item 'b' is listed more than once"),
+    (orders([["a", ["b", "a"]]]), "ranking 0: item 'a' is listed more than once"),
+    (orders([[1, "1"]], [1]), "ranking 0: item '1' is listed more than once"),
+    (orders([["a"], []]), "ranking 1: the ranking is empty"),
+    (orders([[]], None), "ranking 0: the ranking is empty"),
+    (orders([["a"], ["b", []]]), "ranking 1: an empty tie at place 2"),
+    (orders([["a"], "abc"]), "ranking 1: expected a list of items, not 'abc'"),
+    (orders([["a"], 7], None), "ranking 1: expected a list of items, not 7"),
+    (orders([["a"], {"a", "b"}]), "ranking 1: expected a list of items"),
+    (orders([["a", ["b", ["c"]]]], None), "ranking 0: an item must be a name, not ['c']"),
+    (orders([["a"], [1.5]]), "ranking 1: an item must be a name, not 1.5"),
+    (orders([[True]], [1]), "ranking 0: an item must be a name, not True"),
+    (orders([["a", ""]]), "ranking 0: an item must be a name, not ''"),
+    (orders([["a"], [10**5000]]), "ranking 1: an item must be a name, not a number too long"),
+    (orders([MASKED[1].astype(str)], None), "ranking 0: an item must be a name, not masked"),
+    (orders([["a"]], ["a", "b", "a"]), "items names 'a' more than once"),
+    (orders([["a"]], "abc"), "items must be a sequence of names, not 'abc'"),
+    (orders([["a"]], 5), "items must be a sequence of names, not 5"),
+    (orders([["a"]], ["a", None]), "items must be non-empty text, not None"),
+    (orders([], None), "items is empty"),
+    # Columns
+    (orders(TWO, weights=[1, -2]), "ranking 1: the weight -2.0 is not a finite number of 0 or"),
+    (orders(TWO, weights=[NAN, 1]), "ranking 0: the weight nan is not a finite number of 0 or"),
+    (orders(TWO, weights=[1, "2"]), "ranking 1: the weight '2' is not a finite number"),
+    (orders(TWO, weights=[1, True]), "ranking 1: the weight True is not a finite number"),
+    (orders(TWO, weights=[[1], [2]]), "ranking 0: the weight [1] is not a finite number"),
+    (orders(TWO, weights=[1, 10**400]), "ranking 1: the weight"),
+    (orders(TWO, weights=[1, 2, 3]), "weights must have one entry for each of 2 rankings, not 3"),
+    (orders(TWO, weights=2.0), "weights must have one entry for each of 2 rankings, not 2.0"),
+    (orders(TWO, weights=np.ma.array([1, 2], mask=[0, 1])), "weights: row 1 is masked"),
+    (orders(TWO, targets=["x"]), "targets must have one entry for each of 2 rankings, not 1"),
+    (orders(TWO, targets=["x", 5]), "ranking 1: target must be text, not 5"),
+    (orders(TWO, sources=[NAN, "x"]), "ranking 0: source must be text, not nan"),
+    (orders(TWO, raters=["x", ""]), "ranking 1: rater must be text, not ''"),
+    (orders(TWO, kind="bottom"), "ranking 0: kind must be 'top' or 'subset', not 'bottom'"),
+    (orders(TWO, kind=["top", None]), "ranking 1: kind must be 'top' or 'subset', not None"),
+    (orders(TWO, kind=5), "kind must have one entry for each of 2 rankings, not 5"),
+    # Tables of numbers
+    (positions([[1, 2, np.inf]]), "ranking 0, item 'c': positions must be 0 (not listed) or more"),
+    (positions([[1, 0, 2], [-1, 2, 3]]), "ranking 1, item 'a': positions must be 0"),
+    (positions([[1, 2, 3], [0, 0, NAN]]), "ranking 1: the ranking is empty"),
+    (positions([[1, 2]]), "positions must have one column for each of the 3 items, not shape"),
+    (positions([[1, 2, "x"]]), "positions must be a table of numbers: could not convert string"),
+    (positions([[1, 2, 3], [1, 2]]), "positions must be a table of numbers"),
+    (positions([[1, 2, 10**400]]), "positions must be a table of numbers"),
+    (scores(np.zeros((2, 2, 3))), "scores must have one column for each of the 3 items"),
+    (scores([[1, 2, NAN]]), "ranking 0, item 'c': scores must be numbers (with kind=\"subset\""),
+    (scores([[1, 2, NAN], [1, NAN, 3]], kind=["subset", "top"]), "ranking 1, item 'b': scores"),
+    (scores([[1, 2, 3], [NAN] * 3], kind="subset"), "ranking 1: the ranking is empty"),
+    (scores([[1, 2, 3]], k=4), "k must be a whole number from 1 to 3, not 4"),
+    (scores(MASKED), "scores: row 1, column 1 is masked"),
+    (scores(list(MASKED)), "scores: row 1, column 1 is masked"),
+    (numbers([[0, 1], [2, 2]]), "ranking 1: item 'c' is listed more than once"),
+    (numbers([[0, 1], [2, 3]]), "ranking 1: no item has the number 3"),
+    (numbers([[0.5, 1]]), "item numbers must be whole numbers"),
+    (numbers([0, 1]), "item numbers must be a matrix"),
+    # Pairs
+    (pairs(losers=["b", "b", "c"]), "pair 1: item 'b' against itself"),
+    (pairs(losers=["b", "c"]), "3 winners, but 2 losers"),
+    (pairs(items=["a", "b", "d"]), "pair 1: unknown item 'c'"),
+    (pairs(ties=[True, False]), "ties must have one entry for each of 3 rankings"),
+    (pairs(ties=[True, None, 1]), "pair 1: a tie is True or False, not None"),
+    (pairs(weights=[1, -2, 1]), "pair 1: the weight -2.0 is not a finite number"),
+    (pairs(winners=["a", NAN, "a"]), "pair 1: an item must be a name, not nan"),
+    (pairs(losers=["b", "c", ["b"]]), "pair 2: an item must be a name, not ['b']"),
+    (pairs(losers="abc"), "losers must be a list of names, not 'abc'"),
+    (counts([[0, -1], [1, 0]]), "wins of 'a' and 'b' are -1: a count must be a finite number"),
+    (counts([[0, 1], [1, 2]]), "wins of 'b' and 'b' are 2: an item is not compared with itself"),
+    (counts([[0, 1], [1, 0]], [[0, 1], [2, 0]]), "ties of 'a' and 'b' are 1: the table must be"),
+    (counts([[0, 1]]), "wins must have one row for each of the 2 items"),
+    # Methods
+    (lambda: AB.top(0), "k must be a whole number from 1 to 3, not 0"),
+    (lambda: AB.top(1.5), "k must be a whole number from 1 to 3, not 1.5"),
+    (lambda: AB.top(np.array([1, 4])), "ranking 1: k must be a whole number from 1 to 3, not 4"),
+    (lambda: AB.top(np.array([1, 2, 3])), "k must have one entry for each of 2 rankings, not 3"),
+    (lambda: AB.select(target="cta"), "no target 'cta' (did you mean 'cat'?)"),
+    (lambda: AB.select(rater=3), "no rater 3"),
+    (lambda: AB.with_items(["a", "b"]), "unknown item 'c'"),
+    (lambda: AB.with_items([*ABC, "z"]), "these rankings are not over 'z': give them the same"),
+    (lambda: AB.change_items(("b", "c")), "ranking 0: unknown item 'a'"),
+    (lambda: Rankings.concatenate([]), "expected a list of Rankings, not []"),
+    (lambda: Rankings.concatenate([AB, 3]), "expected a list of Rankings"),
+    # Statistics
+    (lambda: rs.kendall_distance(VOTES, k=4), "k must be a whole number from 1 to 3, not 4"),
+    (lambda: rs.kendall_distance(VOTES, AB.orders()), "expected Rankings, not [['a', 'b']"),
+    (lambda: rs.ranking.mean_kendall_distance(VOTES, k=True), "k must be a whole number"),
+    (lambda: rs.rank_biased_overlap(VOTES, p=1), "p must be positive and below 1, not 1"),
+    (lambda: rs.agreement(VOTES[:1]), "agreement needs at least two rankings"),
+    (lambda: rs.summarize(VOTES, k=0), "k must be a whole number from 1 on, not 0"),
+    (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
+    (lambda: rs.kemeny(VOTES, "best"), "method must be one of"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), ARGUMENTS, ids=[text for _, text in ARGUMENTS])
+def test_bad_arguments_are_refused_and_named(call, message):
+    with pytest.raises(RankshotError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        rs.kemeny, rs.borda, rs.copeland, rs.schulze, rs.ranking.condorcet_winner,
+        rs.ranking.smith_set, rs.agreement, rs.summarize, rs.ranking.concordance,
+        rs.kendall_distance, rs.ranking.mean_kendall_distance, rs.rank_biased_overlap,
+        rs.leaderboard, rs.choose_n_groups, rs.PlackettLuce().fit, rs.Mallows().fit,
+        rs.BabingtonSmith().fit, rs.PlackettLuce.from_worths({"a": 1, "b": 1}).log_prob,
+        rs.Mallows.from_center(["a", "b"], 1).log_prob, lambda x: write_rankings(x, "votes.jsonl"),
+    ],
+)  # fmt: skip
+def test_plain_lists_are_told_how_to_become_rankings(call):
+    with pytest.raises(RankshotError, match=r"expected Rankings, not \[\['a', 'b'\]\]"):
+        call([["a", "b"]])
+
+
+@pytest.mark.parametrize(
+    "distance", [rs.kendall_distance, rs.ranking.mean_kendall_distance, rs.rank_biased_overlap]
+)
+def test_rankings_of_a_subset_have_no_distance(distance):
+    subset = Rankings.from_orders([["a", "b"]], items=ABC, kind="subset")
+    with pytest.raises(RankshotError, match="ranking 0 compares only a subset of the items"):
+        distance(subset)
+
+
+def test_statistics_of_no_rankings():
+    none = VOTES[:0]
+    assert rs.ranking.concordance(none) is None
+    assert rs.kendall_distance(none).shape == (0, 0)
+    for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, rs.PlackettLuce().fit):
+        with pytest.raises(RankshotError, match="no rankings"):
+            merge(none)
+
+
+@pytest.mark.parametrize(
+    "call", [rs.kemeny, rs.borda, rs.agreement, rs.PlackettLuce().fit, rs.Mallows().fit]
+)
+def test_merging_several_targets_is_warned_of(call):
+    with pytest.warns(UserWarning, match="several targets are merged into one: 'cat', 'dog'"):
+        call(AB)
+
+
+@pytest.mark.parametrize("kind", ["top", ["top", "subset"]])
+def test_counting_from_zero_is_warned_of(kind):
+    with pytest.warns(UserWarning, match=r"holds 0, 1, …, 2: places start at 1"):
+        Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=ABC, kind=kind)
+
+
+def test_the_caller_may_say_how_rows_are_called_in_messages():
+    with pytest.raises(RankshotError, match=r"^sheet 1, row 12: unknown item 'z'; the items are"):
+        Rankings.from_orders([["a"], ["z"]], items=["a"], where=lambda row: f"sheet 1, row {row}2")
+
+
+# ---- Files
+
+JSON_LINES = [
+    ('{"ranking": ["a"', "bad.jsonl:3: not JSON (Expecting ',' delimiter"),
+    ("x" * 500, "(char 0)): 'xxxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxx"),
+    ("null", 'bad.jsonl:3: expected an object with a list "ranking", not None'),
+    ('{"ranking": "abc"}', 'bad.jsonl:3: expected an object with a list "ranking", not {'),
+    ('{"ranking": ["z"]}', "bad.jsonl:3: unknown item 'z'"),
+    ('{"ranking": ["b", ["a", "b"]]}', "bad.jsonl:3: item 'b' is listed more than once"),
+    ('{"ranking": [null]}', "bad.jsonl:3: an item must be a name, not None"),
+    ('{"ranking": ["a"], "weight": true}', "bad.jsonl:3: the weight True is not"),
+    ('{"ranking": ["a"], "weight": NaN}', "bad.jsonl:3: the weight nan is not a finite number"),
+    ('{"ranking": ["a"], "target": ""}', "bad.jsonl:3: target must be text, not ''"),
+    ('{"ranking": ["a"], "kind": ["top"]}', "bad.jsonl:3: kind must be 'top' or 'subset', not"),
+    ('{"ranking": [["a", "b"]], "k": 3}', "bad.jsonl:3: k must be a whole number from 1 to 2"),
+    ('{"ranking": ["a"], "wieght": 3}', "bad.jsonl:3: field 'wieght': did you mean 'weight'"),
+]
+PREFLIB = [
+    (".toi", HEADER + "a > b\n", "bad.toi:4: expected 'count: 1,2,{3,4}', as PrefLib writes since"),
+    (".toi", HEADER + "1: 1,4\n", "bad.toi:4: no alternative has the number '4'"),
+    (".toi", HEADER + "1: 1,b,3\n", "bad.toi:4: cannot read the order from 'b,3' on"),
+    (".toi", HEADER + "1: 1,{2,1}\n", "bad.toi:4: item 'a' is listed more than once"),
+    (".soi", HEADER + "2: 1\n1: 1,{2,3}\n", "bad.soi:5: has ties, which .soi does not allow"),
+    (".soc", HEADER + "1: 3,2\n", "bad.soc:4: does not list all items, which .soc does not allow"),
+    (
+        ".soi",
+        "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n",
+        "0 alternatives are announced, but 3 are",
+    ),
+    (".soi", "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: a\n1: 1\n", "bad.soi:2: "),
+    (".soc", HEADER, "bad.soc: no rankings in it"),
+    (".jsonl", "\n \n", "bad.jsonl: no rankings in it"),
+    (".csv", "a,b\n", "bad.csv: unknown ending '.csv'; known are .jsonl, .ndjson, .parquet, .soc"),
+]
+WRITTEN = [
+    (AB, "bad.txt", "bad.txt: unknown ending '.txt'"),
+    (AB, "nowhere/bad.jsonl", "bad.jsonl: cannot write there (No such file or directory)"),
+    (AB, "bad.soc", "ranking 0: does not list all items, which .soc does not allow"),
+    (AB, "bad.soi", "bad.soi: PrefLib has no targets; select one of ('cat', 'dog')"),
+    (Rankings.from_orders([[["a", "b"]]]), "bad.soi", "ranking 0: has ties, which .soi does not"),
+    (Rankings.from_orders(TWO, kind="subset"), "bad.soi", "ranking 0: PrefLib does not hold "),
+    (Rankings.from_orders([["a\nb"]]), "bad.soc", "bad.soc: PrefLib cannot hold line breaks in"),
+]
+
+
+@pytest.mark.parametrize(
+    ("ending", "text", "message"),
+    [
+        *(
+            (".jsonl", f'{{"ranking": ["a", "b", "c"]}}\n\n{bad}\n', text)
+            for bad, text in JSON_LINES
+        ),
+        *PREFLIB,
+    ],
+)
+def test_bad_files_are_refused_on_their_line(ending, text, message, tmp_path):
+    path = tmp_path / f"bad{ending}"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RankshotError) as caught:
+        read_rankings(path, ABC if "unknown item" in message else None)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("value", "name", "message"), WRITTEN)
+def test_what_a_file_cannot_hold_is_not_written(value, name, message, tmp_path):
+    with pytest.raises(RankshotError) as caught:
+        write_rankings(value, tmp_path / name)
+    assert message in str(caught.value)

@@ -1,0 +1,88 @@
+"""The demonstration: its numbers, its table and its page."""
+
+import numpy as np
+import pytest
+
+from rankshot.datasets import load_thumbnails
+from rankshot.report.demo import DR, DS, PR, demo_report, run_demo
+from rankshot.report.page import render_report
+from rankshot.report.pictures import Picture
+from rankshot.zeroshot.metrics import expected_calibration_error
+
+pytestmark = pytest.mark.slow
+
+TOLERANCE = 0.01
+"""Other processors and libraries round otherwise, and move some images across a border."""
+
+# One run's figures, as in docs/guide/which_method.md.
+EXPECTED = {
+    (DS, "WordNet"): 0.289,
+    (DS, "GloVe"): 0.333,
+    (DS, "Wikipedia"): 0.400,
+    (DS, "arithmetic mean"): 0.383,
+    (DS, "geometric mean"): 0.339,
+    (DR, "WordNet"): 0.246,
+    (DR, "GloVe"): 0.268,
+    (DR, "Wikipedia"): 0.350,
+    (DR, "arithmetic mean"): 0.287,
+    (DR, "geometric mean"): 0.267,
+    (PR, "WordNet"): 0.247,
+    (PR, "GloVe"): 0.326,
+    (PR, "Wikipedia"): 0.408,
+    (PR, "linguistic, Plackett-Luce"): 0.374,
+    (PR, "linguistic, Mallows"): 0.368,
+    (PR, "linguistic, mean of rankings"): 0.439,
+    (PR, "panel, Plackett-Luce"): 0.460,
+    (PR, "panel, Mallows"): 0.459,
+    (PR, "panel, mean of rankings"): 0.461,
+    ("ConSE", "GloVe"): 0.306,
+    ("Weighted Mean", "panel, similar + reference"): 0.507,
+    ("Weighted Mean", "panel, contrast + reference"): 0.605,
+    ("Weighted Mean", "panel, photographs + reference"): 0.581,
+    ("Weighted Mean", "panel, all questions + reference"): 0.594,
+}
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return run_demo(lambda *_: None)
+
+
+def test_the_numbers(demo):
+    found = {(row.method, row.source): row.cells[0].estimate for row in demo.comparison.rows}
+    assert found == pytest.approx(EXPECTED, abs=TOLERANCE)
+    assert demo.seen_accuracy == pytest.approx(0.650, abs=TOLERANCE)
+
+
+def test_the_page_shows_all_that_was_promised(demo):
+    report = demo_report(demo)
+    assert report.comparison.rows == demo.comparison.rows
+    assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
+    assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
+    assert len(report.map.names) == len(demo.rankings) == 210
+    assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
+    assert report.explanations
+    # Where no input with a picture is a good example, another one is explained.
+    shown = [one.picture is not None for one in report.explanations]
+    assert sum(shown) > len(shown) / 2
+    assert {one.label == one.truth for one in report.gallery.inputs} == {True, False}
+    images, _, rows = load_thumbnails()
+    for one in report.gallery.inputs:
+        row = int(one.name.removeprefix("Image "))
+        assert one.truth == demo.truth[row]
+        assert one.picture == Picture.from_pixels(images[rows == row][0])
+        assert one.speakers
+    page = render_report(report)
+    for text in ("Comparison", "Consensus", "Map", "Evaluation", "Explanations", "Two classes"):
+        assert text in page
+    # The rehearsal chose the settings of the head.
+    found = demo.comparison.rows[-1].cells[0].estimate
+    assert abs(report.evaluation.accuracy.estimate - found) < 0.02
+
+
+def test_the_rehearsal_promises_what_comes_out(demo):
+    assert len(demo.rehearsal.classes_) == 20
+    right = np.mean(demo.head.predict(demo.scores) == demo.truth)
+    assert demo.predicted.low < right < demo.predicted.high
+    proba = demo.head.predict_proba(demo.scores)
+    assert expected_calibration_error(demo.truth, proba, demo.head.classes_) < 0.05
