@@ -341,7 +341,7 @@ def test_a_bad_row_far_down_leaves_nothing(folder):
         "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
         "sources decide\n"
         "scores.csv: the scores are taken as logits (see --score-type)\n",
-        "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
+        "rankshot: scores.csv:9: 'tram' is nan; scores must be finite numbers "
         "(a column of names must be called id)\n",
     )
     assert sorted(folder.iterdir()) == before
@@ -423,7 +423,7 @@ def test_three_classes_can_be_said_to_be_pairs(folder):
     assert "taken as logits" in rankshot(words).out
     done = rankshot(f"{CLASSIFY} --score-type one-vs-one")
     assert done.status == 2
-    assert "has one column per class, not one per pair" in done.err
+    assert "has one column per class, which the score type one-vs-one does not fit" in done.err
 
 
 def test_what_the_rankings_do_not_say_is_said(folder):

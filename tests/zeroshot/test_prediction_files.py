@@ -84,7 +84,7 @@ def test_the_columns(tmp_path, ending):
 
 def test_parquet_has_few_row_groups(tmp_path, rng, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("rankshot.core.tables._GROUP_CELLS", 5 * 100)
+    monkeypatch.setattr("rankshot.core.tables.GROUP_CELLS", 5 * 100)
     proba, labels = probabilities(rng, 250, 2)
     write(tmp_path / "p.parquet", None, labels, proba, ["t0", "t1"], batch_rows=1)
     metadata = parquet.read_metadata(tmp_path / "p.parquet")
@@ -145,7 +145,7 @@ def test_a_rounding_error_is_a_probability(tmp_path):
 def test_an_interrupted_run_leaves_the_old_file_or_none(
     tmp_path, monkeypatch, ending, error, there, before
 ):
-    monkeypatch.setattr("rankshot.core.tables._GROUP_CELLS", 1)
+    monkeypatch.setattr("rankshot.core.tables.GROUP_CELLS", 1)
     path = tmp_path / f"p{ending}"
     if there:
         write(path, ["old"], ["a"], np.array([[1.0]]), ["a"])
@@ -178,7 +178,7 @@ def test_a_full_disk(tmp_path, ending, monkeypatch):
 def test_parquet_on_a_disk_that_fills_up(tmp_path, monkeypatch):
     """The writer fails, is closed, fails again, and must not fail once more when it is gone."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("rankshot.core.tables._GROUP_CELLS", 1)
+    monkeypatch.setattr("rankshot.core.tables.GROUP_CELLS", 1)
     resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     proba = np.random.default_rng(1).random((20_000, 1))
@@ -264,7 +264,7 @@ def test_without_pyarrow(tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
     """The probabilities have 16 MB, a batch 160 kB."""
-    monkeypatch.setattr("rankshot.core.tables._GROUP_CELLS", 2**14)
+    monkeypatch.setattr("rankshot.core.tables.GROUP_CELLS", 2**14)
     batches = 100 if ending == ".parquet" else 10
     targets = [f"t{j}" for j in range(20)]
     proba, labels = np.full((1000, 20), 0.05), ["t0"] * 1000

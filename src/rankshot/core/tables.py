@@ -119,7 +119,7 @@ def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
 
 
 def read_columns(path: Path, *, strip: bool = False) -> tuple[list[str], int | None]:
-    """Return the names of the columns, and the number of rows; None for CSV, where it is unknown.
+    """Return the names of the columns, and the number of rows; None for CSV that has some.
 
     With ``strip``, blanks around the names do not count.
     """
@@ -128,7 +128,8 @@ def read_columns(path: Path, *, strip: bool = False) -> tuple[list[str], int | N
             names, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
     else:
         with closing(_read_rows(path)) as rows:
-            names, n_rows = next(rows)[1], None
+            names = next(rows)[1]
+            n_rows = None if next(rows, None) else 0
     return [name.strip() for name in names] if strip else names, n_rows
 
 
@@ -170,7 +171,8 @@ def read_batches(
     size = batch_rows or max(1, BATCH_CELLS // max(1, len(texts) + len(numbers)))
     read = _read_parquet if path.suffix == ".parquet" else _read_csv
     for names, batch in read(path, texts, numbers, rule, size, strip=strip):
-        require_numbers(batch.numbers, rule, batch.where, names.__getitem__)
+        quoted = list(map(repr, names))
+        require_numbers(batch.numbers, rule, batch.where, quoted.__getitem__)
         if strip:
             batch.texts[:] = [[cell.strip() for cell in column] for column in batch.texts]
         yield batch
@@ -227,7 +229,7 @@ def require_numbers(
         value = values[row, j]
         size = f"numbers must be less than {rule.limit:g} in size"
         text = size if isfinite(value) else rule.text
-        raise RankshotError(f"{where(row)}: {name(j)!r} is {value}; {text}")
+        raise RankshotError(f"{where(row)}: {name(j)} is {value}; {text}")
 
 
 # -------------------------------------------------------------------- CSV
@@ -377,15 +379,20 @@ def _read_parquet(
                     f"{path}: column {schema.names[j]!r} holds {schema.types[j]}, not text"
                 )
         require_number_types(schema, places, path, allow_missing=rule.allow_missing)
-        wanted = sorted({*text_places, *places})
+        wanted: list[str] | None = [schema.names[j] for j in sorted({*text_places, *places})]
+        # Names may occur twice where all columns are wanted; then they are taken by position.
+        keys: Sequence[Any] = schema.names
+        if wanted is not None and len(wanted) == len(schema.names):
+            wanted, keys = None, range(len(schema.names))
         row = 0
-        for batch in file.iter_batches(size, columns=[schema.names[j] for j in wanted]):
-            columns = [_read_texts(batch.column(schema.names[j])) for j in text_places]
-            numeric = [batch.column(schema.names[j]) for j in places]
-            matrix = _read_matrix(numeric, batch.num_rows)
+        for batch in file.iter_batches(size, columns=wanted):
+            columns = [_read_texts(batch.column(keys[j])) for j in text_places]
+            matrix = _read_matrix([batch.column(keys[j]) for j in places], batch.num_rows)
             rows = range(row, row + batch.num_rows)
             yield names, Batch(path, rows, text_names, columns, matrix)
             row += batch.num_rows
+        if row != file.metadata.num_rows:
+            raise RankshotError(f"{path}: promises {file.metadata.num_rows} rows, but has {row}")
 
 
 def require_number_types(

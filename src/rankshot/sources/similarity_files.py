@@ -76,6 +76,11 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
         )
     place = 0 if path.suffix == ".csv" else _find_targets(path)
     others = [j for j in range(len(columns)) if j != place]
+    if not others:
+        raise RankshotError(
+            f"{path}: the columns must be the targets and the items, not {quote_names(columns)}; "
+            "in CSV they are separated by commas"
+        )
     try:
         items = as_names([columns[j] for j in others])
     except RankshotError as error:

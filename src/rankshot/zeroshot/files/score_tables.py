@@ -20,7 +20,7 @@ from errno import EINVAL
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, Literal, TextIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -112,15 +112,11 @@ class ScoreTable:
             not a finite number.
         """
         read = self._read_npz if self.path.suffix == ".npz" else self._read_table
-        is_empty = self.n_rows is None
         for ids, values in read():
-            is_empty = False
             yield (
                 None if ids is None else as_text_array(ids),
                 Scores.from_validated(values, self.items, self.kind),
             )
-        if is_empty:
-            raise RankshotError(f"{self.path}: the table has no rows")
 
     def _read_table(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
         texts = [ID] if self.has_ids else []
@@ -130,6 +126,8 @@ class ScoreTable:
             yield batch.require_text(0) if texts else None, batch.numbers
 
     def _read_npz(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
+        if _read_npz_header(self.path)[:3] != (self.items, self.kind, self.has_ids):
+            raise RankshotError(f"{self.path}: the file was replaced by another table")
         with _open_npz(self.path) as archive:
             scores = _Rows(archive, "scores", self.path)
             names = _Rows(archive, ID, self.path) if self.has_ids else None
@@ -197,6 +195,7 @@ def open_scores(
     """
     path = Path(path)
     kind: Kind = "multiclass"
+    n_rows: int | None
     if require_ending(path, ENDINGS) == ".npz":
         items, kind, has_ids, n_rows = _read_npz_header(path)
     else:
@@ -427,7 +426,8 @@ def _begin_array(
 
 # -------------------------------------------------------------------- score types
 
-AUTO, LOGITS, PROBABILITIES, ONE_VS_ONE = "auto", "logits", "probabilities", "one-vs-one"
+AUTO, LOGITS, PROBABILITIES = "auto", "logits", "probabilities"
+ONE_VS_ONE: Literal["one-vs-one"] = "one-vs-one"
 SCORE_TYPES = (
     *(AUTO, LOGITS, PROBABILITIES),
     *("one-vs-rest-logits", "one-vs-rest-probabilities", ONE_VS_ONE),
