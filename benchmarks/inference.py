@@ -18,7 +18,7 @@ from PIL import Image
 
 import rankshot as rs
 from rankshot.datasets import load_thumbnails
-from rankshot.inference.networks import load_efficientnet
+from rankshot.inference.model import load_efficientnet
 from rankshot.inference.pictures import read_picture
 from rankshot.inference.scoring import BATCH, plan_scoring
 
@@ -76,7 +76,7 @@ def compare(model: str, folder: Path) -> float:
     # They take turns, so that a busy machine slows down all; the quickest runs count.
     runs = [
         (
-            measure(lambda: rs.inference.score_to_file(plan, photos, output, again=True)),
+            measure(lambda: rs.jobs.score(plan, photos, output, again=True)),
             measure(lambda: [plan.model.run(batch) for batch in batches]),
             measure(decode),
         )

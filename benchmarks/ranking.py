@@ -24,8 +24,7 @@ from scipy.stats import kendalltau, rankdata
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from rankshot.ranking.models.mixture_em import EM
-from rankshot.ranking.models.units import merge_equal
+from rankshot.ranking.models.mixture import EM, merge_equal
 
 
 class Result(NamedTuple):

@@ -13,11 +13,16 @@ from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.demo import K, paper_head
-from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.metrics import (
+    Bootstrap,
+    Interval,
+    class_interval,
+    class_weights,
+    format_share,
+)
 from reproduction.benchmark import Task
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep
 from reproduction.evaluator import Configuration, Evaluator

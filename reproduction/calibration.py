@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold
 
-from rankshot.zeroshot.bootstrap import class_weights
+from rankshot.zeroshot.metrics import class_weights
 from reproduction.rehearsed_sources import RehearsedSource, TaskValues
 from reproduction.result_tables import ResultTable, Value
 

@@ -13,7 +13,8 @@ from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.ranking.maps import place_points
 from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.wordnet import Branch, Hierarchy, WordNet
+from rankshot.sources.wordnet import WordNet
+from rankshot.sources.wordnet_nouns import Nouns, load_nouns
 from reproduction.benchmark import Benchmark, collect_points
 
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
@@ -90,8 +91,9 @@ def build_class_tree(benchmark: Benchmark) -> ClassTree:
     vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
     """
     senses = look_up_senses(benchmark)
-    hierarchy = Hierarchy(senses, WordNet(senses=senses))
-    return ClassTree(benchmark.name, _node(hierarchy.root), tuple(senses.items()))
+    nouns = load_nouns()
+    paths = {name: _path_from_root(nouns, nouns.synset(sense)) for name, sense in senses.items()}
+    return ClassTree(benchmark.name, _build_node(nouns, paths), tuple(senses.items()))
 
 
 def look_up_senses(benchmark: Benchmark) -> dict[str, str]:
@@ -105,8 +107,29 @@ def look_up_senses(benchmark: Benchmark) -> dict[str, str]:
     return {name: found[name].name for name in data.new_classes}
 
 
-def _node(branch: Branch) -> TreeNode:
-    return TreeNode(branch.label, branch.is_name, tuple(map(_node, branch.below)))
+def _path_from_root(nouns: Nouns, synset: int) -> list[int]:
+    """Return a synset and those above it; of several hypernyms, the first."""
+    path = [synset]
+    while parents := nouns.parents(path[-1]):
+        path.append(parents[0])
+    return path[::-1]
+
+
+def _build_node(nouns: Nouns, paths: dict[str, list[int]], depth: int = 0) -> TreeNode:
+    """Follow the common path down to the first fork, and branch there."""
+    while True:
+        here = [name for name, path in paths.items() if len(path) == depth + 1]
+        branches: dict[int, dict[str, list[int]]] = {}
+        for name, path in paths.items():
+            if len(path) > depth + 1:
+                branches.setdefault(path[depth + 1], {})[name] = path
+        if here or len(branches) != 1:
+            break
+        depth += 1
+    below = tuple(_build_node(nouns, some, depth + 1) for some in branches.values())
+    if here:
+        return TreeNode(" = ".join(here), is_class=True, below=below)
+    return TreeNode(nouns.word(next(iter(paths.values()))[depth]), is_class=False, below=below)
 
 
 @dataclass(frozen=True, eq=False)

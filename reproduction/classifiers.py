@@ -20,10 +20,10 @@ from sklearn.svm import LinearSVC
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.heads.reference import mean_and_std
-from rankshot.zeroshot.platt import PlattScaling
+from rankshot.zeroshot.heads.base import mean_and_std
 from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
 from reproduction.benchmark import Features, Labels
+from reproduction.platt import PlattScaling
 
 ARRAYS = ("kind", "classes", "coef", "intercept", "fingerprint")
 _UNREADABLE = (

@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.bootstrap import class_interval
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Interval, mean_class_accuracy, per_class_accuracy
+from rankshot.zeroshot.metrics import (
+    Interval,
+    class_interval,
+    mean_class_accuracy,
+    per_class_accuracy,
+)
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark, Task
 from reproduction.classifiers import (

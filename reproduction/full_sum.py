@@ -13,10 +13,9 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.report.demo import K, paper_head
-from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.heads.decisions import most_probable
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.prior import RankingModel
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
+from rankshot.zeroshot.metrics import Bootstrap
+from rankshot.zeroshot.runner import most_probable
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task
 from reproduction.result_tables import ResultTable, Value

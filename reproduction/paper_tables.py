@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.report.demo import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
-from rankshot.zeroshot.bootstrap import Bootstrap
+from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark
 from reproduction.classifiers import AnnounceStep

@@ -13,9 +13,8 @@ from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
 from rankshot.sources.vectors import ClassVectors, unit_vectors
-from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
-from rankshot.zeroshot.heads.conse import ConSE
-from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.heads.similarity_heads import ConSE
+from rankshot.zeroshot.metrics import Bootstrap, class_weights, mean_class_accuracy
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark, Task
 from reproduction.classifiers import AnnounceStep, LinearClassifier

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.bootstrap import Bootstrap, class_weights
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Bootstrap, Interval, class_weights
 from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task, find_unranked_targets

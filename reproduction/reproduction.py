@@ -14,10 +14,10 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.demo import paper_head
 from rankshot.sources.similarity import arithmetic_mean
-from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.similarity_heads import DirectSimilarity
+from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 from reproduction.ablation import AblationResult, run_ablation, settings_table
 from reproduction.benchmark import Benchmark, Task, rank_items

@@ -13,9 +13,8 @@ from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.prior import RankingModel
+from rankshot.zeroshot.heads.probabilistic_ranking import RankingModel
+from rankshot.zeroshot.metrics import Bootstrap, Interval
 from reproduction.benchmark import Benchmark, SourcePoints, collect_points
 from reproduction.result_tables import OursAndPaper, ResultTable, Value
 

@@ -9,10 +9,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.zeroshot.bootstrap import Bootstrap
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.metrics import Bootstrap, Interval, format_share
 from reproduction.benchmark import find_unranked_targets
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep
 from reproduction.evaluator import (

@@ -14,9 +14,7 @@ from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.ranking.consensus.kemeny import borda
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.scored_tables import require_scored_table
+from rankshot.zeroshot.metrics import Bootstrap, Interval, require_scored_table
 from reproduction.benchmark import Benchmark
 from reproduction.result_tables import ResultTable, Value
 

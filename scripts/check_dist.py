@@ -120,11 +120,11 @@ EXAMPLES = {
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
         """,
-    "cluster": "rankshot.jobs.classified_datasets",
+    "cluster": "rankshot.jobs.executors",
     "plot": "rankshot.ranking.plots",
-    "pictures": "rankshot.inference.preprocessing",
+    "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
-    "survey": "rankshot.survey.store.backup rankshot.survey.web.researcher_routes",
+    "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
     "postgresql": """
         >>> from rankshot.survey import Database
         >>> Database("postgresql://nobody@127.0.0.1:1/none")

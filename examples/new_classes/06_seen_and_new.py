@@ -88,15 +88,16 @@ def measure(head):
 
 accuracy = measure(both)
 print(f"seen {accuracy.seen:.2f}, new {accuracy.new:.2f}, harmonic mean {accuracy.harmonic:.2f}")
-is_none = both.predict(scores["out of scope"]) == both.none_label
-print(f"out of scope, labelled '{both.none_label}': {is_none.mean():.2f}")
+NONE = "none of these"
+is_none = both.predict(scores["out of scope"]) == NONE
+print(f"out of scope, labelled '{NONE}': {is_none.mean():.2f}")
 
 # %%
 # One row for each kind of request, and one column for each kind of answer. Between seen and new,
 # the gate is right for about three requests in four. Fewer than half of the out-of-scope requests
 # are found, and a tenth of the requests of new intents is lost to "none of these".
 
-kinds = {"seen": data.seen_classes, "new": data.new_classes, "none": [both.none_label]}
+kinds = {"seen": data.seen_classes, "new": data.new_classes, "none": [NONE]}
 shares = np.array(
     [
         [np.isin(both.predict(table), list(names)).mean() for names in kinds.values()]

@@ -18,8 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import rankshot as rs
 from rankshot.inference import Preprocessing
-from rankshot.inference.model_interface import Model
-from rankshot.inference.networks import _iterate_tensors
+from rankshot.inference.model import Model, _iterate_tensors
 from rankshot.inference.scoring import plan_scoring
 from tiny_models import (
     CLASSES,

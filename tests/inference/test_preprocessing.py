@@ -9,7 +9,7 @@ from PIL import Image
 
 from rankshot import RankshotError
 from rankshot.inference import Preprocessing
-from rankshot.inference.preprocessing import (
+from rankshot.inference.pictures import (
     as_preprocessing,
     change_preprocessing,
     find_layout,

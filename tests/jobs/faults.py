@@ -6,8 +6,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from rankshot.jobs.part_tasks import Work
-from rankshot.zeroshot.files import predictions as classified
+from rankshot.jobs.part_jobs import Work
+from rankshot.zeroshot.files import classified
 
 _label_or_reject = classified.label_or_reject
 
@@ -44,8 +44,13 @@ class DeadlyJob:
     def description(self):
         return {"job": "deadly"}
 
+    load_key = "deadly"
+
     def load(self, content):
         return None
+
+    def accept(self, work):
+        pass
 
     def run(self, loaded, part, source, target, metadata):
         with Path(self.log).open("a") as stream:

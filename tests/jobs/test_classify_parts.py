@@ -4,7 +4,9 @@ import csv
 import json
 import os
 import shutil
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -17,9 +19,9 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
-from rankshot.jobs import classify, part_jobs
-from rankshot.jobs.classified_datasets import _ClassifyJob
-from rankshot.jobs.part_jobs import run_parts
+from rankshot.jobs import classify, executors
+from rankshot.jobs.classify_parts import _ClassifyJob
+from rankshot.jobs.executors import run_parts
 from rankshot.jobs.storage import list_parts
 from rankshot.zeroshot import read_predictions
 
@@ -38,6 +40,10 @@ def place(tmp_path, monkeypatch):
     rs.WeightedMean().fit(rankings()).save("new.rankshot")
     rs.ProbabilisticRanking(k=2).fit(rankings()).save("other.rankshot")
     return tmp_path
+
+
+def dask_pool(client):
+    return executors._DaskPool(client, use_gpu=False)
 
 
 def list_outputs(folder="out"):
@@ -65,8 +71,18 @@ def outputs_of(names):
 # -------------------------------------------------------------------- the answers
 
 
-def test_the_answers_are_those_of_one_table(place, client):
-    run = classify("scores", "new.rankshot", "out", client=client, reject_below=0.4)
+@pytest.mark.parametrize("where", ["here", "threads", "processes", "dask"])
+def test_the_answers_are_those_of_one_table(place, client, where):
+    options = {"reject_below": 0.4}
+    if where == "here":
+        run = classify("scores", "new.rankshot", "out", **options)
+    elif where == "dask":
+        run = classify("scores", "new.rankshot", "out", executor=client, **options)
+    else:
+        context = {} if where == "threads" else {"mp_context": get_context("spawn")}
+        make = ThreadPoolExecutor if where == "threads" else ProcessPoolExecutor
+        with make(2, **context) as executor:
+            run = classify("scores", "new.rankshot", "out", executor=executor, **options)
     assert list_outputs().keys() == outputs_of(PARTS)
     tables = {name: rs.zeroshot.open_scores(place / "scores" / name).batches() for name in PARTS}
     values = {name: np.concatenate([batch.values for _, batch in tables[name]]) for name in PARTS}
@@ -80,14 +96,14 @@ def test_the_answers_are_those_of_one_table(place, client):
     assert run.counts == {label: one["label"].count(label) for label in set(one["label"])}
     assert "rejected" in run.counts
     assert set(run.seconds) == {"reading", "classifying", "writing", "storage"}
-    assert (run.n_done, run.n_skipped, run.failed) == (5, 0, [])
+    assert (run.n_done, run.n_resumed, run.failed) == (5, 0, [])
 
 
 def test_ids_names_and_patterns(place, client):
     """Ids of a part are kept, and columns in other spellings and orders are matched."""
     write_scores(place / "some-1.csv", LOGITS[:, ::-1], [name.title() for name in SEEN[::-1]])
     write_scores(place / "some-2.csv", LOGITS, ids=[])
-    classify("some-*.csv", "new.rankshot", "out", client=client)
+    classify("some-*.csv", "new.rankshot", "out", executor=client)
     first, second = (read_predictions(f"out/some-{i}.parquet") for i in (1, 2))
     assert first.ids.tolist() == [f"x{i}" for i in range(1, 8)]
     assert second.ids.tolist() == [f"some-2:{i}" for i in range(7)]
@@ -99,11 +115,11 @@ def test_the_score_type_is_that_of_the_first_part(place, client):
     write_scores(place / "mixed-1.csv", proba)
     write_scores(place / "mixed-2.csv", LOGITS)
     write_scores(place / "mixed-3.csv", proba)
-    run = classify("mixed-*.csv", "new.rankshot", "out", client=client)
+    run = classify("mixed-*.csv", "new.rankshot", "out", executor=client)
     assert run.n_done == 2
     [(name, reason)] = run.failed
     assert name == "mixed-2.csv"
-    assert "the scores look like logits, and those of the dataset are taken as prob" in reason
+    assert "the scores look like logits, and those of the dataset are interpreted as prob" in reason
     assert json.loads((place / "out/_rankshot.json").read_text())["job"]["score type"] == (
         "probabilities"
     )
@@ -113,7 +129,7 @@ def test_the_score_type_is_that_of_the_first_part(place, client):
 
 
 def test_a_second_start_does_what_is_missing(place, client):
-    classify("scores", "new.rankshot", "out", client=client)
+    classify("scores", "new.rankshot", "out", executor=client)
     before = list_outputs()
     written = {path: path.stat().st_mtime_ns for path in place.glob("out/**/*.parquet")}
     (place / "out/a.parquet").unlink()
@@ -121,8 +137,8 @@ def test_a_second_start_does_what_is_missing(place, client):
     damaged.write_bytes(damaged.read_bytes()[:-100])
     # The output of another part, or of an older version, is complete, and still not trusted.
     shutil.copy("out/b.parquet", "out/z.parquet")
-    run = classify("scores", "new.rankshot", "out", client=client)
-    assert (run.n_done, run.n_skipped) == (3, 2)
+    run = classify("scores", "new.rankshot", "out", executor=client)
+    assert (run.n_done, run.n_resumed) == (3, 2)
     assert list_outputs() == before
     assert run.n_rows == run.counts.total() == len(read_rows())
     kept = place / "out/b.parquet"
@@ -130,34 +146,35 @@ def test_a_second_start_does_what_is_missing(place, client):
 
 
 def test_parts_may_be_added_but_not_changed(place, client):
-    classify("scores", "new.rankshot", "out", client=client)
+    classify("scores", "new.rankshot", "out", executor=client)
     write_scores(place / "scores/new.csv", LOGITS)
-    run = classify("scores", "new.rankshot", "out", client=client)
-    assert (run.n_done, run.n_skipped) == (1, 5)
+    run = classify("scores", "new.rankshot", "out", executor=client)
+    assert (run.n_done, run.n_resumed) == (1, 5)
     before = list_outputs()
     write_scores(place / "scores/new.csv", LOGITS[:3])
     (place / "scores/z.csv").unlink()
-    with pytest.raises(rs.RankshotError, match=r"'new.csv' changed and 'z.csv' vanished; --u"):
-        classify("scores", "new.rankshot", "out", client=client)
+    message = r"'new.parquet' changed and 'z.parquet' vanished; update"
+    with pytest.raises(rs.RankshotError, match=message):
+        classify("scores", "new.rankshot", "out", executor=client)
     assert list_outputs() == before
-    run = classify("scores", "new.rankshot", "out", client=client, update=True)
-    assert (run.n_done, run.n_skipped) == (1, 4)
+    run = classify("scores", "new.rankshot", "out", executor=client, update=True)
+    assert (run.n_done, run.n_resumed) == (1, 4)
     assert list_outputs().keys() == outputs_of([*PARTS[:-1], "new.csv"])
     assert len(read_predictions("out/new.parquet")) == 3
-    run = classify("scores", "new.rankshot", "out", client=client, again=True)
-    assert (run.n_done, run.n_skipped) == (5, 0)
+    run = classify("scores", "new.rankshot", "out", executor=client, again=True)
+    assert (run.n_done, run.n_resumed) == (5, 0)
 
 
 def test_another_job_is_refused(place, client):
-    classify("scores", "new.rankshot", "out", client=client)
+    classify("scores", "new.rankshot", "out", executor=client)
     before = list_outputs()
     with pytest.raises(rs.RankshotError, match=r"out: belongs to another job \(another head\)"):
-        classify("scores", "other.rankshot", "out", client=client)
+        classify("scores", "other.rankshot", "out", executor=client)
     with pytest.raises(rs.RankshotError, match=r"\(reject below was None, is 0.5\); give another"):
-        classify("scores", "new.rankshot", "out", client=client, reject_below=0.5)
+        classify("scores", "new.rankshot", "out", executor=client, reject_below=0.5)
     assert list_outputs() == before
-    classify("scores", "other.rankshot", "out", client=client, again=True)
-    classify("scores", "other.rankshot", "fresh", client=client)
+    classify("scores", "other.rankshot", "out", executor=client, again=True)
+    classify("scores", "other.rankshot", "fresh", executor=client)
     assert list_outputs() == list_outputs("fresh")
 
 
@@ -171,7 +188,7 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place, client):
     write_scores(place / "scores/animals.csv", LOGITS[:, 1:4], SEEN[1:4])
     with (place / "scores/z.csv").open("a") as stream:
         stream.write("1,2,3,4,nan\n")
-    run = classify("scores", "new.rankshot", "out", client=client)
+    run = classify("scores", "new.rankshot", "out", executor=client)
     assert run.n_done == 3
     assert sorted(name for name, _ in run.failed) == ["animals.csv", "deep/a.parquet", "z.csv"]
     reasons = dict(run.failed)
@@ -182,25 +199,25 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place, client):
     with (place / "out/_failed.csv").open(newline="") as stream:
         assert list(csv.reader(stream)) == [["part", "reason"], *map(list, run.failed)]
     with pytest.raises(rs.RankshotError, match="of 6 parts are finished, and the same command"):
-        classify("scores", "new.rankshot", "out", client=client, stop_on_error=True)
+        classify("scores", "new.rankshot", "out", executor=client, stop_on_error=True)
     (place / "scores/animals.csv").unlink()
     write_scores(place / "scores/z.csv", LOGITS)
     part.write_bytes(whole)
     # Nothing is lost by doing a part that had no output: nobody is asked.
-    run = classify("scores", "new.rankshot", "out", client=client)
+    run = classify("scores", "new.rankshot", "out", executor=client)
     assert (run.n_done, run.failed) == (2, [])
     assert list_outputs().keys() == outputs_of(PARTS)
 
 
 def test_half_an_output_does_not_stay_for_a_bad_part(place, client):
-    classify("scores", "new.rankshot", "out", client=client)
+    classify("scores", "new.rankshot", "out", executor=client)
     half = place / "out/z.parquet"
     half.write_bytes(half.read_bytes()[:-10])
     part = place / "scores/z.csv"
     status = part.stat()
     part.write_bytes(part.read_bytes().replace(b",", b";"))
     os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
-    run = classify("scores", "new.rankshot", "out", client=client)
+    run = classify("scores", "new.rankshot", "out", executor=client)
     assert [name for name, _ in run.failed] == ["z.csv"]
     assert not half.exists()
 
@@ -209,7 +226,7 @@ def test_a_part_that_changes_while_it_is_read_has_no_output(place, client):
     parts = [replace(part, version="older") for part in list_parts("scores/*.csv")]
     job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None)
     content = Path("new.rankshot").read_bytes()
-    run = run_parts(client, job, content, parts, str(place / "out"))
+    run = run_parts(job, content, parts, str(place / "out"), dask_pool(client))
     reason = f"{place}/scores/b.csv: was changed while it was read"
     assert run.failed[0] == ("b.csv", reason)
     assert list_outputs().keys() == {"_failed.csv", "_rankshot.json"}
@@ -226,23 +243,23 @@ def test_ctrl_c_keeps_what_is_finished(place, client):
             "scores",
             "new.rankshot",
             "out",
-            client=client,
+            executor=client,
             progress=interrupt,
             notify=messages.append,
         )
     assert messages[-1] == (
         "stopped: 2 of 5 parts are finished, and the same command goes on with the others"
     )
-    run = classify("scores", "new.rankshot", "out", client=client)
-    assert run.n_skipped >= 2
+    run = classify("scores", "new.rankshot", "out", executor=client)
+    assert run.n_resumed >= 2
     assert list_outputs().keys() == outputs_of(PARTS)
     assert len(read_rows()) == run.n_rows
 
 
 def test_a_worker_is_killed_in_the_middle(place, client):
-    classify("scores", "new.rankshot", "undisturbed", client=client)
+    classify("scores", "new.rankshot", "undisturbed", executor=client)
     client.run(die_once, str(place / "died"))
-    run = classify("scores", "new.rankshot", "out", client=client)
+    run = classify("scores", "new.rankshot", "out", executor=client)
     client.run(heal)
     assert (place / "died").exists()
     assert (run.n_done, run.failed) == (5, [])
@@ -260,7 +277,7 @@ def test_parts_that_cannot_be_submitted_are_not_forgotten(place, client, monkeyp
 
     monkeypatch.setattr(Client, "map", fail_once)
     messages = []
-    run = classify("scores", "new.rankshot", "out", client=client, notify=messages.append)
+    run = classify("scores", "new.rankshot", "out", executor=client, notify=messages.append)
     assert failures
     assert "is lost (CommClosedError): waiting 60 s for it" in messages[1]
     assert (run.n_done, run.failed) == (5, [])
@@ -272,26 +289,26 @@ def test_another_job_in_the_same_folder_ends_this_one(place, client):
 
     def intrude(run):
         if run.n_finished == 1:
-            classify("scores", "other.rankshot", "out", client=client, again=True)
+            classify("scores", "other.rankshot", "out", executor=client, again=True)
 
     with pytest.raises(rs.RankshotError, match="out: another job has begun there since this one"):
-        classify("scores", "new.rankshot", "out", client=client, progress=intrude)
-    classify("scores", "other.rankshot", "fresh", client=client)
+        classify("scores", "new.rankshot", "out", executor=client, progress=intrude)
+    classify("scores", "other.rankshot", "fresh", executor=client)
     assert list_outputs() == list_outputs("fresh")
 
 
 def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch):
     """It came after the workers were looked at."""
-    monkeypatch.setattr(part_jobs, "require_workers", lambda *_: None)
-    write = part_jobs.open_output
+    monkeypatch.setattr(executors, "require_workers", lambda *_: None)
+    write = executors.open_output
 
     def hide(output, *arguments, **options):
         write(output, *arguments, **options)
         (place / "out/_rankshot.json").unlink()
 
-    monkeypatch.setattr(part_jobs, "open_output", hide)
+    monkeypatch.setattr(executors, "open_output", hide)
     with pytest.raises(rs.RankshotError, match=r"a worker does not see _rankshot.json there"):
-        classify("scores", "new.rankshot", "out", client=client)
+        classify("scores", "new.rankshot", "out", executor=client)
 
 
 def test_an_output_that_is_not_there_at_the_end_is_missed(place, client):
@@ -300,23 +317,15 @@ def test_an_output_that_is_not_there_at_the_end_is_missed(place, client):
             (place / "out/z.parquet").unlink()
 
     with pytest.raises(rs.RankshotError, match=r"out: 'z.parquet' is not there, although"):
-        classify("scores", "new.rankshot", "out", client=client, progress=remove)
+        classify("scores", "new.rankshot", "out", executor=client, progress=remove)
 
 
 def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place, client):
     """Both do the same job, and the disk of one fails."""
-    classify("scores", "new.rankshot", "out", client=client)
-    run = part_jobs._Run(
-        client,
-        _ClassifyJob(*json_job(place)),
-        b"",
-        parts := list_parts("scores"),
-        str(place / "out"),
-        False,
-        None,
-        None,
-        print,
-    )
+    classify("scores", "new.rankshot", "out", executor=client)
+    parts = list_parts("scores")
+    job = _ClassifyJob(*json_job(place))
+    run = executors._Run(job, b"", parts, str(place / "out"), executors.Pool(), False, None, print)
     run.failed = list(parts)
     run.remove_failed()
     assert list_outputs().keys() == outputs_of(PARTS)
@@ -330,13 +339,13 @@ def json_job(place):
 
 @pytest.mark.slow
 def test_a_disk_that_fills_ends_the_job(place, client):
-    classify("scores", "new.rankshot", "undisturbed", client=client)
+    classify("scores", "new.rankshot", "undisturbed", executor=client)
     largest = place / "scores/m.parquet"
     write_scores(largest, np.random.default_rng(0).normal(size=(5000, 5)), ids=[])
     client.run(limit_file_size, 50_000)
     try:
         with pytest.raises(rs.RankshotError) as error:
-            classify("scores", "new.rankshot", "out", client=client)
+            classify("scores", "new.rankshot", "out", executor=client)
     finally:
         client.run(limit_file_size, None)
     assert f"{place}/out/m.parquet: cannot be written: File too large; " in str(error.value)
@@ -348,8 +357,8 @@ def test_a_disk_that_fills_ends_the_job(place, client):
     kept = list_outputs()
     del kept["_rankshot.json"]
     assert kept.items() <= list_outputs("undisturbed").items()
-    run = classify("scores", "new.rankshot", "out", client=client)
-    assert run.n_skipped + run.n_done == 6
+    run = classify("scores", "new.rankshot", "out", executor=client)
+    assert run.n_resumed + run.n_done == 6
     assert list_outputs().keys() == outputs_of([*PARTS, "m.parquet"])
     assert len(read_rows()) == run.n_rows
 
@@ -362,7 +371,9 @@ def test_parts_that_kill_workers_and_stores_that_fail(place, client, monkeypatch
         (place / f"p/{name}.csv").parent.mkdir(exist_ok=True)
         (place / f"p/{name}.csv").write_text(name)
     log = place / "log"
-    run = run_parts(client, DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"))
+    run = run_parts(
+        DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"), dask_pool(client)
+    )
     assert run.n_done == 2
     assert dict(run.failed) == {
         "deadly.csv": "1 worker died with this part alone; does it fit into their memory?",
@@ -382,7 +393,7 @@ def test_the_command(place, client):
     done = rankshot(words)
     assert done.status == 1
     assert done.err == ""
-    assert f"{place}/scores: 6 parts; the scores are taken as logits\n" in done.out
+    assert f"{place}/scores: 6 parts; the scores are interpreted as logits\n" in done.out
     assert "210 predictions written to out\n" in done.out
     assert "parts: 5 classified, 1 failed\n" in done.out
     assert f"failed: {place}/scores/bad.csv: no rows" in done.out
@@ -438,7 +449,7 @@ def test_refused_before_anything_starts(place, words, message):
 def test_outputs_that_are_refused(place, client):
     def refuse(message, output="out", dataset="scores"):
         with pytest.raises(rs.RankshotError, match=message):
-            classify(dataset, "new.rankshot", output, client=client)
+            classify(dataset, "new.rankshot", output, executor=client)
 
     refuse("new.rankshot: is a file, not a folder", "new.rankshot")
     (place / "out").mkdir()
@@ -448,7 +459,7 @@ def test_outputs_that_are_refused(place, client):
     (place / "out/_rankshot.json").write_text("{}")
     refuse("_rankshot.json: damaged, or written by another version")
     (place / "out/_rankshot.json").unlink()
-    classify("scores/deep", "new.rankshot", "out", client=client)
+    classify("scores/deep", "new.rankshot", "out", executor=client)
     shutil.copy("out/a.parquet", "out/copy.parquet")
     refuse(r"'copy.parquet'\), and the job there has no such part", dataset="scores/deep")
     write_scores(place / "scores/a.csv", LOGITS)

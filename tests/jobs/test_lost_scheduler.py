@@ -12,7 +12,7 @@ from distributed import Client
 
 import rankshot as rs
 from command_line import rankings, write_scores
-from rankshot.jobs import classify, part_jobs
+from rankshot.jobs import classify, executors
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +96,7 @@ def test_workers_that_are_lost_are_waited_for(place, cluster, monkeypatch):
                 cluster.start_worker()
             waits.append(message)
 
-    monkeypatch.setattr(part_jobs, "REFRESH", 0.5)
+    monkeypatch.setattr(executors, "REFRESH_SECONDS", 0.5)
     run = classify(
         "scores",
         "new.rankshot",
@@ -138,17 +138,17 @@ def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monke
         if run.n_finished == 2:
             cluster.kill()
 
-    monkeypatch.setattr(part_jobs, "PATIENCE", 1.0)
+    monkeypatch.setattr(executors, "PATIENCE_SECONDS", 1.0)
     with (
         Client(cluster.address, set_as_default=False, timeout=2) as client,
         pytest.raises(rs.RankshotError) as error,
     ):
-        classify("scores", "new.rankshot", "again", client=client, progress=kill)
+        classify("scores", "new.rankshot", "again", executor=client, progress=kill)
     assert f"{cluster.address}: no scheduler of Dask answers there" in str(error.value)
     assert f"of {N_PARTS} parts are finished, and the same command goes on" in str(error.value)
     with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
-        run = classify("scores", "new.rankshot", "again", client=client)
-    assert run.n_skipped >= 2
+        run = classify("scores", "new.rankshot", "again", executor=client)
+    assert run.n_resumed >= 2
     assert run.n_rows == N_PARTS * 30
     for name in names:
         assert (place / "out" / name).read_bytes() == (place / "again" / name).read_bytes()

@@ -22,7 +22,7 @@ from hypothesis import given, settings, strategies as st
 import rankshot as rs
 from random_rankings import any_rankings
 from rankshot.core.errors import UnknownItemError
-from rankshot.jobs import PartitionedRankings, ranking_files, read_rankings, write_rankings
+from rankshot.jobs import PartitionedRankings, partitioned_rankings, read_rankings, write_rankings
 from rankshot.ranking.parts import reduce_parts
 
 LINES = (
@@ -101,7 +101,7 @@ def test_files_in_parts_equal_files_in_memory(folder, rankings, part_bytes, part
 @pytest.mark.parametrize("row_group_size", [1, 3, 100])
 @pytest.mark.parametrize("named", [True, False])
 def test_parquet_parts_are_runs_of_row_groups(tmp_path, monkeypatch, votes, row_group_size, named):
-    monkeypatch.setattr(ranking_files, "GROUP_ENTRIES", 60)
+    monkeypatch.setattr(partitioned_rankings, "GROUP_ENTRIES", 60)
     votes = votes[:40]
     rs.write_rankings(votes, tmp_path / "votes.parquet")
     table = pq.read_table(tmp_path / "votes.parquet")
@@ -172,7 +172,7 @@ def test_errors_are_those_of_one_file_in_memory(tmp_path, part_bytes, line):
 
 
 def test_errors_of_parquet_name_the_row_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(ranking_files, "GROUP_ENTRIES", 4)
+    monkeypatch.setattr(partitioned_rankings, "GROUP_ENTRIES", 4)
     table = pa.table({"ranking": [["a"]] * 7 + [["x"]]})
     pq.write_table(table, tmp_path / "votes.parquet", row_group_size=2)
     parts = read_rankings(tmp_path / "votes.parquet", ["a"])
@@ -286,7 +286,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path, votes, monkeypatch):
         stream.write(b"PAR1")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(ranking_files, "put_rankings", write_half)
+    monkeypatch.setattr(partitioned_rankings, "put_rankings", write_half)
     with pytest.raises(rs.RankshotError, match=r"00001-of-00001\.parquet: cannot be written: No"):
         write_rankings(split(votes), tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []

@@ -12,12 +12,11 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import rankshot, run_well
-from rankshot.inference import Preprocessing, score_to_file
-from rankshot.inference.models import open_model
+from rankshot.inference import Preprocessing, open_model
 from rankshot.inference.scoring import plan_scoring
-from rankshot.jobs import classify, part_tasks, score, scored_datasets
-from rankshot.jobs.part_tasks import JobError
-from rankshot.jobs.scored_datasets import _list_inputs, _parse_entries
+from rankshot.jobs import classify, part_jobs, score, score_parts
+from rankshot.jobs.part_jobs import JobError
+from rankshot.jobs.score_parts import _read_packed, list_inputs
 from rankshot.jobs.storage import fetch_part
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures, write_text_onnx
@@ -50,13 +49,12 @@ def place(tmp_path, monkeypatch, photos):
 
 def forget_models():
     """Let a worker open the next model again."""
-    part_tasks._loaded.clear()
-    scored_datasets._opened.clear()
+    part_jobs._loaded.clear()
 
 
 def run_parts(client, inputs="photos", model="net.onnx", **options):
     settings = {"preprocessing": PREPARE, "batch_size": BATCH, "on_error": "skip", **options}
-    return score(model, inputs, "out", CLASSES, client=client, **settings)
+    return score(model, inputs, "out", CLASSES, executor=client, **settings)
 
 
 def read(path):
@@ -72,7 +70,7 @@ def read_parts(folder="out"):
 
 
 def require_same_as_plain(inputs="photos", model="net.onnx"):
-    score_to_file(
+    score(
         model,
         inputs,
         "plain.parquet",
@@ -87,12 +85,9 @@ def require_same_as_plain(inputs="photos", model="net.onnx"):
     np.testing.assert_array_equal(values, plain)
 
 
-def read_skipped():
-    rows = []
-    for path in sorted(Path("out/_skipped").iterdir()):
-        with path.open(newline="") as stream:
-            rows += list(csv.reader(stream))[1:]
-    return rows
+def read_skipped(path="out/_skipped.csv"):
+    with Path(path).open(newline="") as stream:
+        return list(csv.reader(stream))[1:]
 
 
 # -------------------------------------------------------------------- the same scores
@@ -109,10 +104,9 @@ def test_the_scores_are_those_of_one_process(place, client, model):
         ["0007.png", KNOWN, "yes"],
         ["notes.md", "not named like a picture (.md)", "no"],
     ]
-    assert run.counts == {
-        "skipped: not a picture": 1,
-        "not inputs: not named like a picture": 1,
-    }
+    assert run.count_reasons() == {"not a picture": 1}
+    assert run.count_reasons(is_input=False) == {"not named like a picture": 1}
+    assert run.counts == ({"probabilities": N - 1} if model == "softmax.onnx" else {})
 
 
 def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
@@ -134,7 +128,7 @@ def test_a_second_start_does_what_is_missing(place, client):
     Path("out/part-000003.parquet").unlink()
     Path("out/part-000001.parquet").write_bytes(b"truncated")
     again = run_parts(client)
-    assert (again.n_done, again.n_skipped) == (2, 36)
+    assert (again.n_done, again.n_resumed) == (2, 36)
     assert (again.n_rows, again.counts) == (first.n_rows, first.counts)
     assert {path: path.read_bytes() for path in before} == before
 
@@ -156,7 +150,7 @@ def test_tables_of_texts_are_parts(place, client):
     Path("texts/may/a.csv").write_text("text\nplay\nset\n")
     Path("texts/b.jsonl").write_text('{"text": "play", "id": "x1"}\n{"text": "", "id": "x2"}\n')
     Path("texts/c.csv").write_text('text\n""\n')
-    run = score("texts.onnx", "texts", "out", client=client, on_error="skip")
+    run = score("texts.onnx", "texts", "out", executor=client, on_error="skip")
     assert (run.n_parts, run.n_rows) == (3, 3)
     assert parquet.read_table("out/may/a.parquet").to_pydict() == {
         "id": ["may/a:0", "may/a:1"],
@@ -165,10 +159,10 @@ def test_tables_of_texts_are_parts(place, client):
     }
     assert parquet.read_table("out/b.parquet")["id"].to_pylist() == ["x1"]
     assert parquet.read_table("out/c.parquet").to_pydict() == {"id": [], "one": [], "two": []}
-    assert run.counts == {"skipped: no text in the column 'text'": 2}
+    assert run.count_reasons() == {"no text in the column 'text'": 2}
     rankings = rs.Rankings.from_orders([["one"], ["two"]], items=["one", "two"], targets=["a", "b"])
     rs.WeightedMean().fit(rankings).save("new.rankshot")
-    done = classify("out", "new.rankshot", "predictions", client=client)
+    done = classify("out", "new.rankshot", "predictions", executor=client)
     assert (done.n_rows, done.n_done, done.failed) == (3, 3, [])
     assert parquet.read_metadata("predictions/c.parquet").num_rows == 0
 
@@ -182,7 +176,7 @@ def test_the_command_and_then_classify(place, client):
     out = run_well(command)
     assert "149 inputs written to out\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
-    assert "all are listed in out/_skipped\n" in out
+    assert "all are listed in out/_skipped.csv\n" in out
     assert "parts: 3 scored, 0 failed\n" in out
     assert "parts: 0 scored, 3 finished earlier, 0 failed" in run_well(command)
     rankings = rs.Rankings.from_orders([["red", "blue"], ["green"]], targets=["purple", "lime"])
@@ -200,16 +194,16 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
     marker = str(place / "killed")
 
     def die_once():
-        write = scored_datasets.write_score_part
+        write = score_parts.write_score_table
 
-        def write_or_die(path, *arguments):
-            n_rows = write(path, *arguments)
+        def write_or_die(path, *arguments, **options):
+            n_rows = write(path, *arguments, **options)
             if "part-000005" in str(path) and not Path(marker).exists():
                 Path(marker).touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return n_rows
 
-        scored_datasets.write_score_part = write_or_die
+        score_parts.write_score_table = write_or_die
 
     client.run(die_once)
     run = run_parts(client)
@@ -227,7 +221,7 @@ def test_only_workers_with_a_gpu_score_if_there_are_any(place, client):
         await dask_worker.set_resources(GPU=n)
 
     def has_model():
-        return bool(scored_datasets._opened)
+        return bool(part_jobs._loaded)
 
     client.run(forget_models)
     chosen, other = client.scheduler_info()["workers"]
@@ -244,10 +238,10 @@ def test_a_worker_without_the_model_ends_the_job(place, client):
 
     def hide_model():
         forget_models()
-        scored_datasets.open_model = lambda _: open_model("elsewhere.onnx")
+        score_parts.open_model = lambda _: open_model("elsewhere.onnx")
 
     def show_model():
-        scored_datasets.open_model = open_model
+        score_parts.open_model = open_model
 
     client.run(hide_model)
     try:
@@ -262,10 +256,10 @@ def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
     """It was there when the inputs were listed: skipping it would be a silent gap."""
     write_pictures(place / "few", 3)
     plan = plan_scoring("net.onnx", CLASSES, PREPARE)
-    [part] = _list_inputs("few", plan, str(place / "out"), 3, None, None)
+    [part] = list_inputs(plan, "few", batch_size=3).parts
     Path("few/0001.png").unlink()
     with fetch_part(part) as source, pytest.raises(JobError, match=r"0001.png: a worker cannot"):
-        list(_parse_entries(source))
+        list(_read_packed(*source))
 
 
 # -------------------------------------------------------------------- what is refused
@@ -290,7 +284,7 @@ def test_another_job_is_refused(place, client):
     with pytest.raises(rs.RankshotError, match=r"belongs to another job .another model"):
         run_parts(client, "few", model="softmax.onnx")
     Image.new("RGB", (9, 9)).save("few/0002.png")
-    with pytest.raises(rs.RankshotError, match=r"'part-000001.jsonl' changed; --update"):
+    with pytest.raises(rs.RankshotError, match=r"'part-000001.parquet' changed; update"):
         run_parts(client, "few")
     assert run_parts(client, "few", update=True).n_done == 1
     require_same_as_plain("few")
@@ -304,7 +298,7 @@ def test_lists_of_what_was_skipped_vanish_with_their_parts(place, client):
     Path("few/0003.png").unlink()
     Path("few/0002.png").unlink()
     assert run_parts(client, "few", update=True).n_rows == 2
-    assert list(Path("out/_skipped").iterdir()) == []
+    assert not Path("out/_skipped.csv").exists()
     require_same_as_plain("few")
 
 
@@ -317,6 +311,8 @@ def test_what_cannot_be_scored_is_refused_at_once(place):
     ]:
         Path("empty").mkdir(exist_ok=True)
         with pytest.raises(rs.RankshotError, match=message):
-            score(model, inputs, output, CLASSES, preprocessing=PREPARE, workers=1)
-    with pytest.raises(rs.RankshotError, match="give one of client"):
-        score("net.onnx", "photos", "out", CLASSES, workers=1, scheduler="tcp://127.0.0.1:1")
+            score(model, inputs, output, CLASSES, preprocessing=PREPARE, workers=2)
+    with pytest.raises(rs.RankshotError, match="give one of executor"):
+        score(
+            "net.onnx", "photos", "out", CLASSES, preprocessing=PREPARE, workers=1, scheduler="x:1"
+        )

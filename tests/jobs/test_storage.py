@@ -21,7 +21,7 @@ from rankshot.jobs.storage import (
     read_bytes,
     read_footer,
     remove_files,
-    remove_leftovers,
+    remove_partial_files,
     require_unchanged,
     write_text,
 )
@@ -126,7 +126,7 @@ def test_a_new_part_is_whole_or_not_there(root):
 
 
 def test_stores_that_show_half_a_file_get_it_under_another_name(root, monkeypatch):
-    monkeypatch.setattr(storage, "PUT_IS_ATOMIC", frozenset())
+    monkeypatch.setattr(storage, "ATOMIC_STORES", frozenset())
     seen = []
     put_file = fsspec.implementations.memory.MemoryFileSystem.put_file
 
@@ -166,7 +166,7 @@ def test_leftovers_of_killed_processes_are_removed(root):
     before = sorted(list_files(root))
     for name in (".a.parquet.rankshot-0a1b.parquet", "day=1/..b.rankshot-12.csv.rankshot-x"):
         write_text(f"{root}/{name}", "half")
-    remove_leftovers(root)
+    remove_partial_files(root)
     assert sorted(list_files(root)) == before
 
 

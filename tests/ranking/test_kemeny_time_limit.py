@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.consensus import kemeny_programs, kemeny_solvers
+from rankshot.ranking.consensus import kemeny_solvers
 from rankshot.ranking.consensus.kemeny_solvers import OrderProgram, improve_by_insertion
 from rankshot.ranking.consensus.precedence import precedence
 
@@ -24,7 +24,7 @@ class Clock:
 def clock(monkeypatch):
     def install(step):
         clock = Clock(step)
-        for module in ("kemeny", "kemeny_solvers", "kemeny_programs"):
+        for module in ("kemeny", "kemeny_solvers"):
             monkeypatch.setattr(f"rankshot.ranking.consensus.{module}.monotonic", clock)
         return clock
 
@@ -79,14 +79,14 @@ def test_the_answer_is_never_worse_than_a_search_that_fits(votes, request, monke
 
 def test_the_solver_gets_the_time_that_is_left(cyclic, clock, monkeypatch):
     given = []
-    milp = kemeny_programs.milp
+    milp = kemeny_solvers.milp
     time = clock(1e-4)
 
     def spy(cost, *, options, **others):
         given.append((time.now + options["time_limit"], cost.size))
         return milp(cost, options=options | {"time_limit": 1e6}, **others)
 
-    monkeypatch.setattr(kemeny_programs, "milp", spy)
+    monkeypatch.setattr(kemeny_solvers, "milp", spy)
     begin = time.now
     found = rs.kemeny(cyclic, "exact", time_limit=1000)
     assert found.optimal
@@ -94,28 +94,19 @@ def test_the_solver_gets_the_time_that_is_left(cyclic, clock, monkeypatch):
     for end, columns in given:
         # What SciPy needs around the solver is kept back.
         left_over = begin + 1000 - end
-        assert left_over == pytest.approx(kemeny_programs.SECONDS_PER_COLUMN * columns, abs=1e-3)
+        assert left_over == pytest.approx(kemeny_solvers.SECONDS_PER_COLUMN * columns, abs=1e-3)
         assert left_over >= 0
-
-
-def test_the_solver_is_not_started_without_time(cyclic, monkeypatch):
-    W = precedence(cyclic)
-    program = OrderProgram(W)
-    program.add(program.violated(program.start(), np.inf))
-    monkeypatch.setattr(kemeny_programs, "milp", None)
-    assert program.solve(integer=False, deadline=kemeny_programs.monotonic()) is None
-    assert kemeny_solvers.OrderProgram(W).violated(program.start(), -np.inf) is None
 
 
 def test_a_relaxation_without_an_answer_gives_no_bound(cyclic, monkeypatch):
     """A linear program that is stopped has no valid bound: the best so far is returned."""
-    milp = kemeny_programs.milp
+    milp = kemeny_solvers.milp
 
     def stopped(*args, options, **others):
         return milp(*args, options=options | {"time_limit": 0.0}, **others)
 
     best = rs.kemeny(cyclic, "exact")
-    monkeypatch.setattr(kemeny_programs, "milp", stopped)
+    monkeypatch.setattr(kemeny_solvers, "milp", stopped)
     found = rs.kemeny(cyclic, "exact", time_limit=1000)
     assert not found.optimal
     assert found.bound <= best.score <= found.score

@@ -16,7 +16,7 @@ from reproduction.paper_tables import (
 import rankshot as rs
 from rankshot.datasets import ImageData
 from rankshot.sources.vectors import ClassVectors
-from rankshot.zeroshot.bootstrap import Bootstrap
+from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 
 pytestmark = pytest.mark.slow

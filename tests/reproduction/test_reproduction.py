@@ -18,8 +18,7 @@ from sklearn.base import clone
 from small_run import GRID, run_all, small_grids
 
 import rankshot as rs
-from rankshot.zeroshot.bootstrap import Bootstrap
-from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.metrics import Bootstrap, Interval
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rankshot.sources.associations import dice, normalized_web_similarity, pmi, ppmi
-from rankshot.sources.vectors import cosine
 
 
 def test_by_hand():
@@ -64,21 +63,6 @@ def test_broadcasting_and_symmetry(rng):
         assert table.shape == (3, 4)
         np.testing.assert_array_equal(table.T, measure(n_b[:, None], n_a, n_ab.T, *more))
         assert table[1, 2] == measure(n_a[1], n_b[2], n_ab[1, 2], *more)
-
-
-def test_cosine_against_loops(rng):
-    a, b = rng.integers(0, 5, (4, 6)).astype(float), rng.integers(0, 5, (3, 6)).astype(float)
-    a[1] = 0
-    table = cosine(a, b)
-    for i in range(4):
-        for j in range(3):
-            dot = sum(x * y for x, y in zip(a[i], b[j], strict=True))
-            size = sum(x * x for x in a[i]) ** 0.5 * sum(y * y for y in b[j]) ** 0.5
-            assert table[i, j] == pytest.approx(dot / size if size else np.nan, nan_ok=True)
-
-
-def test_cosine_of_huge_and_tiny_vectors():
-    np.testing.assert_allclose(cosine([[3e-200, 4e-200]], [[3e200, 4e200]]), [[1]])
 
 
 @pytest.fixture

@@ -1,19 +1,17 @@
 import csv
-from itertools import combinations, pairwise
+from collections import Counter
+from itertools import chain, combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.embedded import load_panel
 from rankshot.sources.wordnet_nouns import MEASURES, load_nouns
 from rankshot.sources.wordnet_senses import find_candidates
 
 HERE = Path(__file__).parent
 
-CIFAR_10 = load_panel().target_names
-CIFAR_100 = load_panel().items
 ANIMALS = (HERE / "animal_classes.txt").read_text(encoding="utf-8").split()
 
 
@@ -73,20 +71,20 @@ def test_measures_by_their_definitions(nouns, rng):
         assert {name: found[name][i, j] for name in expected} == pytest.approx(expected, rel=1e-12)
 
 
-def test_information_content_counts_a_synset_and_all_its_kinds(nouns):
+@pytest.mark.slow
+def test_sizes_and_information_count_a_synset_and_all_its_kinds(nouns):
     """The counts of 'big cat' are its own and those of the cats below it, one more for each."""
     big_cat = nouns.synset("big_cat.n.01")
-    below = [s for s in range(len(nouns.depths)) if big_cat in nouns.ancestors(s)]
-    kinds = set(below)
-    tagged = sum(
-        count
-        for lemma in nouns.lemmas
-        for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True)
-        if sense in kinds
-    )
-    everything = sum(sum(nouns.counts(lemma)) for lemma in nouns.lemmas) + len(nouns.depths)
-    expected = -np.log((tagged + len(below)) / everything)
-    assert nouns.information[big_cat] == pytest.approx(expected, rel=1e-12)
+    above = [nouns.ancestors(synset) for synset in range(len(nouns.sizes))]
+    below = Counter(chain.from_iterable(above))
+    assert nouns.sizes.tolist() == [below[v] for v in range(len(nouns.sizes))]
+    tagged = everything = 0
+    for lemma in nouns.lemmas:
+        for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True):
+            everything += count
+            tagged += count * (big_cat in above[sense])
+    share = (tagged + below[big_cat]) / (everything + len(above))
+    assert nouns.information[big_cat] == pytest.approx(-np.log(share), rel=1e-12)
     assert nouns.information[nouns.synset("entity.n.01")] == 0
 
 
@@ -106,7 +104,6 @@ def test_leopards_nearest_animals_are_cats_and_seals_are_not_wax():
         ("sea_horse", "seahorse.n.02", None),
         ("crane 2", "crane.n.05", "'crane 2' was looked up as 'crane'"),
         ("Crane(2)", "crane.n.05", "'Crane(2)' was looked up as 'crane'"),
-        ("crane_12", "crane.n.05", "'crane_12' was looked up as 'crane'"),
         ("roses", "rose.n.01", "'roses' was looked up as 'rose'"),
         ("mice", "mouse.n.01", "'mice' was looked up as 'mouse'"),
         ("maple_tree", "maple.n.02", "'maple_tree' was looked up as 'maple', a kind of 'tree'"),
@@ -125,7 +122,7 @@ def test_names_are_found_in_many_spellings(nouns, name, sense, note):
 
 def test_every_lemma_is_found_as_itself(nouns):
     """Also those of several words, joined by underscores and hyphens, as ImageNet has them."""
-    for lemma in nouns.lemmas[::7]:
+    for lemma in nouns.lemmas[::70]:
         found, own = find_candidates(nouns, lemma, None), nouns.senses(lemma)
         assert list(found.synsets[: len(own)]) == own
         assert found.note is None
@@ -172,53 +169,15 @@ def test_a_thousand_targets_and_items(nouns, rng):
     assert np.all(np.diag(table.values) == 1)
 
 
-def test_the_hierarchy_shows_what_names_have_in_common():
-    text = str(rs.sources.Hierarchy(CIFAR_10))
-    lines = [line.strip("│├└─ ") for line in text.splitlines()]
-    assert set(CIFAR_10) <= set(lines)
-    assert lines[0] == "whole"
-    below = text.split("carnivore")[1].splitlines()[1:3]
-    assert [line.strip("│├└─ ") for line in below] == ["cat", "dog"]
-    svg = rs.sources.Hierarchy(["cat", "dog"]).to_svg()
-    assert svg.count("<text") == 3
-    assert svg.startswith("<svg")
-
-
-def test_a_name_above_others_is_their_branch():
-    lines = str(rs.sources.Hierarchy(["feline", "cat", "lion"])).splitlines()
-    assert lines == ["feline", "├── cat", "└── lion"]
-    one = rs.WordNet(senses={"car": "car.n.01", "auto": "car.n.01"})
-    assert str(rs.sources.Hierarchy(["car", "auto"], one)) == "car = auto"
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'lch', 'wup'"),
-        (lambda: rs.WordNet(["path"]), "measure must be one of 'path', 'lch', 'wup'"),
-        (lambda: rs.WordNet(categories="animal"), "categories must be a list of names"),
-        (lambda: rs.WordNet(categories=[]), "categories is empty"),
-        (lambda: rs.WordNet(senses=["seal.n.09"]), "senses must map names to senses"),
+        (lambda: rs.WordNet(categories="animal"), "categories must be a sequence of names"),
+        (lambda: rs.WordNet(categories=["beast"]), "category must be one of 'tops', 'act'"),
         (lambda: rs.WordNet(senses={"seal": 9}).senses(["seal"]), "9 is not the name of a sense"),
-        (lambda: rs.WordNet().senses(["cat", "n99999999"]), "no noun with the id 'n99999999'"),
-        (lambda: rs.WordNet().similarity(["cat"], ["n0000174o", "n00001741"]), "id 'n00001741'"),
-        (lambda: rs.WordNet(categories=["beast"]), "no category 'beast'; there are tops, act"),
-        (
-            lambda: rs.WordNet().senses(["xyzzy"]),
-            r"WordNet has no noun 'xyzzy'\. Pin such a name",
-        ),
-        (
-            lambda: rs.WordNet(senses={"cat": "cat.n.99"}).senses(["cat"]),
-            "'cat' has 8 senses, so there is no 'cat.n.99'",
-        ),
-        (
-            lambda: rs.WordNet(senses={"cat": "caat.n.01"}).senses(["cat"]),
-            r"no noun 'caat' \(did you mean",
-        ),
-        (
-            lambda: rs.WordNet(senses={"cat": "cat"}).senses(["cat"]),
-            "'cat' is not the name of a sense, such as 'leopard.n.02', nor an id, such as 'n0",
-        ),
+        (lambda: rs.WordNet().senses(["cat", "n99999999"]), "'n99999999' is not the id of a noun"),
+        (lambda: rs.WordNet().senses(["xyzzy"]), r"WordNet has no noun 'xyzzy'\. Pin such a name"),
         (
             lambda: rs.WordNet(categories=["plant"]).senses(["dog"]),
             "'dog' has no sense in 'plant', only in 'animal'",
@@ -232,12 +191,3 @@ def test_a_name_above_others_is_their_branch():
 def test_bad_calls(call, message):
     with pytest.raises(rs.RankshotError, match=message):
         call()
-
-
-def test_counts_follow_the_order_of_the_senses(nouns):
-    """WordNet orders senses by usage: counts never rise, but for a few ties in its files."""
-    rising = sum(
-        any(later > earlier for earlier, later in pairwise(nouns.counts(lemma)))
-        for lemma in nouns.lemmas
-    )
-    assert rising == 0

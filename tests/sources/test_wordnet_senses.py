@@ -15,7 +15,6 @@ from rankshot.sources.wordnet_senses import (
     UNTAGGED,
     WEAK,
     _SenseList,
-    choose_senses,
     find_candidates,
 )
 
@@ -91,13 +90,6 @@ def test_probabilities_are_as_often_right_as_they_say(nouns, imagenet_senses):
     for bin_ in range(5):
         assert (bins == bin_).sum() > 30
         assert right[bins == bin_].mean() == pytest.approx(stated[bins == bin_].mean(), abs=0.2)
-
-
-def test_halves_of_imagenet_are_nearly_as_good(nouns, rng):
-    shuffled = rng.permutation(1000)
-    for half in (shuffled[:500], shuffled[500:]):
-        names, ids = ([column[i] for i in half] for column in (IMAGENET.names, IMAGENET.ids))
-        assert len(find_wrong(nouns, rs.WordNet().senses(names), names, ids)) <= 31
 
 
 def test_synonyms_lead_to_their_synset(nouns):
@@ -237,15 +229,8 @@ def brute_log_odds(nouns, options, posterior):
 
 
 def test_the_model_by_its_definition(nouns, rng):
-    names = [
-        "Turkey",
-        "crane",
-        "seal",
-        "Cardigan",
-        "cardigan",
-        "mole",
-        "goldfish, Carassius auratus",
-    ]
+    names = ["Turkey", "crane", "seal", "Cardigan", "cardigan", "mole"]
+    names.append("goldfish, Carassius auratus")
     options = [find_candidates(nouns, name, None) for name in names]
     listed = _SenseList(nouns, options)
     posterior = listed.normalize(rng.normal(size=listed.owner.size))
@@ -257,27 +242,6 @@ def test_the_model_by_its_definition(nouns, rng):
         other = sum(posterior[k] for k in range(len(synsets)) if k != row and synsets[k] == synset)
         expected = np.log(max(1 - other, SYNONYMS))
         assert listed.log_free(posterior)[row] == pytest.approx(expected, abs=1e-12)
-
-
-def test_sizes_count_a_synset_and_all_below_it(nouns, rng):
-    below = Counter(v for synset in range(len(nouns.sizes)) for v in nouns.ancestors(synset))
-    assert nouns.sizes.tolist() == [below[v] for v in range(len(nouns.sizes))]
-
-
-def test_probabilities_sum_to_one_and_a_lone_name_has_its_usual_sense(nouns):
-    options = [find_candidates(nouns, name, None) for name in ("dog", "seal", "crane")]
-    for posterior in choose_senses(nouns, options):
-        assert posterior.sum() == pytest.approx(1)
-    assert rs.WordNet().senses(["dog"])["dog"].name == "dog.n.01"
-
-
-def test_two_names_with_the_same_noun_get_two_senses():
-    names = [
-        name.replace("crane (bird)", "crane").replace("crane (machine)", "crane 2")
-        for name in IMAGENET.names
-    ]
-    senses = rs.WordNet().senses(names)
-    assert {senses["crane"].name, senses["crane 2"].name} == {"crane.n.05", "crane.n.04"}
 
 
 def test_capital_letters_count_only_where_the_list_uses_them():
@@ -346,26 +310,11 @@ def test_names_with_one_sense_give_a_warning():
     assert table.notes[-1] == "'aquarium_fish' was looked up as its head noun, 'fish'"
 
 
-def test_synonyms_in_a_list_are_not_silently_two_things():
-    """A car is no railway car because the list has an automobile, or it is doubtful."""
-    table = rs.WordNet().similarity(["car"], ["automobile", "truck", "bus"])
-    assert "WARNING: 'car', 'automobile' have the same sense, car.n.01" in table.notes
-    assert any(
-        note.startswith("'car' is read as car.n.01") and "or is it car.n.02" in note
-        for note in table.notes
-    )
-
-
-@pytest.mark.parametrize("names", [["crane 1", "crane 2"], ["crane 2", "crane 1"]])
-def test_of_equal_names_the_first_by_name_chooses_first(names):
-    senses = rs.WordNet().senses([*names, "heron", "truck", "bulldozer"])
-    assert (senses["crane 1"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
-
-
-@pytest.mark.parametrize("names", [["crane", "crane 2"], ["crane 2", "crane"]])
-def test_a_name_without_a_number_chooses_before_one_with_a_number(names):
-    senses = rs.WordNet().senses([*names, "heron", "stork", "bus", "excavator", "swan"])
-    assert (senses["crane"].name, senses["crane 2"].name) == ("crane.n.05", "crane.n.04")
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("names", [["crane 1", "crane 2"], ["crane", "crane 2"]])
+def test_a_name_without_a_number_chooses_first_then_the_first_by_name(names, step):
+    senses = rs.WordNet().senses([*names[::step], "heron", "truck", "bulldozer"])
+    assert [senses[name].name for name in names] == ["crane.n.05", "crane.n.04"]
 
 
 def test_unknown_names_have_no_similarity():
@@ -384,12 +333,10 @@ def test_names_without_a_sense_of_the_categories_are_unknown():
     assert table.notes == ("'truck' has no sense in 'animal', only in 'artifact'",)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize(
-    ("targets", "items"), [(["cat"], ["xyzzy"]), (["plugh"], ["cat"]), (["plugh"], ["xyzzy"])]
-)
-def test_if_no_target_or_no_item_is_known_all_is_unknown(targets, items, measure):
-    assert rs.WordNet(measure).similarity(targets, items).coverage == 0
+def test_if_no_target_or_no_item_is_known_all_is_unknown():
+    for measure in MEASURES:
+        for targets, items in (["cat"], ["xyzzy"]), (["plugh"], ["cat"]), (["plugh"], ["xyzzy"]):
+            assert rs.WordNet(measure).similarity(targets, items).coverage == 0
 
 
 def test_all_unknown_names_are_listed_at_once():
@@ -446,12 +393,11 @@ def test_names_of_all_kinds_survive_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# mine\n\nseal = seal.n.99\n", "3: 'seal' has 9 senses, so there is no 'seal.n.99'"),
-        ("seal = sael.n.01\n", "1: WordNet has no noun 'sael' (did you mean"),
+        ("# mine\n\nseal = seal.n.99\n", "3: 'seal.n.99' does not exist: 'seal' has 9 senses"),
+        ("seal = sael.n.01\n", "1: 'sael.n.01' names a noun that WordNet does not have (did you"),
         ("cat = cat.n.01\nseal, seal.n.01\n", "2: expected name = sense, not 'seal, seal.n.01'"),
-        ("seal = n00000001\n", "1: WordNet 3.0 has no noun with the id 'n00000001'"),
+        ("seal = n00000001\n", "1: 'n00000001' is not the id of a noun in WordNet 3.0"),
         ("seal =\n", "1: '' is not the name of a sense"),
-        ("= seal.n.09\n", "1: expected name = sense"),
         ("seal = seal.n.09\nseal = n02076196\n", "2: 'seal' has a sense already"),
     ],
 )

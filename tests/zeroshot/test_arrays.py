@@ -25,9 +25,9 @@ from test_heads import confident
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.core.arrays import other_library, to_library, to_numpy
-from rankshot.zeroshot.array_scorers import PlackettLuceFormula
 from rankshot.zeroshot.heads.base import takes_reference
-from rankshot.zeroshot.scorers import PlackettLuceScorer
+from rankshot.zeroshot.likelihoods.formulas import PlackettLuceFormula
+from rankshot.zeroshot.likelihoods.scorers import PlackettLuceScorer
 from rankshot.zeroshot.scores import KINDS, n_columns
 
 torch = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 import rankshot as rs
 from rankshot import ConSE, Rankings, RankshotError, Scores, Similarity
-from rankshot.zeroshot import PlattScaling, metrics as m
+from rankshot.zeroshot import metrics as m
 
 PR, DR, DS = rs.ProbabilisticRanking, rs.DeterministicRanking, rs.DirectSimilarity
 NAN, INF = np.nan, np.inf
@@ -30,7 +30,6 @@ TABLE = Similarity([[0.1, 0.5, 0.9, 0.8], [0.9, 0.2, 0.1, 0.1]], ["cat", "truck"
 HEAD = PR(k=2).fit(RANKINGS)
 PRIOR = {"bus": 0.5, "fox": 0.1, "leopard": 0.1, "tiger": 0.3}
 REST = Scores([[1.0, 2.0], [2.0, 1.0], [0.0, 0.0]], ["a", "b"], "one-vs-rest")
-PLATT = PlattScaling().fit(REST, ["a", "b", "a"])
 
 
 def zero_shot(estimator=MODEL, **options):
@@ -320,30 +319,7 @@ METRICS = [
     ),
 ]
 
-PLATT_SCALING = [
-    bad(
-        lambda: PlattScaling().fit(ROW, ["bus"]),
-        "expected Scores, not [[1.0, 2.0, 3.0, 4.0]]: make them with scores_of",
-    ),
-    bad(
-        lambda: PlattScaling().fit(Scores(ROW, ITEMS), ["bus"]),
-        "Platt scaling is for one-vs-rest and one-vs-one scores; the softmax of multiclass "
-        "scores gives probabilities already",
-    ),
-    bad(lambda: PlattScaling().fit(REST, ["a"]), "y needs one label per input, 3 in all, not 1"),
-    bad(
-        lambda: PlattScaling().fit(REST, ["a", "b", "c"]),
-        "row 2: there are no scores of the class 'c'",
-    ),
-    bad(
-        lambda: PlattScaling().fit(REST, ["a", "a", "a"]),
-        "no input of class 'b' to calibrate with",
-    ),
-    bad(
-        lambda: PLATT.transform(Scores([[1.0]], ["a", "b"], "one-vs-one")),
-        "fitted to one-vs-rest scores, but these are one-vs-one",
-    ),
-]
+PLATT_SCALING = []
 
 ALL = [*SCORES, *HEADS, *CLASSIFIER, *METRICS, *PLATT_SCALING]
 
@@ -376,7 +352,6 @@ WITH_A_FRAGMENT = [
     (lambda: DS(class_prior=[0.25] * 4).fit(TABLE), "0.25"),
     (lambda: DS(class_prior=PRIOR | {"fox": INF}).fit(TABLE), "inf"),
     (lambda: ConSE().fit(Similarity([[1, NAN], [NAN, 1]], ["x", "z"], ["a", "b"])), "'a', 'b'"),
-    (lambda: PlattScaling().fit(REST, 5), "5"),
 ]
 
 

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from rankshot import RankshotError
-from rankshot.zeroshot.bootstrap import Bootstrap, class_interval, class_weights
-from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.metrics import Bootstrap, class_interval, class_weights, mean_class_accuracy
 
 SIZES = {"cat": 7, "dog": 60, "elk": 33}
 

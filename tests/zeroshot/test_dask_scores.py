@@ -6,7 +6,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from head_cases import ITEMS, RANKINGS, VOTES, each_case, each_head, fitted, random_scores
+from head_cases import ITEMS, RANKINGS, VOTES, each_case, few_heads, fitted, random_scores
 
 import rankshot as rs
 
@@ -39,7 +39,7 @@ def unknown_lengths(array):
 
 
 @each_case
-def test_each_head_gives_the_same_to_the_last_bit(rng, name, kind):
+def test_few_heads_gives_the_same_to_the_last_bit(rng, name, kind):
     scores, head = random_scores(rng, kind, n=sum(BLOCKS)), fitted(name)
     lazy = rs.Scores(in_blocks(scores.values), ITEMS, kind)
     for method in METHODS:
@@ -51,7 +51,7 @@ def test_each_head_gives_the_same_to_the_last_bit(rng, name, kind):
         np.testing.assert_array_equal(found.compute(), wanted)
 
 
-@each_head
+@few_heads
 def test_single_precision_stays(rng, name):
     values = random_scores(rng, "multiclass", n=sum(BLOCKS), dtype=np.float32).values
     for method in METHODS[:3]:

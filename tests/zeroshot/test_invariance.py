@@ -5,7 +5,7 @@ import pytest
 from head_cases import (
     HEADS,
     SIMILARITY_HEADS,
-    each_head,
+    few_heads,
     fitted,
     kinds_of,
     permuted,
@@ -111,7 +111,7 @@ def best_first(log_proba, name_of):
     return sorted(TARGETS, key=lambda z: (-round(log_proba[z], 7), name_of[z]))
 
 
-@each_head
+@few_heads
 @EXAMPLES
 @given(problem=problems())
 def test_other_columns_and_other_names_permute_the_answer(name, problem):
@@ -192,7 +192,7 @@ def test_subsets_and_sources_in_another_order_change_nothing(rng, head):
         np.testing.assert_allclose(found[0], found[1], rtol=1e-7, atol=1e-7)
 
 
-@each_head
+@few_heads
 def test_a_constant_for_all_classes_changes_nothing(rng, name):
     """The sigmoids of one-vs-rest scores have a zero: there only rankings do not see it."""
     head = fitted(name)

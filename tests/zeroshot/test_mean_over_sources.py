@@ -7,7 +7,7 @@ import rankshot as rs
 from rankshot import RankshotError
 from rankshot.datasets import load_imagenet
 from rankshot.zeroshot.heads.base import describe_missing
-from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
+from rankshot.zeroshot.heads.probabilistic_ranking import MeanOverSources
 
 ITEMS = list("abcdef")
 

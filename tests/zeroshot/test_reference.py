@@ -119,7 +119,7 @@ def test_a_reference_may_be_an_array_or_a_data_frame(rng):
 def test_a_block_at_a_time(rng, monkeypatch):
     usual, new = scores(rng, "multiclass"), scores(rng, "multiclass", n=9)
     before = fitted("default", usual).predict_log_proba(new)
-    monkeypatch.setattr("rankshot.zeroshot.heads.reference.CACHED_CELLS", 1)
+    monkeypatch.setattr("rankshot.zeroshot.heads.base.CACHED_CELLS", 1)
     after = fitted("default", usual).predict_log_proba(new)
     np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-13)
 

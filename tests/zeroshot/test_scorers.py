@@ -8,8 +8,7 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
-from rankshot.zeroshot.scorers import PlackettLuceScorer
+from rankshot.zeroshot.likelihoods.scorers import BabingtonSmithScorer, PlackettLuceScorer
 
 ITEMS = list("abcde")
 C = len(ITEMS)

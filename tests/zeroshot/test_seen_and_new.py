@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 import rankshot as rs
-from rankshot.zeroshot.heads.gate import DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE
+from rankshot.zeroshot.heads.seen_and_new import DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE
 from rankshot.zeroshot.scores import KINDS, sum_pair_scores
 
 GATE = rs.zeroshot.Gate(new=(0.7, -1.3, 0.4), none=(0.2, -0.9, -0.1))

@@ -7,9 +7,13 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.babington_smith_scorer import BabingtonSmithScorer
-from rankshot.zeroshot.scorers import PlackettLuceScorer
-from rankshot.zeroshot.stages import log_chance, require_decay, stage_weights
+from rankshot.zeroshot.likelihoods.scorers import (
+    BabingtonSmithScorer,
+    PlackettLuceScorer,
+    log_chance,
+    require_decay,
+    stage_weights,
+)
 
 ITEMS = list("abcdef")
 PAIRS = len(ITEMS) * (len(ITEMS) - 1) // 2

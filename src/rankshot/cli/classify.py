@@ -10,33 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankshot.cli.console import check_writable, progress_bar, say
-from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
-from rankshot.cli.head_parameters import (
-    Classes,
-    ClassesOption,
-    DecayOption,
-    Head,
-    HeadKOption,
-    HeadOption,
-    HeadPriorOption,
-    NoneOption,
-    PosteriorOption,
-    RankingsOption,
-    ReferenceOption,
-    SettingsOption,
-    SimilarityOption,
-    TemperatureOption,
-)
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
 from rankshot.cli.part_runs import (
     SchedulerOption,
     UpdateOption,
     WorkersOption,
     check_cluster_options,
+    count_default_workers,
     is_dataset,
     print_parts,
     show_parts,
 )
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
+from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -49,6 +34,7 @@ LONG = 5.0
 """If the inputs take more seconds than this, it is said beforehand."""
 
 
+@takes_head()
 def classify(
     scores: Annotated[
         str,
@@ -67,30 +53,12 @@ def classify(
             "--scheduler, a folder for many parts or its address.",
         ),
     ],
-    rankings: RankingsOption = None,
-    similarity: SimilarityOption = None,
-    head: HeadOption = Head.WEIGHTED_MEAN,
-    k: HeadKOption = None,
-    decay: DecayOption = None,
-    posterior: PosteriorOption = None,
-    prior: HeadPriorOption = None,
-    temperature: TemperatureOption = None,
-    settings: SettingsOption = None,
-    reference: ReferenceOption = None,
-    classes: ClassesOption = Classes.NEW,
-    none: NoneOption = False,
+    options: HeadOptions,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     reject_below: Annotated[
         float | None,
         typer.Option(
             help="Label an input `rejected` if the probability of every class is below this."
-        ),
-    ] = None,
-    batch_rows: Annotated[
-        int | None,
-        typer.Option(
-            help="How many rows are read at a time. The default is as many as have a million "
-            "scores.",
         ),
     ] = None,
     workers: WorkersOption = None,
@@ -104,14 +72,6 @@ def classify(
         ),
     ] = False,
     update: UpdateOption = False,
-    stop_on_error: Annotated[
-        bool,
-        typer.Option(
-            "--stop-on-error",
-            help="End at the first part of a dataset that cannot be classified. By default, the "
-            "others are classified, and bad parts are listed in _failed.csv.",
-        ),
-    ] = False,
 ) -> None:
     """Classify inputs as new classes, or as new and seen classes.
 
@@ -121,36 +81,18 @@ def classify(
 
     A dataset of many tables needs a fitted head (--head FILE.rankshot, from `rankshot fit`). Each
     of its parts becomes a part of the output. If the command is stopped, it goes on where it was
-    when it is given again.
+    when it is given again. Parts that cannot be classified are listed in _failed.csv.
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
 
     Example: rankshot classify scores/ --head new-classes.rankshot -o predictions/ --workers 8
     """
-    from rankshot.core.validation import require_whole_number
     from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.heads.decisions import REJECTED
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
+    from rankshot.zeroshot.runner import REJECTED
 
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
-    if batch_rows is not None:
-        # Here the message names the option, as in `HeadOptions`.
-        require_whole_number("--batch-rows", batch_rows)
-    options = HeadOptions.from_command(
-        rankings=rankings,
-        similarity=similarity,
-        head=head,
-        k=k,
-        decay=decay,
-        prior=prior,
-        posterior=posterior,
-        temperature=temperature,
-        reference=reference,
-        classes=classes,
-        none=none,
-        settings=settings,
-    )
     check_cluster_options(workers, scheduler)
     if workers is not None or scheduler is not None or is_dataset(scores):
         _classify_dataset(
@@ -161,18 +103,16 @@ def classify(
             scheduler=scheduler,
             score_type=score_type.value,
             reject_below=reject_below,
-            batch_rows=batch_rows,
             again=again,
             update=update,
-            stop_on_error=stop_on_error,
         )
         return
-    given = {"--again": again, "--update": update, "--stop-on-error": stop_on_error}
+    given = {"--again": again, "--update": update}
     if option := next((name for name, value in given.items() if value), ""):
         raise RankshotError(f"{option} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
-    check_writable(target, path, rankings, similarity, reference, options.saved)
-    table = open_scores(path, batch_rows)
+    check_writable(target, path, *options.files)
+    table = open_scores(path)
     model, score_type = fit_head(table, score_type, options)
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
@@ -182,7 +122,7 @@ def classify(
         n_inputs = table.n_rows or 1000
         seconds *= n_inputs
         if seconds > LONG:
-            say(f"--posterior sum: {work}; {n_inputs:,} inputs take about {seconds:.0f} s")
+            say(f"posterior=sum: {work}; {n_inputs:,} inputs take about {seconds:.0f} s")
     classify_table(table, model, score_type, target, reject_below)
 
 
@@ -219,7 +159,7 @@ def _classify_dataset(
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
     from rankshot.jobs import classify as classify_parts
-    from rankshot.zeroshot.heads.decisions import REJECTED
+    from rankshot.zeroshot.runner import REJECTED
 
     head = options.fitted
     if head is None or options.saved is None:
@@ -227,7 +167,9 @@ def _classify_dataset(
             f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
             "`rankshot fit`"
         )
-    with show_parts("classifying") as show:
+    if given["workers"] is None and given["scheduler"] is None:
+        given["workers"] = count_default_workers()
+    with show_parts("classifying", on_dask=given["workers"] != 1) as show:
         run = classify_parts(
             dataset,
             options.saved,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,6 @@ import typer
 
 from rankshot.cli.class_options import list_label_files, read_seen_labels
 from rankshot.cli.console import SHOWN, check_writable, format_order, say
-from rankshot.cli.head_parameters import K, KOption, Prior, PriorOption, build_prior
 from rankshot.cli.part_runs import (
     SchedulerOption,
     WorkersOption,
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
 
 
+class Prior(StrEnum):
+    """The model that merges rankings."""
+
+    PLACKETT_LUCE = "plackett-luce"
+    MALLOWS = "mallows"
+
+
 def consensus(
     rankings: Annotated[
         str,
@@ -39,8 +46,10 @@ def consensus(
             "such as s3://bucket/votes."
         ),
     ],
-    prior: PriorOption = Prior.PLACKETT_LUCE,
-    k: KOption = K,
+    prior: Annotated[
+        Prior, typer.Option(help="The model that merges the rankings of each target.")
+    ] = Prior.PLACKETT_LUCE,
+    k: Annotated[int, typer.Option("--k", help="How many places of each ranking are used.")] = 10,
     seen: Annotated[
         str | None,
         typer.Option(
@@ -62,7 +71,7 @@ def consensus(
 ) -> None:
     """Merge the rankings of each target (a question, or a new class), or all of them.
 
-    Only the first --k places of each ranking count, as in `classify --posterior consensus`. A
+    Only the first --k places of each ranking count, as in `classify --set posterior=consensus`. A
     table shows the consensus and how much the rankings agree. Rankings without a target are
     merged into one. If the raters of a target clearly fall into groups that do not agree, a line
     says so, with the size and the consensus of each group.
@@ -80,10 +89,11 @@ def consensus(
 
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.ranking import summarize, write_rankings
+    from rankshot.ranking import Mallows, PlackettLuce, summarize, write_rankings
     from rankshot.ranking.ranking_files import ENDINGS
 
     require_whole_number("--k", k)
+    model = {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}[prior]
     check_cluster_options(workers, scheduler)
     in_parts = workers is not None or scheduler is not None or is_dataset(rankings)
     if output is not None:
@@ -92,7 +102,7 @@ def consensus(
     items = None if seen is None else read_seen_labels(seen).names
     with _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts) as given:
         try:
-            summaries = summarize(given, build_prior(prior), k)
+            summaries = summarize(given, model(), k)
         except RankshotError as error:
             raise RankshotError(f"{rankings}: {error}") from None
         if output is not None:
@@ -145,7 +155,7 @@ def _open_rankings(
         return
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs import read_rankings as read_parts
-    from rankshot.jobs.connections import open_client, require_workers
+    from rankshot.jobs.executors import open_client, require_workers
 
     silence_dask()
     n = workers or count_cores()
@@ -247,7 +257,7 @@ def _format_places(summaries: list[TargetSummary]) -> str:
 def _merge(given: AnyRankings, summaries: list[TargetSummary], k: int) -> Rankings:
     import numpy as np
 
-    from rankshot.zeroshot.prior import consensus_rankings
+    from rankshot.zeroshot.heads.probabilistic_ranking import consensus_rankings
 
     priors = {summary.target: summary.model for summary in summaries}
     merged = consensus_rankings(given, priors, min(k, given.n_items))

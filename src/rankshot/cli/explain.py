@@ -8,36 +8,20 @@ from typing import Annotated
 import typer
 
 from rankshot.cli.console import say
-from rankshot.cli.head_options import HeadOptions, fit_head
-from rankshot.cli.head_parameters import (
-    Classes,
-    ClassesOption,
-    DecayOption,
-    Head,
-    HeadKOption,
-    HeadOption,
-    HeadPriorOption,
-    NoneOption,
-    PosteriorOption,
-    RankingsOption,
-    ReferenceOption,
-    SettingsOption,
-    SimilarityOption,
-    TemperatureOption,
-)
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
+from rankshot.cli.heads import HeadOptions, fit_head, takes_head
+from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, find_inputs, read_first_ids
 from rankshot.core.errors import RankshotError
 
 FIRST = 3
 """How many inputs are explained by default."""
 
 
+@takes_head()
 def explain(
     scores: Annotated[
         Path, typer.Argument(help="The table of scores, as for `classify` (.csv, .parquet, .npz).")
     ],
-    rankings: RankingsOption = None,
-    similarity: SimilarityOption = None,
+    options: HeadOptions,
     id: Annotated[  # noqa: A002
         list[str] | None,
         typer.Option(
@@ -56,16 +40,6 @@ def explain(
             help="The new class to compare with. The default is the average over all new classes."
         ),
     ] = None,
-    head: HeadOption = Head.WEIGHTED_MEAN,
-    k: HeadKOption = None,
-    decay: DecayOption = None,
-    posterior: PosteriorOption = None,
-    prior: HeadPriorOption = None,
-    temperature: TemperatureOption = None,
-    settings: SettingsOption = None,
-    reference: ReferenceOption = None,
-    classes: ClassesOption = Classes.NEW,
-    none: NoneOption = False,
     score_type: ScoreTypeOption = ScoreType.AUTO,
 ) -> None:
     """Show why inputs got their classes.
@@ -77,20 +51,6 @@ def explain(
     from rankshot.zeroshot import explain as explain_scores
     from rankshot.zeroshot.files.score_tables import open_scores
 
-    options = HeadOptions.from_command(
-        rankings=rankings,
-        similarity=similarity,
-        head=head,
-        k=k,
-        decay=decay,
-        prior=prior,
-        posterior=posterior,
-        temperature=temperature,
-        reference=reference,
-        classes=classes,
-        none=none,
-        settings=settings,
-    )
     if options.head == "deterministic":
         raise RankshotError(
             "--head deterministic cannot be explained because it compares whole rankings; the "

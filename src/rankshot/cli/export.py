@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.score_options import ScoreType
+from rankshot.cli.score_tables import ScoreType
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:

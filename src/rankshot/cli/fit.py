@@ -9,23 +9,8 @@ import typer
 
 from rankshot.cli.class_options import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.head_options import HeadOptions, fit_head, innermost_head
-from rankshot.cli.head_parameters import (
-    Classes,
-    ClassesOption,
-    DecayOption,
-    Head,
-    HeadKOption,
-    HeadPriorOption,
-    NoneOption,
-    PosteriorOption,
-    RankingsOption,
-    ReferenceOption,
-    SettingsOption,
-    SimilarityOption,
-    TemperatureOption,
-)
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
+from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -40,12 +25,12 @@ NAME_WIDTH = 24
 """How wide the first column is at most."""
 
 
+@takes_head()
 def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The fitted head to write (.rankshot).")
     ],
-    rankings: RankingsOption = None,
-    similarity: SimilarityOption = None,
+    options: HeadOptions,
     seen: Annotated[
         str | None,
         typer.Option(
@@ -56,18 +41,6 @@ def fit(
             "--reference.",
         ),
     ] = None,
-    head: Annotated[
-        Head, typer.Option(help="The method that decides between new classes.")
-    ] = Head.WEIGHTED_MEAN,
-    k: HeadKOption = None,
-    decay: DecayOption = None,
-    posterior: PosteriorOption = None,
-    prior: HeadPriorOption = None,
-    temperature: TemperatureOption = None,
-    settings: SettingsOption = None,
-    reference: ReferenceOption = None,
-    classes: ClassesOption = Classes.NEW,
-    none: NoneOption = False,
     score_type: ScoreTypeOption = ScoreType.AUTO,
     note: Annotated[str, typer.Option(help="A remark to keep in the file.")] = "",
 ) -> None:
@@ -85,23 +58,9 @@ def fit(
 
     require_ending(output, (ENDING,))
     labels = list_label_files(seen)
-    check_writable(output, rankings, similarity, *labels, settings, reference)
-    options = HeadOptions.from_command(
-        rankings=rankings,
-        similarity=similarity,
-        head=head,
-        k=k,
-        decay=decay,
-        prior=prior,
-        posterior=posterior,
-        temperature=temperature,
-        reference=reference,
-        classes=classes,
-        none=none,
-        settings=settings,
-    )
-    table = _open_seen(seen, reference)
-    rows = _find_rows(table, reference)
+    check_writable(output, *labels, *options.files)
+    table = _open_seen(seen, options.reference)
+    rows = _find_rows(table, options.reference)
     if score_type is ScoreType.AUTO and rows is not None:
         score_type = infer_score_type(next(rows.batches())[1].values, rows)
     model, score_type = fit_head(table, score_type, options)
@@ -173,7 +132,6 @@ def save_head(
 
     files = {
         "rankings": options.rankings,
-        "similarity": options.similarity,
         "reference": options.reference,
         "settings": options.settings_file,
     }
@@ -212,7 +170,7 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     yield "new classes", f"{len(new):,}: {quote_names(new, NAMES_SHOWN)}"
     yield "seen classes", f"{len(seen):,}: {quote_names(seen, NAMES_SHOWN)}"
     others = "" if len(head.classes_) == len(new) else " and seen classes"
-    none = f", or {head.none_label!r}" if getattr(head, "none", False) else ""
+    none = ", or 'none of these'" if getattr(head, "none", False) else ""
     yield "predicts", f"new{others or ' classes'}{none}"
     yield "scores", origin.get("score_type") or head._expected_kind() or "of any type"
     has_reference = any(getattr(part, "reference_", None) is not None for part in (head, inner))

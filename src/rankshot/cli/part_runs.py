@@ -39,9 +39,10 @@ SchedulerOption = Annotated[
 
 
 @contextmanager
-def show_parts(doing: str) -> Iterator[Callable[[PartsRun], None]]:
+def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[PartsRun], None]]:
     """Yield the function that shows how far a job is; messages of Dask are switched off."""
-    silence_dask()
+    if on_dask:
+        silence_dask()
     with progress_bar() as bar:
         task = bar.add_task(doing, total=None)
 
@@ -61,12 +62,22 @@ def silence_dask() -> None:
     """Switch off the messages of Dask: the command says itself what happens."""
     import logging
 
-    from rankshot.core.validation import require_module
+    from rankshot.jobs.executors import import_distributed
 
-    require_module("distributed", "datasets of many parts", "cluster")
+    # Its loggers are there, with their levels, when it is imported.
+    import_distributed()
     for name in logging.root.manager.loggerDict:
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def count_default_workers() -> int:
+    """Return the number of local processes for many files: one per core, or one without Dask."""
+    from importlib.util import find_spec
+
+    from rankshot.inference.scoring import count_cores
+
+    return count_cores() if find_spec("distributed") else 1
 
 
 def is_dataset(text: str) -> bool:
@@ -95,7 +106,7 @@ def print_parts(run: PartsRun, done: str, output: str) -> None:
     If a part failed, the command exits with status 1: a script should not take an output with
     gaps for a complete one.
     """
-    earlier = f", {run.n_skipped:,} finished earlier" if run.n_skipped else ""
+    earlier = f", {run.n_resumed:,} finished earlier" if run.n_resumed else ""
     say(f"parts: {run.n_done:,} {done}{earlier}, {len(run.failed):,} failed")
     if run.n_done:
         stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in run.seconds.items())

@@ -18,8 +18,8 @@ from rankshot.cli.class_options import (
 from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.fit import save_head
-from rankshot.cli.head_options import HeadOptions, fit_head
-from rankshot.cli.head_parameters import Classes, Head
+from rankshot.cli.heads import HeadOptions, fit_head
+from rankshot.cli.part_runs import show_parts
 from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
 from rankshot.cli.rank_sources import (
     SourceInput,
@@ -39,19 +39,18 @@ from rankshot.cli.score import (
     OnError,
     OnErrorOption,
     PreprocessingOption,
-    ScoringRate,
     SizeOption,
     StdOption,
     TextColumnOption,
     open_plan,
     print_skipped,
-    say_if_stopped,
 )
-from rankshot.cli.score_options import ScoreType, read_first_ids
+from rankshot.cli.score_tables import ScoreType, read_first_ids
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
+    from rankshot.jobs.score_parts import InputParts
     from rankshot.zeroshot.scores import Kind
 
 SCORE_TYPES: dict[Kind, ScoreType] = {
@@ -166,6 +165,7 @@ def recognise(
     Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
     -o predictions.csv
     """
+    from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
 
     specs = source or ["wordnet"]
@@ -179,23 +179,16 @@ def recognise(
         run.refuse_to_remove(files)
     options = HeadOptions.from_command(
         rankings=rankings or run.rankings,
-        similarity=None,
-        head=Head.WEIGHTED_MEAN,
-        k=None,
-        decay=None,
-        prior=None,
-        posterior=None,
-        temperature=None,
         reference=reference,
-        classes=Classes.ALL if all_classes else Classes.NEW,
+        classes="all" if all_classes else "new",
         none=none,
         settings=settings,
     )
     plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
-    _check_inputs(inputs, plan, text_column, id_column)
+    listed = list_inputs(plan, inputs, text_column, id_column)
     _check_reference(reference)
     about = None if new is None else read_class_lists(plan.classes, new, names, None, 0, None)
-    with run.open(plan, again=again), say_if_stopped(run.scores, again=again):
+    with run.open(plan, again=again):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
         if about is not None:
             _rank(about, specs, run, plan, base_url, yes=yes, is_default=source is None)
@@ -203,7 +196,7 @@ def recognise(
         seen = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
         head, score_type = fit_head(seen, SCORE_TYPES[kind], options)
         save_head(head, run.head, options, score_type)
-        _score(inputs, plan, run, on_error, text_column, id_column)
+        _score(plan, listed, run, on_error)
         from rankshot.core.files import remove_leftovers
 
         remove_leftovers(output.resolve().parent, output.name)
@@ -251,21 +244,6 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
                 f"{path}: is in the folder of the inputs, which would change with it; write to "
                 "another folder"
             )
-
-
-def _check_inputs(
-    inputs: Path, plan: ScoringPlan, text_column: str | None, id_column: str | None
-) -> None:
-    """Refuse inputs that the model does not take, and folders without any."""
-    from itertools import islice
-
-    from rankshot.inference.inputs import Input, Skipped, open_inputs
-    from rankshot.inference.scoring import nothing_scored
-
-    found = open_inputs(inputs, plan.model.takes, text_column, id_column)
-    if not any(isinstance(one, Input) for one in found.read()):
-        first = [one for one in islice(found.read(), 1) if isinstance(one, Skipped)]
-        raise nothing_scored(found, first)
 
 
 def _check_reference(path: Path | None) -> None:
@@ -330,35 +308,31 @@ def _rank(
     warn_of_classes_without_ranking(found, classes, console)
 
 
-def _score(
-    inputs: Path,
-    plan: ScoringPlan,
-    run: RunFolder,
-    on_error: OnError,
-    text_column: str | None,
-    id_column: str | None,
-) -> None:
+def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder, on_error: OnError) -> None:
     """Write the scores of all inputs, unless they are there, and print how many."""
-    from rankshot.inference.score_runs import score_to_file
+    from rankshot.jobs.score_parts import score_inputs
 
-    with ScoringRate() as show:
-        scored = score_to_file(
+    with show_parts("scoring") as show:
+        scored = score_inputs(
             plan,
-            inputs,
+            listed,
             run.scores,
-            on_error="skip" if on_error is OnError.SKIP else "raise",
-            column=text_column,
-            id_column=id_column,
-            replace=True,
+            on_error=on_error.as_argument(),
+            update=True,
             progress=show,
+            notify=say,
         )
+    if scored.failed:
+        raise RankshotError(scored.failed[0][1])
     n_inputs = format_count(scored.n_rows, "input")
-    if scored.was_finished:
+    if not scored.n_done:
         say(f"scores: those of {n_inputs} in {run.scores}, from an earlier run")
     else:
-        kept = f", {scored.n_resumed:,} of them by an earlier run" if scored.n_resumed else ""
-        say(f"scores: {n_inputs} scored{kept}, {scored.n_skipped:,} skipped")
-    print_skipped(scored)
+        n_kept = scored.n_rows - scored.n_new_rows
+        kept = f", {n_kept:,} of them by an earlier run" if n_kept else ""
+        n_skipped = scored.count_reasons().total()
+        say(f"scores: {n_inputs} scored{kept}, {n_skipped:,} skipped")
+    print_skipped(scored, run.scores / "_skipped.csv")
 
 
 # ---- What is printed

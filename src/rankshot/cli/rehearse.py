@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.head_options import read_new_rankings
-from rankshot.cli.matched_names import match_columns, rename
-from rankshot.cli.score_options import ScoreType, ScoreTypeOption, infer_score_type
+from rankshot.cli.heads import read_new_rankings
+from rankshot.cli.score_tables import (
+    ScoreType,
+    ScoreTypeOption,
+    infer_score_type,
+    match_columns,
+    rename,
+)
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.zeroshot.settings import HeadSettings
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankshot.cli.console import check_writable, progress_bar, say
+from rankshot.cli.console import check_writable, say
 from rankshot.cli.part_runs import (
     SchedulerOption,
     UpdateOption,
     WorkersOption,
     check_cluster_options,
+    count_default_workers,
     print_parts,
     show_parts,
 )
 from rankshot.core.errors import RankshotError, format_count, short_repr
 
 if TYPE_CHECKING:
-    from rankshot.inference.score_runs import ScoreRun
     from rankshot.inference.scoring import ScoringPlan
+    from rankshot.jobs import PartsRun
 
 REASONS_SHOWN = 5
 
@@ -34,6 +33,10 @@ class OnError(StrEnum):
 
     SKIP = "skip"
     STOP = "stop"
+
+    def as_argument(self) -> str:
+        """Return the name that the library has for it."""
+        return "skip" if self is OnError.SKIP else "raise"
 
 
 class Layout(StrEnum):
@@ -138,8 +141,8 @@ def score(
     have no scores are listed in a file beside the output, such as scores.skipped.csv.
 
     If the output is a folder, it gets many parts, for rankshot classify, and each worker runs the
-    model. If workers declare the resource GPU (dask worker --resources
-    GPU=1), only these do. Skipped inputs are listed in the folder _skipped in it.
+    model. If workers declare the resource GPU (dask worker --resources GPU=1), only these do.
+    Skipped inputs are listed in _skipped.csv in it.
 
     Example: rankshot score photos/ --model network.onnx --classes imagenet-1k --preprocessing
     imagenet -o scores.parquet
@@ -148,50 +151,51 @@ def score(
     """
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.inference.score_runs import score_to_file
+    from rankshot.jobs.score_parts import list_inputs, score_inputs
+    from rankshot.jobs.storage import has_pattern, is_address
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
-    options: dict[str, Any] = {
-        "batch_size": batch,
-        "on_error": "skip" if on_error is OnError.SKIP else "raise",
-        "column": text_column,
-        "id_column": id_column,
-        "again": again,
-    }
     check_cluster_options(workers, scheduler)
-    if workers is not None or scheduler is not None or not Path(output).suffix:
-        options["update"] = update
-        plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
-        _score_parts(plan, inputs, output, workers=workers, scheduler=scheduler, **options)
-        return
-    if update:
-        raise RankshotError("--update is for an output of many parts, and this is one file")
-    source, target = Path(inputs), Path(output)
-    require_ending(target, ENDINGS)
-    check_writable(target, source)
-    if not source.exists():
-        raise RankshotError(f"{source}: there is no such file or folder")
+    is_table = bool(Path(output).suffix)
+    if is_table:
+        if update:
+            raise RankshotError("--update is for an output of many parts, and this is one file")
+        require_ending(Path(output), ENDINGS)
+        if not has_pattern(inputs) and not is_address(inputs) and not Path(inputs).exists():
+            raise RankshotError(f"{inputs}: there is no such file or folder")
+        check_writable(Path(output), Path(inputs))
+    elif workers is None and scheduler is None:
+        workers = count_default_workers()
+    workers = None if workers == 1 else workers
     plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
-    with say_if_stopped(target, again=again), ScoringRate() as show:
-        run = score_to_file(plan, source, target, progress=show, **options)
-    _print_run(run, plan)
-
-
-def _score_parts(plan: ScoringPlan, inputs: str, output: str, **options: Any) -> None:
-    """Score on processes or a cluster, and print what was done."""
-    from rankshot.jobs import score as score_parts
-    from rankshot.jobs.scored_datasets import BESIDE, SKIPPED, SKIPPED_FOLDER
-
-    with show_parts("scoring") as show:
-        run = score_parts(plan, inputs, output, progress=show, notify=say, **options)
-    _remark_on_kind(plan)
+    listed = list_inputs(plan, inputs, text_column, id_column, batch)
+    with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
+        run = score_inputs(
+            plan,
+            listed,
+            output,
+            workers=workers,
+            scheduler=scheduler,
+            on_error=on_error.as_argument(),
+            again=again,
+            update=update,
+            progress=show,
+            notify=say,
+        )
+    if is_table and not run.n_done:
+        say(
+            f"{output}: has the scores of this model for these inputs already; nothing was done "
+            "(--again computes them once more)"
+        )
+        return
+    if run.counts["probabilities"]:
+        say("the model's outputs are probabilities: the scores are their logarithms")
+    if plan.model.kind == "one-vs-rest" and output.endswith(".csv"):
+        say("the scores are one-vs-rest: give --score-type one-vs-rest-logits to the next command")
     say(f"{format_count(run.n_rows, 'input')} written to {output}")
-    reasons, others = (
-        {name.removeprefix(begin): n for name, n in run.counts.items() if name.startswith(begin)}
-        for begin in (SKIPPED, BESIDE)
-    )
-    _say_skipped(reasons, others, f"{output.rstrip('/')}/{SKIPPED_FOLDER}")
+    lists = Path(output).with_suffix(".skipped.csv") if is_table else f"{output}/_skipped.csv"
+    print_skipped(run, lists)
     print_parts(run, "scored", output)
 
 
@@ -224,8 +228,8 @@ def _choose_preprocessing(
     model: str, preprocessing: str | None, changes: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Return the open model, and the preprocessing if it is not the model's own."""
-    from rankshot.inference.models import open_model
-    from rankshot.inference.preprocessing import as_preprocessing, change_preprocessing
+    from rankshot.inference.model import open_model
+    from rankshot.inference.pictures import as_preprocessing, change_preprocessing
 
     given = None if preprocessing is None else as_preprocessing(preprocessing)
     opened = open_model(model)
@@ -253,85 +257,15 @@ def _parse_numbers(option: str, text: str) -> tuple[float, ...]:
         ) from None
 
 
-@contextmanager
-def say_if_stopped(scores: Path, *, again: bool) -> Iterator[None]:
-    """Print what is kept if Ctrl-C stops the block, and how to go on."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        from rankshot.inference.score_runs import count_kept
-
-        n = count_kept(scores)
-        kept = (
-            "no scores are kept" if n == 0 else f"the scores of {format_count(n, 'input')} are kept"
-        )
-        if n == 0 and scores.is_file():
-            kept = f"the scores in {scores} are kept"
-        say(f"stopped: {kept}; the same command{' without --again' if again else ''} goes on")
-        raise
-
-
-class ScoringRate:
-    """A progress bar that shows how many inputs are done per second."""
-
-    def __enter__(self) -> Self:
-        self._bar = progress_bar().__enter__()
-        self._task = self._bar.add_task("scoring", total=None)
-        self._first: tuple[float, int] | None = None
-        return self
-
-    def __call__(self, done: int, total: int, _what: str) -> None:
-        """Show how many inputs are done."""
-        now = monotonic()
-        self._first = self._first or (now, done)
-        begin, before = self._first
-        rate = f", {(done - before) / (now - begin):.1f} per second" if now > begin else ""
-        self._bar.update(self._task, completed=done, total=total, description=f"scoring{rate}")
-
-    def __exit__(self, *exc: object) -> None:
-        self._bar.stop()
-
-
-def _print_run(run: ScoreRun, plan: ScoringPlan) -> None:
-    if run.was_finished:
-        say(
-            f"{run.path}: has the scores of this model for these inputs already; nothing was done "
-            "(--again computes them once more)"
-        )
-        return
-    if run.had_probabilities:
-        say("the model's outputs are probabilities: the scores are their logarithms")
-    if run.path.suffix != ".npz":
-        _remark_on_kind(plan)
-    if run.n_resumed:
-        say(f"{run.n_resumed:,} inputs were done by an earlier run, which was stopped")
-    n_now = run.n_rows + run.n_skipped - run.n_resumed
-    rate = f" ({n_now / run.seconds:,.1f} per second)" if run.seconds > 0 and n_now > 0 else ""
-    say(f"{format_count(run.n_rows, 'input')} written to {run.path}{rate}")
-    print_skipped(run)
-
-
-def _remark_on_kind(plan: ScoringPlan) -> None:
-    if plan.model.kind == "one-vs-rest":
-        say("the scores are one-vs-rest: give --score-type one-vs-rest-logits to the next command")
-
-
-def print_skipped(run: ScoreRun) -> None:
-    """Print how many inputs have no scores, what is no input, and why."""
-    _say_skipped(run.reasons, run.others, run.skipped_path)
-
-
-def _say_skipped(
-    reasons: Mapping[str, int], others: Mapping[str, int], listed_in: str | Path
-) -> None:
-    parts = []
-    if reasons:
-        n_skipped = format_count(sum(reasons.values()), "input")
-        parts.append(f"skipped {n_skipped}: {_count_reasons(reasons)}")
-    if others:
-        parts.append(f"not inputs: {_count_reasons(others)}")
-    if parts:
-        say(f"{'; '.join(parts)}; all are listed in {listed_in}")
+def print_skipped(run: PartsRun, listed_in: str | Path) -> None:
+    """Print how many inputs have no scores, what is not an input, and why."""
+    told = []
+    if reasons := run.count_reasons():
+        told.append(f"skipped {format_count(reasons.total(), 'input')}: {_count_reasons(reasons)}")
+    if others := run.count_reasons(is_input=False):
+        told.append(f"not inputs: {_count_reasons(others)}")
+    if told:
+        say(f"{'; '.join(told)}; all are listed in {listed_in}")
 
 
 def _count_reasons(reasons: Mapping[str, int]) -> str:

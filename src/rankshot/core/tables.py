@@ -454,7 +454,7 @@ def open_writer(
             yield groups.put
             groups.flush()
             if metadata:
-                groups.writer.add_key_value_metadata(metadata)
+                groups.writer.add_key_value_metadata(dict(metadata))
         finally:
             # Also after a failure: a writer that is not closed would write when it is deleted.
             if groups.writer is not None:

@@ -21,7 +21,7 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.tables import ID, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
-from rankshot.inference.model_interface import Takes
+from rankshot.inference.model import Takes
 from rankshot.inference.pictures import ENDINGS
 
 COLUMNS = {"texts": "text", "pictures": "path"}
@@ -94,20 +94,9 @@ class Inputs:
             seen.add(item.id)
             yield item
 
-    def scan(self) -> tuple[int, str]:
-        """Return the number of inputs, skipped ones included, and a fingerprint of them all.
 
-        The fingerprint changes with ids and texts, and with the size and time of files.
-        """
-        digest = sha256()
-        n = 0
-        for item in self.read():
-            n += 1
-            digest.update(repr(_describe(item)).encode(errors="surrogatepass"))
-        return n, digest.hexdigest()
-
-
-def _describe(item: Input | Skipped) -> tuple[Any, ...]:
+def describe_entry(item: Input | Skipped) -> tuple[Any, ...]:
+    """Return what changes with an entry: its id and text, or the size and time of its file."""
     if isinstance(item, Skipped):
         return tuple(item)
     if isinstance(item.value, Path):
@@ -116,9 +105,13 @@ def _describe(item: Input | Skipped) -> tuple[Any, ...]:
         except OSError:
             return item.id, "missing"
         return item.id, status.st_size, status.st_mtime_ns
-    if isinstance(item.value, np.ndarray):
-        return item.id, item.value.shape, sha256(item.value.tobytes()).hexdigest()
-    return item.id, item.value
+    if isinstance(item.value, str):
+        return item.id, item.value
+    return item.id, type(item.value).__name__, sha256(_as_bytes(item.value)).hexdigest()
+
+
+def _as_bytes(value: Any) -> bytes:
+    return value.tobytes() if hasattr(value, "tobytes") else repr(value).encode()
 
 
 def open_inputs(

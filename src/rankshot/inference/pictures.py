@@ -1,22 +1,31 @@
-"""Picture files as red, green and blue pixels: upright, on white, and never too large.
+"""From a picture to the numbers that a network takes: decode, resize, crop, normalise.
 
 Files come from anywhere. So only formats that Pillow decodes itself are tried, a picture that
 claims to be huge is refused before it is decoded, and each refusal has a reason.
+
+The size, crop, mean, standard deviation and layout differ from network to network, and a wrong
+choice lowers the accuracy without any error. So they are never guessed: they come from the files
+of the model, from a named preset, or from the user, and are printed.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.validation import require_choice, require_number, require_whole_number
 
 MAX_PIXELS = 100_000_000
 """Larger pictures are refused: a small file can claim to be huge, and would fill the memory."""
@@ -150,3 +159,474 @@ def _describe_failure(error: Exception, file: Path) -> str:
         return f"not a picture ({known} are known)" if file.stat().st_size else "an empty file"
     # Pillow's own message, such as "image file is truncated", names no file.
     return f"damaged ({' '.join(str(error).split()) or type(error).__name__})"
+
+
+# -------------------------------------------------------------------- preprocessing
+
+CONFIG_FILE = "preprocessor_config.json"
+"""How libraries of models call the file that describes the preprocessing."""
+Layout = Literal["NCHW", "NHWC"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
+INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
+"""In the order of Pillow's numbers, which ``preprocessor_config.json`` uses."""
+Margin = Literal["down", "even"]
+MARGINS: tuple[Margin, ...] = get_args(Margin)
+MAX_SIDE = 4096
+MAX_STD = 2.0
+"""Pixels from 0 to 1 never deviate by more than 0.5; networks also divide by 1."""
+_CONVNEXT = "ConvNext"
+_KNOWN_TYPES: dict[str, tuple[Interpolation, bool]] = {
+    "ViT": ("bilinear", True),
+    "CLIP": ("bicubic", False),
+    "Bit": ("bicubic", False),
+    _CONVNEXT: ("bicubic", False),
+    "Siglip": ("bicubic", False),
+}
+"""Processors of transformers whose files describe all that they do; others have steps in code.
+
+For each, how it resizes if the file does not say, and whether a size that is a single number is
+that of a square, not of the shorter side.
+"""
+_KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
+
+
+def _three_numbers(what: str, value: Any, **rules: float) -> tuple[float, ...]:
+    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value] * 3
+    if len(values) == 1:
+        values = values * 3
+    if len(values) != 3:
+        raise RankshotError(f"{what} must be one number or three, not {short_repr(value)}")
+    return tuple(require_number(what, one, below=np.inf, **rules) for one in values)
+
+
+def _require_unit_scale(mean: Sequence[float], std: Sequence[float]) -> None:
+    """Refuse means and deviations of pixels from 0 to 255 where white is 1."""
+    for what, values, most in (("mean", mean, 1), ("std", std, MAX_STD)):
+        for value in values:
+            if abs(value) > most:
+                raise RankshotError(
+                    f"{what} is {value:g}, but white is 1 here; divide the means and deviations of "
+                    "pixels from 0 to 255 by 255"
+                )
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How a picture becomes the input of a network.
+
+    The picture is resized, cropped in the middle, and its pixels, scaled to [0, 1], become
+    (pixel - mean) / std.
+
+    Parameters
+    ----------
+    size : int or (int, int)
+        The height and width of the input, in pixels.
+    mean, std : float or three floats
+        Of red, green and blue, where white is 1.
+    resize : int, optional
+        The shorter side after resizing, before the crop. If None, the whole picture is resized to
+        ``size``, which changes its proportions.
+    interpolation : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
+        How pixels between pixels are computed; smoothing is always on.
+    layout : {"NCHW", "NHWC"}
+        The order of the axes: pictures, channels, height, width; or channels last.
+    white : float
+        The number that a white pixel has before ``mean`` is subtracted. With 255, ``mean`` and
+        ``std`` are in units of 0 to 255.
+    margin : {"down", "even"}
+        How half a pixel is rounded if the margins of the crop are odd: down, as transformers does,
+        or to the even number, as torchvision does.
+
+    Examples
+    --------
+    >>> from rankshot.inference import Preprocessing
+    >>> print(Preprocessing.from_name("imagenet"))
+    shorter side to 256 (bilinear), middle 224 x 224, minus (0.485, 0.456, 0.406), divided by
+      (0.229, 0.224, 0.225), NCHW
+    >>> half = Preprocessing(size=96, mean=0.5, std=0.5, resize=96)
+    >>> from PIL import Image
+    >>> half(Image.new("RGB", (200, 100), "white"))[:, 0, 0]
+    array([1., 1., 1.], dtype=float32)
+    """
+
+    size: tuple[int, int]
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    resize: int | None = None
+    interpolation: Interpolation = "bilinear"
+    layout: Layout = "NCHW"
+    white: float = 1.0
+    margin: Margin = "down"
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        mean: float | Sequence[float],
+        std: float | Sequence[float],
+        resize: int | None = None,
+        interpolation: str = "bilinear",
+        layout: str = "NCHW",
+        white: float = 1.0,
+        margin: str = "down",
+    ) -> None:
+        sides = [size, size] if isinstance(size, (int, np.integer)) else list(size)
+        if len(sides) != 2:
+            raise RankshotError(f"size must be one number or two, not {short_repr(size)}")
+        if resize is not None:
+            require_whole_number("resize", resize, MAX_SIDE)
+        values: dict[str, Any] = {
+            "size": tuple(require_whole_number("size", side, MAX_SIDE) for side in sides),
+            "mean": _three_numbers("mean", mean),
+            "std": _three_numbers("std", std, above=0),
+            "resize": resize,
+            "interpolation": require_choice("interpolation", interpolation, INTERPOLATIONS),
+            "layout": require_choice("layout", layout, LAYOUTS),
+            "white": require_number("white", white, above=0, below=np.inf),
+            "margin": require_choice("margin", margin, MARGINS),
+        }
+        if values["white"] == 1:
+            _require_unit_scale(values["mean"], values["std"])
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_name(cls, name: str) -> Preprocessing:
+        """Return a preset: "imagenet" (torchvision's networks), "efficientnet-lite" or "clip"."""
+        if name not in PRESETS:
+            raise RankshotError(
+                f"no preset {short_repr(name)}{suggest_name(name, PRESETS)}; there are "
+                f"{quote_names(PRESETS)}"
+            )
+        return PRESETS[name]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], where: str = CONFIG_FILE) -> Preprocessing:
+        """Return what a ``preprocessor_config.json`` of transformers describes.
+
+        Raises
+        ------
+        RankshotError
+            Names a missing value, or a step that this class does not have.
+        """
+        kind = _find_type(config, where)
+        extra = [
+            name
+            for name, value in config.items()
+            if value is True and name.startswith("do_") and name not in _KNOWN_STEPS
+        ]
+        if extra:
+            raise RankshotError(f"{where}: the step {quote_names(extra)} is not known")
+        crop = config.get("crop_size") if config.get("do_center_crop") else None
+        if not config.get("do_resize", True):
+            raise RankshotError(f"{where}: do_resize is false, but pictures have all sizes")
+        rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
+        normal = config.get("do_normalize", True)
+        number = config.get("resample")
+        if number is None and kind is not None:
+            number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
+        if number is None:
+            raise RankshotError(
+                f"{where}: no 'resample' in it; add it: 2 is bilinear, 3 is bicubic"
+            )
+        if not isinstance(number, int) or not 0 <= number < len(INTERPOLATIONS):
+            raise RankshotError(f"{where}: resample must be one of 0 to 5, not {number!r}")
+        try:
+            resize, size = _read_sizes(config, crop, kind, where)
+            return cls(
+                size=size,
+                mean=_require_key(config, "image_mean", where) if normal else 0,
+                std=_require_key(config, "image_std", where) if normal else 1,
+                resize=resize,
+                interpolation=INTERPOLATIONS[number],
+                white=255 * rescale,
+            )
+        except (RankshotError, TypeError) as error:
+            raise RankshotError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Preprocessing:
+        """Read a ``preprocessor_config.json``."""
+        path = Path(path)
+        try:
+            config = json.loads(path.read_text(encoding="utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise RankshotError(f"{path}: not JSON ({error})") from None
+        if not isinstance(config, dict):
+            raise RankshotError(f"{path}: must hold an object, not {short_repr(config)}")
+        return cls.from_config(config, str(path))
+
+    def with_changes(
+        self,
+        size: int | Sequence[int] | None = None,
+        mean: float | Sequence[float] | None = None,
+        std: float | Sequence[float] | None = None,
+        layout: str | None = None,
+    ) -> Preprocessing:
+        """Return the same with other values; the part that is cropped away stays the same.
+
+        ``mean`` and ``std`` are those of pixels whose white is 1, whatever ``white`` is here.
+        """
+        values = asdict(self)
+        if size is not None:
+            sides = (size, size) if isinstance(size, int) else tuple(size)
+            if self.resize is not None:
+                values["resize"] = round(self.resize * min(sides) / min(self.size))
+            values["size"] = sides
+        if mean is not None:
+            values["mean"] = _three_numbers("mean", mean)
+            _require_unit_scale(values["mean"], ())
+            values["mean"] = [self.white * value for value in values["mean"]]
+        if std is not None:
+            values["std"] = _three_numbers("std", std, above=0)
+            _require_unit_scale((), values["std"])
+            values["std"] = [self.white * value for value in values["std"]]
+        return Preprocessing(**values | ({} if layout is None else {"layout": layout}))
+
+    def __call__(self, image: Any) -> NDArray[np.float32]:
+        """Return a Pillow image in mode RGB as numbers, without the axis of pictures."""
+        pixels = np.asarray(self._resize(image))
+        # (pixel · white / 255 - mean) / std, with one multiplication and one addition per pixel.
+        scale = self.white / 255 / np.asarray(self.std)
+        shift = np.asarray(self.mean) / self.std
+        if self.layout == "NCHW":
+            # The bytes are moved before they become four times as many.
+            pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+            scale, shift = scale[:, None, None], shift[:, None, None]
+        numbers: NDArray[np.float32] = np.multiply(pixels, scale, dtype=np.float32)
+        numbers -= shift.astype(np.float32)
+        return numbers
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of one input of the network."""
+        return (3, *self.size) if self.layout == "NCHW" else (*self.size, 3)
+
+    def _resize(self, image: Any) -> Any:
+        method = require_pillow().Resampling[self.interpolation.upper()]
+        height, width = self.size
+        if self.resize is None:
+            return image.resize((width, height), method)
+        short, long = sorted(image.size)
+        # As torchvision and transformers do: the longer side is rounded down.
+        longer = int(self.resize * long / short)
+        sides = (self.resize, longer) if image.width <= image.height else (longer, self.resize)
+        if image.size != sides:
+            image = image.resize(sides, method)
+        left, top = self._find_margin(image.width - width), self._find_margin(image.height - height)
+        # What is outside of a small picture is black.
+        return image.crop((left, top, left + width, top + height))
+
+    def _find_margin(self, surplus: int) -> int:
+        if self.margin == "down":
+            return surplus // 2
+        # A border around a small picture is rounded towards zero.
+        return round(surplus / 2) if surplus >= 0 else -(-surplus // 2)
+
+    def __str__(self) -> str:
+        height, width = self.size
+        if self.resize is None:
+            size = f"resized to {height} x {width} ({self.interpolation})"
+        else:
+            size = (
+                f"shorter side to {self.resize} ({self.interpolation}), middle {height} x {width}"
+            )
+        scale = "" if self.white == 1 else f", white is {self.white:g}"
+        return (
+            f"{size}{scale}, minus {_describe_three(self.mean)}, divided by "
+            f"{_describe_three(self.std)}, {self.layout}"
+        )
+
+
+PRESETS = {
+    "imagenet": Preprocessing(
+        224,
+        (0.485, 0.456, 0.406),
+        (0.229, 0.224, 0.225),
+        resize=256,
+        interpolation="bilinear",
+        margin="even",
+    ),
+    "efficientnet-lite": Preprocessing(
+        224, 127, 128, resize=256, interpolation="bicubic", white=255
+    ),
+    "clip": Preprocessing(
+        224,
+        (0.48145466, 0.4578275, 0.40821073),
+        (0.26862954, 0.26130258, 0.27577711),
+        resize=224,
+        interpolation="bicubic",
+    ),
+}
+"""What the networks of torchvision, EfficientNet-Lite and CLIP were trained with."""
+
+
+def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> Preprocessing:
+    """Return a preprocessing from a preset's name, a file, or the values of such a file."""
+    if isinstance(given, Preprocessing):
+        return given
+    if isinstance(given, Mapping):
+        return Preprocessing.from_config(given, "preprocessing")
+    if Path(given).is_file():
+        return Preprocessing.from_file(given)
+    if Path(given).suffix:
+        raise RankshotError(f"{given}: there is no such file")
+    return Preprocessing.from_name(str(given))
+
+
+def change_preprocessing(
+    base: Preprocessing | None,
+    shape: Sequence[Any] | None,
+    size: Sequence[int] | None = None,
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+    layout: str | None = None,
+) -> Preprocessing | None:
+    """Return a preprocessing with some values changed; without a base, size, mean and std make one.
+
+    Parameters
+    ----------
+    base : Preprocessing, optional
+        What is changed.
+    shape : sequence, optional
+        The shape of the network's input; a size or layout that is fixed there need not be given,
+        and no other can be.
+    size, mean, std, layout
+        The new values, as for `Preprocessing`.
+    """
+    fixed_layout, fixed_size = (find_layout(shape) if shape is not None else None) or (None, None)
+    if None not in {layout, fixed_layout} and layout != fixed_layout:
+        raise RankshotError(f"the network's layout is {fixed_layout}, not {layout}")
+    if size is None and mean is None and std is None and layout is None:
+        return base
+    if base is not None:
+        return base.with_changes(size, mean, std, layout)
+    size = fixed_size if size is None else size
+    missing = [
+        name for name, value in (("size", size), ("mean", mean), ("std", std)) if value is None
+    ]
+    if size is None or mean is None or std is None:
+        raise RankshotError(
+            f"the preprocessing lacks {' and '.join(missing)}; give size, mean and std, or a preset"
+        )
+    return Preprocessing(size, mean, std, resize=min(size), layout=layout or "NCHW")
+
+
+def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] | None:
+    """Read layout and size from the shape of a network's input, such as ("N", 3, 224, 224).
+
+    Returns
+    -------
+    (layout, (height, width) or None), or None
+        The size is None if it is not fixed. None if the shape is not that of pictures, or its
+        layout cannot be read.
+    """
+    if len(shape) != 4:
+        return None
+    places = [place for place in (1, 3) if shape[place] == 3]
+    if len(places) != 1:
+        return None
+    layout: Layout = "NCHW" if places == [1] else "NHWC"
+    sides = shape[2:] if layout == "NCHW" else shape[1:3]
+    fixed = all(isinstance(side, int) and side > 0 for side in sides)
+    return layout, cast("tuple[int, int]", tuple(sides)) if fixed else None
+
+
+def fit_to_shape(preprocessing: Preprocessing, shape: Sequence[Any], where: str) -> Preprocessing:
+    """Take the layout from the shape of a network's input, and refuse another size.
+
+    Raises
+    ------
+    RankshotError
+        Says which size the network expects, and which it would get.
+    """
+    found = find_layout(shape)
+    if found is None:
+        if len(shape) != 4:
+            raise RankshotError(
+                f"{where}: its input has {len(shape)} axes {_describe_shape(shape)}; a network for "
+                "pictures has four: pictures, channels, height, width"
+            )
+        return preprocessing
+    layout, size = found
+    if size is not None and size != preprocessing.size:
+        raise RankshotError(
+            f"{where}: it expects pictures of {size[0]} x {size[1]} pixels "
+            f"{_describe_shape(shape)}, but the preprocessing makes {preprocessing.size[0]} x "
+            f"{preprocessing.size[1]}; give the size {size[0]}"
+            f"{'' if size[0] == size[1] else f'x{size[1]}'}"
+        )
+    return replace(preprocessing, layout=layout)
+
+
+def _describe_shape(shape: Sequence[Any]) -> str:
+    return f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
+
+
+def _describe_three(values: Sequence[float]) -> str:
+    texts = [f"{value:.4g}" for value in values]
+    return texts[0] if len(set(texts)) == 1 else f"({', '.join(texts)})"
+
+
+def _require_key(config: Mapping[str, Any], key: str, where: str) -> Any:
+    if config.get(key) is None:
+        raise RankshotError(f"{where}: no {key!r} in it")
+    return config[key]
+
+
+def _find_type(config: Mapping[str, Any], where: str) -> str | None:
+    """Return the known processor that a file is for, or None if it names none."""
+    name = config.get("image_processor_type") or config.get("feature_extractor_type")
+    if name is None:
+        return None
+    found = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name))
+    if found not in _KNOWN_TYPES:
+        raise RankshotError(
+            f"{where}: what {short_repr(name)} does is not all in this file; give the size, mean "
+            "and std instead"
+        )
+    return found
+
+
+def _read_sizes(
+    config: Mapping[str, Any], crop: Any, kind: str | None, where: str
+) -> tuple[int | None, int | tuple[int, int]]:
+    """Return the shorter side after resizing, or None, and the size of the input."""
+    size, share = config.get("size"), config.get("crop_pct")
+
+    def as_sides(value: Any) -> tuple[int, int]:
+        if isinstance(value, Mapping) and {"height", "width"} <= set(value):
+            return value["height"], value["width"]
+        if isinstance(value, int):
+            return value, value
+        raise RankshotError(f"{where}: a size must have height and width, not {short_repr(value)}")
+
+    shortest = size.get("shortest_edge") if isinstance(size, Mapping) else None
+    # Without a type, a single number is the shorter side if the middle is cropped.
+    is_square = crop is None if kind is None else _KNOWN_TYPES[kind][1]
+    if isinstance(size, int) and not is_square:
+        shortest = size
+    if kind == _CONVNEXT:
+        return _read_convnext_sizes(shortest, crop, share, where)
+    if share is not None:
+        raise RankshotError(f"{where}: 'crop_pct' is known for {_CONVNEXT} only")
+    if crop is not None:
+        if shortest is None:
+            raise RankshotError(
+                f"{where}: a crop after a resize to {short_repr(size)} is not known"
+            )
+        return shortest, as_sides(crop)
+    if shortest is None:
+        return None, as_sides(size)
+    raise RankshotError(f"{where}: pictures of different shapes come out; there is no crop")
+
+
+def _read_convnext_sizes(
+    side: Any, crop: Any, share: Any, where: str
+) -> tuple[int | None, int | tuple[int, int]]:
+    """Small inputs are the middle of a larger picture, large ones the whole picture."""
+    if crop is not None:
+        raise RankshotError(f"{where}: {_CONVNEXT} has a crop of its own; a second is not known")
+    require_whole_number("shortest_edge", side, MAX_SIDE)
+    share = require_number("crop_pct", 224 / 256 if share is None else share, above=0, below=np.inf)
+    return (int(side / share), side) if side < 384 else (None, side)

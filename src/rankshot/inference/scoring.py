@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.inputs import Input, Inputs, Skipped, open_inputs
-from rankshot.inference.model_interface import Model
-from rankshot.inference.models import open_model
-from rankshot.inference.pictures import ignore_pillow_warnings, read_picture, require_pillow
-from rankshot.inference.preprocessing import (
+from rankshot.inference.inputs import Input, Skipped, open_inputs
+from rankshot.inference.model import Model, open_model
+from rankshot.inference.pictures import (
     PRESETS,
     Preprocessing,
     as_preprocessing,
     fit_to_shape,
+    ignore_pillow_warnings,
+    read_picture,
+    require_pillow,
 )
 from rankshot.sources.names.labels import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
@@ -146,7 +147,7 @@ def score(
             if progress is not None:
                 progress(done, total, "inputs")
     if not ids:
-        raise nothing_scored(found, skipped)
+        raise nothing_scored(found.name, skipped)
     scores = Scores.from_validated(np.concatenate(values), plan.classes.names, plan.model.kind)
     return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
 
@@ -156,18 +157,17 @@ def refuse_skipped(skipped: Iterable[Skipped]) -> None:
     bad = next((one for one in skipped if one.is_input), None)
     if bad is not None:
         raise RankshotError(
-            f"{bad.id}: {bad.reason}; on_error='skip' (--on-error skip) leaves out such inputs, "
-            "and lists them"
+            f"{bad.id}: {bad.reason}; on_error='skip' leaves out such inputs, and lists them"
         )
 
 
-def nothing_scored(inputs: Inputs, skipped: Sequence[Skipped]) -> RankshotError:
+def nothing_scored(name: str, skipped: Sequence[Skipped]) -> RankshotError:
     """Return the error for inputs of which none could be scored."""
     if not skipped:
-        return RankshotError(f"{inputs.name}: there are no inputs in it")
+        return RankshotError(f"{name}: there are no inputs in it")
     first = next((one for one in skipped if one.is_input), skipped[0])
     return RankshotError(
-        f"{inputs.name}: no input could be scored; the first one, {first.id}: {first.reason}"
+        f"{name}: no input could be scored; the first one, {first.id}: {first.reason}"
     )
 
 

@@ -1,5 +1,8 @@
-from .classified_datasets import classify as classify
+from .classify_parts import classify as classify
 from .part_jobs import PartsRun as PartsRun
-from .partitioned import PartitionedRankings as PartitionedRankings
-from .ranking_files import read_rankings as read_rankings, write_rankings as write_rankings
-from .scored_datasets import score as score
+from .partitioned_rankings import (
+    PartitionedRankings as PartitionedRankings,
+    read_rankings as read_rankings,
+    write_rankings as write_rankings,
+)
+from .score_parts import score as score

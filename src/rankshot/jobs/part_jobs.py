@@ -1,68 +1,222 @@
-"""Jobs over the parts of a dataset on Dask: one output part for each input part.
+"""A job over the parts of a dataset: its output folder, its manifest, and what is done with a part.
 
-A job survives what happens on clusters. An output part is complete or not there, and says in its
-footer which job wrote it from which version of its input: so a second start only does what is
-missing, and a part that is done twice has the same bytes. A part that is not finished when a
-worker is lost is done by another worker. A part that cannot be done is listed with its reason.
+The output is a folder with one Parquet part for each part of the input. Its manifest,
+``_rankshot.json``, describes the job (head, model, settings) and lists the parts of the input with
+their versions. A second start reads it: the same job goes on, another one is refused. An output
+part is complete or not there, and says in its footer which job wrote it from which version of its
+input: so only what is missing is done, and a part that is done twice has the same bytes.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from secrets import token_hex
-from time import monotonic, sleep
-from typing import Any
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from threading import Lock
+from time import perf_counter
+from typing import Any, Protocol
 
 from rankshot import __version__
-from rankshot.core.errors import RankshotError, format_count, quote_names
-from rankshot.jobs.connections import (
-    PATIENCE,
-    Notify,
-    SchedulerLostError,
-    connect,
-    count_slots,
-    errors_of_connection,
-    import_distributed,
-    require_workers,
-)
-from rankshot.jobs.manifests import (
-    MANIFEST,
-    fingerprint,
-    open_output,
-    output_name,
-    require_own,
-    write_failed,
-)
-from rankshot.jobs.part_tasks import (
-    INPUT,
-    JOB,
-    PartJob,
-    Result,
-    do_part,
-    keep_content,
-    read_finished,
-)
+from rankshot.core.errors import OutputError, RankshotError, quote_names
+from rankshot.core.files import DISK_ERRORS
+from rankshot.core.tables import open_csv_writer
+from rankshot.inference.inputs import Skipped
 from rankshot.jobs.storage import (
-    OutputError,
     Part,
+    fetch_part,
+    follow_links,
+    has_pattern,
+    is_file,
+    is_visible,
     join_address,
     list_files,
+    new_part,
+    read_bytes,
+    read_footer,
     remove_files,
-    remove_leftovers,
+    require_unchanged,
+    write_text,
 )
 
-TASKS_PER_SLOT = 4
-"""So many parts are with the scheduler for each that can run: enough that no worker waits."""
-RETRIES = 2
-"""How often a part is tried again after an error of its storage."""
-VAIN = 5
-"""So many losses of the scheduler without a part in between end the job."""
-REFRESH = 10.0
-"""Seconds after which the threads of the cluster are counted again: workers come and go."""
+MANIFEST, FAILED, SKIPPED = "_rankshot.json", "_failed.csv", "_skipped.csv"
+"""What is in an output folder beside the parts."""
+FORMAT, VERSION = "rankshot parts", 2
+PART_ENDING = ".parquet"
+JOB_KEY, INPUT_KEY, WORK_KEY = "rankshot.job", "rankshot.input", "rankshot.work"
+"""The keys in the footer of an output part."""
+
+
+class JobError(RankshotError):
+    """What concerns all parts, such as a model or a folder that a worker cannot read."""
+
+
+def fingerprint(description: Any) -> str:
+    """Return a hash of what a result depends on: any value that JSON can hold."""
+    return sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+
+
+def output_name(name: str) -> str:
+    """Return the name of the output part of an input part."""
+    return str(PurePosixPath(name).with_suffix(PART_ENDING))
+
+
+# -------------------------------------------------------------------- what is done with a part
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was done for a part.
+
+    Attributes
+    ----------
+    n_rows : int
+        The rows of the output part.
+    counts : mapping of str to int
+        Sums that the job keeps of them, such as the rows of each class.
+    skipped : sequence of Skipped
+        What is in the input, and not in the output.
+    seconds : mapping of str to float
+        The time of each stage. That of fetching and publishing the part is added as "storage".
+    """
+
+    n_rows: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    skipped: Sequence[Skipped] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+class PartJob(Protocol):
+    """What is done with each part; it is sent to the workers.
+
+    Attributes
+    ----------
+    description : mapping
+        What the result depends on (head, settings), by names that a user knows; JSON can hold it.
+    load_key : str
+        A hash of what ``load`` depends on.
+    """
+
+    @property
+    def description(self) -> Mapping[str, Any]:  # noqa: D102 (an attribute)
+        ...
+
+    @property
+    def load_key(self) -> str:  # noqa: D102 (an attribute)
+        ...
+
+    def load(self, content: bytes) -> Any:
+        """Return what all parts need (a head, a model); called once in each worker process."""
+
+    def run(
+        self, loaded: Any, part: Part, source: Any, target: Path, metadata: dict[str, str]
+    ) -> Work:
+        """Read ``source``, the content of the part, and write the Parquet file ``target``.
+
+        The same input must give the same bytes. The target must have the metadata in its footer,
+        and in addition what `format_work` returns.
+        """
+
+    def accept(self, work: Work) -> None:
+        """Take note of a part that an earlier run has finished."""
+
+
+def format_work(counts: Mapping[str, int], skipped: Sequence[Skipped] = ()) -> dict[str, str]:
+    """Return metadata for a footer, from which a second start reads what was done."""
+    return {WORK_KEY: json.dumps([counts, skipped], sort_keys=True)}
+
+
+def read_finished(target: str, metadata: Mapping[str, str]) -> Work | None:
+    """Return what an output part holds, if this job wrote it completely from the same input."""
+    footer = read_footer(target)
+    if footer is None or any(footer[1].get(key) != value for key, value in metadata.items()):
+        return None
+    try:
+        counts, skipped = json.loads(footer[1][WORK_KEY])
+        return Work(footer[0], dict(counts), [Skipped(*one) for one in skipped])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a part: the work, or the problem, and whether all other parts have it, too."""
+
+    work: Work = field(default_factory=Work)
+    was_finished: bool = False
+    problem: str = ""
+    ends_job: bool = False
+    killed: bool = False
+
+
+_loaded: dict[str, Any] = {}
+"""What the last job needs in this process."""
+_lock = Lock()
+
+
+def load_once(job: PartJob, content: bytes) -> Any:
+    """Return what a job needs, which this process keeps until another job comes."""
+    with _lock:
+        if job.load_key not in _loaded:
+            _loaded.clear()
+            try:
+                _loaded[job.load_key] = job.load(content)
+            except RankshotError as error:
+                raise JobError(f"a worker cannot begin: {error}") from None
+        return _loaded[job.load_key]
+
+
+def keep_loaded(job: PartJob, loaded: Any) -> None:
+    """Use what this process has loaded already for a job."""
+    with _lock:
+        _loaded.clear()
+        _loaded[job.load_key] = loaded
+
+
+def do_part(
+    part: Part, *, job: PartJob, key: str, content: bytes, output: str, version: str
+) -> Result:
+    """Do one part, unless it is finished.
+
+    Errors of storage are raised, so that it is tried again; all others are part of the result.
+    """
+    target = join_address(output, output_name(part.name))
+    metadata = {JOB_KEY: key, INPUT_KEY: part.version}
+    try:
+        if version != __version__:
+            raise JobError(  # noqa: TRY301
+                f"a worker has rankshot {__version__}, and the job began with {version}: install "
+                "the same version everywhere"
+            )
+        # A worker that came later may see another disk.
+        require_own(output, key)
+        finished = read_finished(target, metadata)
+        if finished is not None:
+            job.accept(finished)
+            return Result(finished, was_finished=True)
+        loaded = load_once(job, content)
+        begin = perf_counter()
+        with fetch_part(part) as source, new_part(target) as path:
+            work = job.run(loaded, part, source, path, metadata)
+            require_unchanged(part)
+            # Of a job that was stopped, a task may be left that nobody could stop.
+            require_own(output, key)
+        storage = perf_counter() - begin - sum(work.seconds.values())
+        return Result(replace(work, seconds={**work.seconds, "storage": storage}))
+    except (OutputError, JobError) as error:
+        return Result(problem=str(error), ends_job=True)
+    except RankshotError as error:
+        return Result(problem=str(error))
+    except OSError as error:
+        if error.errno in DISK_ERRORS:
+            return Result(problem=f"{part.address}: {error}", ends_job=True)
+        raise
+
+
+# -------------------------------------------------------------------- what was done
 
 
 @dataclass
@@ -73,12 +227,14 @@ class PartsRun:
     ----------
     n_parts : int
         The parts of the dataset.
-    n_done, n_skipped : int
+    n_done, n_resumed : int
         The parts that were done now, and those that an earlier run has finished.
     n_rows, n_new_rows : int
         The rows in all output parts, and in those that were done now.
     counts : Counter of str
         The sums that the job keeps, over all output parts.
+    skipped : list of Skipped
+        What has no scores, each with its reason.
     seconds : dict of str to float
         The time of each stage, summed over the workers.
     elapsed : float
@@ -96,10 +252,11 @@ class PartsRun:
 
     n_parts: int
     n_done: int = 0
-    n_skipped: int = 0
+    n_resumed: int = 0
     n_rows: int = 0
     n_new_rows: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    skipped: list[Skipped] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     elapsed: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
@@ -107,320 +264,213 @@ class PartsRun:
     @property
     def n_finished(self) -> int:
         """The parts that have an output."""
-        return self.n_done + self.n_skipped
+        return self.n_done + self.n_resumed
 
-    def _add(self, result: Result, name: str) -> None:
+    def count_reasons(self, *, is_input: bool = True) -> Counter[str]:
+        """Return how often each reason occurs among what was skipped: inputs, or all else."""
+        # Some reasons name sizes and the like, and would all be different.
+        return Counter(
+            one.reason.partition(" (")[0] for one in self.skipped if one.is_input == is_input
+        )
+
+    def add(self, result: Result, name: str) -> None:
+        """Add what became of a part."""
+        work = result.work
         if result.problem:
             self.failed.append((name, result.problem))
             return
-        self.n_rows += result.work.n_rows
-        self.counts.update(result.work.counts)
-        for stage, seconds in result.work.seconds.items():
+        self.n_rows += work.n_rows
+        self.counts.update(work.counts)
+        for stage, seconds in work.seconds.items():
             self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
-        if result.was_finished:
-            self.n_skipped += 1
-        else:
-            self.n_done += 1
-            self.n_new_rows += result.work.n_rows
+        self.n_resumed += result.was_finished
+        self.n_done += not result.was_finished
+        self.n_new_rows += 0 if result.was_finished else work.n_rows
 
 
-def run_parts(
-    client: Any,
-    job: PartJob,
-    content: bytes,
-    parts: Sequence[Part],
+# -------------------------------------------------------------------- the output folder
+
+
+def open_output(
     output: str,
+    description: Mapping[str, Any],
+    parts: Sequence[Part],
     *,
     again: bool = False,
     update: bool = False,
-    stop_on_error: bool = False,
-    resource: str | None = None,
-    progress: Callable[[PartsRun], None] | None = None,
-    notify: Notify = lambda _: None,
-) -> PartsRun:
-    """Do a job for all parts that are not finished.
+) -> None:
+    """Write the manifest of a job, if its output folder is new or was begun by the same job.
 
     Parameters
     ----------
-    client : distributed.Client
-    job : PartJob
-    content : bytes
-        What ``job.load`` gets on each worker, such as the file of a head.
-    parts : sequence of Part
-        From `list_parts`.
     output : str
-        The folder of the output parts, as `as_address` returns it.
+        The folder, or its address.
+    description : mapping
+        What the result for a part depends on, by the names that a user knows: head, settings.
+    parts : sequence of Part
+        All parts of the input.
     again : bool
-        Remove all that is there first, also the output of another job.
+        Remove all output parts first, also those of another job.
     update : bool
-        Do parts again that changed, and remove the output of those that vanished.
-    stop_on_error : bool
-        Raise for the first part that cannot be done.
-    resource : str, optional
-        A resource of Dask, such as GPU: a part is done where a worker has a free unit of it.
-    progress : callable, optional
-        Called after each part.
-    notify : callable, optional
-        Called with messages for the user, such as that the scheduler is lost.
+        Remove the output parts of parts that changed or vanished.
 
     Raises
     ------
     RankshotError
-        If the output belongs to another job or cannot be written, or the scheduler does not come
-        back. Output parts that are finished stay: the same call goes on.
+        If the folder belongs to another job, or to none.
     """
-    open_output(output, job.description, parts, again=again, update=update)
-    run = _Run(client, job, content, parts, output, stop_on_error, resource, progress, notify)
-    try:
-        run.finish_all()
-    except (KeyboardInterrupt, SystemExit):
-        notify(f"stopped: {run.describe_rest()}")
-        raise
-    finally:
-        run.close()
-        # A full disk, or a folder that another job has taken, is the error to report.
-        with suppress(OutputError, OSError):
-            require_own(output, run.key)
-            write_failed(output, run.state.failed)
-    run.remove_failed()
-    remove_leftovers(output)
-    run.require_complete()
-    return run.state
-
-
-class _Run:
-    """The parts that are not decided yet, and the tasks that are with the scheduler."""
-
-    def __init__(
-        self,
-        client: Any,
-        job: PartJob,
-        content: bytes,
-        parts: Sequence[Part],
-        output: str,
-        stop_on_error: bool,  # noqa: FBT001
-        resource: str | None,
-        progress: Callable[[PartsRun], None] | None,
-        notify: Notify,
-    ) -> None:
-        self.client, self.job, self.content, self.output = client, job, content, output
-        self.stop_on_error, self.progress, self.notify = stop_on_error, progress, notify
-        self.resource, self.parts = resource, parts
-        self.key = fingerprint(job.description)
-        self.state = PartsRun(len(parts))
-        self.failed: list[Part] = []
-        self._begin = monotonic()
-        self._name = f"rankshot-{token_hex(8)}"
-        self._own_client: Any = None
-        self._address, self._security = client.scheduler.address, client.security
-        self._left: deque[Part] = deque(parts)
-        self._suspects: deque[Part] = deque()
-        self._alone: set[Part] = set()
-        self._starting: list[Part] = []
-        self._running: dict[Any, Part] = {}
-        self._n_started = 0
-
-    def finish_all(self) -> None:
-        """Do all parts; go on after the scheduler was lost and came back."""
-        n_vain, reconnected_at = 0, -1
-        while self._left or self._suspects:
-            try:
-                require_workers(self.client, join_address(self.output, MANIFEST), self.notify)
-                self._work()
-            except errors_of_connection() as error:
-                # What was with the scheduler is begun again.
-                for part in (*self._starting, *self._running.values()):
-                    (self._suspects if part in self._alone else self._left).append(part)
-                self._starting = []
-                self._running.clear()
-                if reconnected_at == self.state.n_finished:
-                    n_vain += 1
-                    if n_vain == VAIN:
-                        raise RankshotError(
-                            f"the scheduler was lost {VAIN} times, and no part was finished in "
-                            f"between ({_shorten(error)}); {self.describe_rest()}"
-                        ) from error
-                else:
-                    n_vain, reconnected_at = 0, self.state.n_finished
-                self._reconnect(error)
-        if self.state.n_finished + len(self.failed) != self.state.n_parts:
-            raise RankshotError(f"parts were lost without a reason; {self.describe_rest()}")
-
-    def _work(self) -> None:
-        """Keep the scheduler busy until all parts are decided."""
-        distributed = import_distributed()
-        with warnings.catch_warnings():
-            # Dask warns of large heads, and advises what is lost with its worker.
-            warnings.filterwarnings("ignore", "Sending large graph")
-            content = self.client.submit(keep_content, self.content, pure=False)
-        waiting = distributed.as_completed(loop=self.client.loop)
-        counted_at, window = -REFRESH, 0
-        while self._left or self._suspects or self._running:
-            if monotonic() - counted_at > REFRESH:
-                slots = count_slots(self.client, self.resource)
-                counted_at, window = monotonic(), max(1, slots) * TASKS_PER_SLOT
-            # If they cannot be submitted, they are not forgotten.
-            self._starting = self._next_parts(window)
-            if self._starting:
-                futures = self._submit(content, self._starting)
-                self._running.update(zip(futures, self._starting, strict=True))
-                self._starting = []
-                waiting.update(futures)
-                del futures
-            self._wait(waiting)
-            done = waiting.next_batch(block=False)
-            for future, result in zip(done, self._judge_all(done), strict=True):
-                part = self._running.pop(future)
-                if result.killed and part not in self._alone:
-                    self._suspects.append(part)
-                else:
-                    self._record(part, result)
-
-    def _wait(self, waiting: Any) -> None:
-        """Return when a task has ended; say if there is nobody left to do it."""
-        looked_at, told = monotonic(), False
-        while not waiting.has_ready():
-            sleep(0.01)
-            if not told and monotonic() - looked_at > REFRESH:
-                looked_at, told = monotonic(), self._tell_if_alone()
-
-    def _tell_if_alone(self) -> bool:
-        if is_alone := count_slots(self.client, self.resource) == 0:
-            self.notify("all workers are gone: waiting for others")
-        return is_alone
-
-    def _next_parts(self, window: int) -> list[Part]:
-        """Return the parts to begin now, so that the scheduler has enough of them.
-
-        Dask blames the loss of a worker on all tasks that it had. So a part that is said to kill
-        workers is tried alone, after all others.
-        """
-        if self._left:
-            n = min(window - len(self._running), len(self._left))
-            return [self._left.popleft() for _ in range(n)]
-        if self._suspects and not self._running:
-            self._alone.add(self._suspects[0])
-            return [self._suspects.popleft()]
-        return []
-
-    def _submit(self, content: Any, parts: list[Part]) -> list[Any]:
-        first = self._n_started
-        self._n_started += len(parts)
-        futures: list[Any] = self.client.map(
-            do_part,
-            parts,
-            job=self.job,
-            fingerprint=self.key,
-            content=content,
-            output=self.output,
-            version=__version__,
-            key=[f"{self._name}-{number}" for number in range(first, self._n_started)],
-            retries=RETRIES,
-            resources=None if self.resource is None else {self.resource: 1},
-            pure=False,
-        )
-        return futures
-
-    def _judge_all(self, futures: list[Any]) -> list[Result]:
-        """Return the results of tasks that have ended."""
-        finished = [future for future in futures if future.status == "finished"]
-        try:
-            values = {future: self._fetch(future) for future in finished}
-        except Exception as error:
-            # A result was lost with its worker. Its part is found to be finished, or done again.
-            raise SchedulerLostError(type(error).__name__) from error
-        return [values.get(future) or self._judge_failure(future) for future in futures]
-
-    def _fetch(self, future: Any) -> Result:
-        """Return the result of a task; if it was lost with its worker, another one has to come."""
-        told = False
-        while True:
-            try:
-                result: Result = future.result(timeout=REFRESH)
-            except TimeoutError:
-                told = told or self._tell_if_alone()
-            else:
-                return result
-
-    def _judge_failure(self, future: Any) -> Result:
-        """Return the result of a task that has failed by itself."""
-        if future.status != "error":
-            raise SchedulerLostError("its tasks are gone")
-        error = future.exception()
-        if isinstance(error, ImportError):
-            return Result(problem=f"a worker has no {error.name}: {error}", ends_job=True)
-        if isinstance(error, import_distributed().KilledWorker):
-            n = format_count(error.allowed_failures + 1, "worker")
-            problem = f"{n} died with this part alone; does it fit into their memory?"
-            return Result(problem=problem, killed=True)
-        return Result(problem=f"{type(error).__name__}: {error}")
-
-    def _record(self, part: Part, result: Result) -> None:
-        if result.ends_job:
-            raise RankshotError(f"{result.problem}; {self.describe_rest()}")
-        self.state._add(result, part.name)
-        if result.problem:
-            self.failed.append(part)
-        self.state.elapsed = monotonic() - self._begin
-        if result.problem and self.stop_on_error:
-            raise RankshotError(f"{result.problem}; {self.describe_rest()}, once this is mended")
-        if self.progress is not None:
-            self.progress(self.state)
-
-    def remove_failed(self) -> None:
-        """Remove what an earlier run, or a killed process, has left of parts that failed."""
-        stale = [
-            output_name(part)
-            for part in self.failed
-            if read_finished(
-                join_address(self.output, output_name(part)), {JOB: self.key, INPUT: part.version}
-            )
-            is None
-        ]
-        remove_files(self.output, stale)
-
-    def require_complete(self) -> None:
-        """Raise if the output of a part is not there, although a worker has written it."""
-        require_own(self.output, self.key)
-        there = {*list_files(self.output), *(output_name(part) for part in self.failed)}
-        missing = [name for part in self.parts if (name := output_name(part)) not in there]
-        if missing:
+    first: dict[str, Part] = {}
+    for part in parts:
+        if (other := first.setdefault(output_name(part.name), part)) is not part:
             raise RankshotError(
-                f"{self.output}: {quote_names(missing, 3)} {'is' if len(missing) == 1 else 'are'} "
-                "not there, although workers have written it; do all of them see the same folder?"
+                f"{part.address}: would have the same output as {other.address}, "
+                f"{output_name(part.name)!r}; rename one of them"
             )
+    if is_file(output):
+        raise RankshotError(f"{output}: is a file, not a folder; give another name")
+    present = list_files(output)
+    kept = read_manifest(output)
+    own = set() if kept is None else set(map(output_name, kept[1]))
+    if foreign := sorted({name for name in present if is_visible(name)} - own):
+        why = (
+            "no job of rankshot has begun there"
+            if kept is None
+            else "the job there has no such part"
+        )
+        raise RankshotError(
+            f"{output}: is not empty ({quote_names(foreign, 3)}), and {why}; give another output, "
+            "or remove what is there"
+        )
+    if kept is not None:
+        done = own & set(present)
+        stale = done if again else _find_stale(output, kept, description, parts, done)
+        if stale and not (again or update):
+            raise _describe_stale(output, [part.name for part in parts], stale)
+        remove_files(output, sorted(stale))
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "fingerprint": fingerprint(description),
+        "job": dict(description),
+        "parts": {part.name: part.version for part in parts},
+    }
+    write_text(join_address(output, MANIFEST), json.dumps(manifest, indent=0))
 
-    def describe_rest(self) -> str:
-        """Say how much is finished, and how to go on."""
-        return (
-            f"{self.state.n_finished:,} of {format_count(self.state.n_parts, 'part')} are "
-            "finished, and the same command goes on with the others"
+
+def require_folder_name(output: str) -> None:
+    """Refuse the name of a file for a folder of parts."""
+    if output.endswith((".csv", ".npz", PART_ENDING)):
+        raise RankshotError(
+            f"{output}: the output is a folder of many parts; give a name without an ending"
         )
 
-    def _reconnect(self, error: Exception) -> None:
-        self.notify(
-            f"the scheduler at {self._address} is lost ({_shorten(error)}): waiting "
-            f"{PATIENCE:.0f} s for it"
+
+def refuse_inside(output: str, dataset: str, parts: Sequence[Part]) -> None:
+    """Refuse an output that is part of the input: the next start would take it for a part."""
+    # Another name of a folder, by a link or by two points, is the same folder.
+    root = follow_links(parts[0].address.removesuffix(parts[0].name).rstrip("/")) + "/"
+    is_folder = not has_pattern(dataset) and parts[0].address != dataset
+    folder = f"{follow_links(output)}/"
+    inside = next((part.name for part in parts if f"{root}{part.name}".startswith(folder)), None)
+    if inside is not None or folder == root or (is_folder and folder.startswith(root)):
+        raise RankshotError(
+            f"{output}: is the dataset, or inside of it ({inside or root}); give another output"
         )
-        self._close_own_client()
-        try:
-            self._own_client = self.client = connect(self._address, self._security, PATIENCE)
-        except RankshotError as problem:
-            raise RankshotError(f"{problem}; {self.describe_rest()}") from None
-        self.notify("the scheduler is back")
-
-    def _close_own_client(self) -> None:
-        if self._own_client is not None:
-            self._own_client.close(timeout=5)
-            self._own_client = None
-
-    def close(self) -> None:
-        """Cancel what is with the scheduler."""
-        if self._running and self.client.status == "running":
-            self.client.cancel(list(self._running), force=True)
-        self._close_own_client()
 
 
-def _shorten(error: Exception) -> str:
-    """Return what happened, without the addresses and ports of Dask's own messages."""
-    return str(error) if isinstance(error, SchedulerLostError) else type(error).__name__
+def read_manifest(output: str) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """Return the description of the job of a folder, and the versions of its parts by name."""
+    address = join_address(output, MANIFEST)
+    content = read_bytes(address)
+    if content is None:
+        return None
+    try:
+        manifest = json.loads(content)
+        if manifest["format"] == FORMAT and manifest["version"] == VERSION:
+            return dict(manifest["job"]), dict(manifest["parts"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise RankshotError(
+        f"{address}: damaged, or written by another version of rankshot; give another output"
+    )
+
+
+def _find_stale(
+    output: str,
+    kept: tuple[Mapping[str, Any], Mapping[str, str]],
+    description: Mapping[str, Any],
+    parts: Sequence[Part],
+    done: set[str],
+) -> set[str]:
+    """Return the output parts whose inputs changed or vanished; refuse those of another job."""
+    before, old = kept
+    if fingerprint(before) != fingerprint(description):
+        changed = [
+            name for name in {**before, **description} if before.get(name) != description.get(name)
+        ]
+        told = "; ".join(_tell_change(name, before, description) for name in changed)
+        raise RankshotError(
+            f"{output}: belongs to another job ({told}); give another output, or begin again, "
+            "which removes all that is there (again=True)"
+        )
+    versions = {part.name: part.version for part in parts}
+    # A part without an output, such as one that failed, may well have changed.
+    stale = (name for name, version in old.items() if versions.get(name) != version)
+    return set(map(output_name, stale)) & done
+
+
+def _describe_stale(output: str, names: Sequence[str], stale: set[str]) -> RankshotError:
+    now = set(map(output_name, names))
+    told = [
+        f"{quote_names(some, 3)} {what}"
+        for some, what in ((stale & now, "changed"), (stale - now, "vanished"))
+        if some
+    ]
+    return RankshotError(
+        f"{output}: since they were done, {' and '.join(told)}; update=True does those again that "
+        "changed, and removes the output of those that vanished"
+    )
+
+
+def _tell_change(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    values = [before.get(name), now.get(name)]
+    if any(isinstance(value, str) and len(value) >= 64 for value in values):
+        return f"another {name}"
+    return f"{name} was {values[0]}, is {values[1]}"
+
+
+def require_own(output: str, key: str) -> None:
+    """Refuse to write if the output folder belongs to another job than that of a fingerprint.
+
+    Workers ask this before each part. The fingerprint is near the beginning, so that a list of
+    many parts is not read.
+    """
+    begin = read_bytes(join_address(output, MANIFEST), n=400)
+    if begin is None:
+        raise OutputError(
+            f"{output}: a worker does not see {MANIFEST} there; give folders that all machines "
+            "share, or an address such as s3://"
+        )
+    if key.encode() not in begin:
+        raise OutputError(
+            f"{output}: another job has begun there since this one did; its parts may be of both, "
+            "until one of them is begun again (again=True)"
+        )
+
+
+def write_list(
+    folder: str, name: str, header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Write a list beside the parts; remove an older one if there are no rows."""
+    if not rows:
+        remove_files(folder, [name])
+        return
+    text = io.StringIO()
+    open_csv_writer(text).writerows([header, *rows])
+    write_text(join_address(folder, name), text.getvalue())
+
+
+def write_skipped(folder: str, name: str, skipped: Sequence[Skipped]) -> None:
+    """List what was skipped, and why."""
+    rows = [(one.id, one.reason, "yes" if one.is_input else "no") for one in skipped]
+    write_list(folder, name, ["id", "reason", "input"], rows)

@@ -7,6 +7,7 @@ written so that a reader sees a part completely or not at all.
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import tempfile
@@ -16,26 +17,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from rankshot.core.errors import (
-    OutputError,
-    RankshotError,
-    format_count,
-    quote_names,
-)
-from rankshot.core.files import DISK_ERRORS as FULL, TEMPORARY, replace_file, replace_path
+from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
+from rankshot.core.files import DISK_ERRORS, TEMPORARY, replace_path
 from rankshot.core.tables import TABLE_ENDINGS, import_pyarrow, open_parquet
 from rankshot.core.validation import require_module
 
-PUT_IS_ATOMIC = frozenset(
+ATOMIC_STORES = frozenset(
     {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "tos", "memory"}
 )
 """Stores that show an object only when all of it has arrived."""
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _VERSION_KEYS = (
     *("ETag", "etag", "md5Hash", "generation"),
     *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "created"),
@@ -72,15 +67,15 @@ class Part:
 
 @dataclass(frozen=True)
 class PackedPart(Part):
-    """A part that is no file: its content goes with it to the worker, compressed."""
+    """A part that is not a file: its content goes with it to the worker, compressed."""
 
     content: bytes = b""
 
     @classmethod
-    def pack(cls, name: str, text: str) -> PackedPart:
-        """Return a part of this name and text."""
-        content = text.encode()
-        return cls(name, name, len(content), sha256(content).hexdigest(), zlib.compress(content))
+    def pack(cls, name: str, value: Any, version: str) -> PackedPart:
+        """Return a part that holds a value, which is never written to a file."""
+        content = zlib.compress(pickle.dumps(value), 1)
+        return cls(name, name, len(content), version, content)
 
 
 class _Place(NamedTuple):
@@ -88,7 +83,11 @@ class _Place(NamedTuple):
 
     files: Any
     path: str
-    is_local: bool
+    kinds: set[str]
+
+    @property
+    def is_local(self) -> bool:
+        return bool(self.kinds & {"file", "local"})
 
 
 def is_address(text: str) -> bool:
@@ -127,7 +126,7 @@ def join_address(folder: str, name: str) -> str:
 
 def _open_place(address: str) -> _Place:
     """Return the file system of an address; a missing one says what to install."""
-    core = require_module("fsspec.core", "addresses of storage", "cluster")
+    core = require_module("fsspec.core", "datasets of many parts", "parquet")
     if not is_address(address):
         address = str(Path(address).absolute())
     try:
@@ -136,7 +135,7 @@ def _open_place(address: str) -> _Place:
     except (ImportError, ValueError) as error:
         raise RankshotError(f"{address}: cannot be opened: {error}") from None
     kinds = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
-    return _Place(files, path, bool(kinds & {"file", "local"}))
+    return _Place(files, path, kinds)
 
 
 @contextmanager
@@ -164,49 +163,39 @@ def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> l
     ----------
     dataset : str or Path
         A folder, with all folders in it, a pattern such as ``scores/*.parquet``, a file, or an
-        address of fsspec of one of these. Names that begin with ``_`` or ``.`` are no parts.
+        address of fsspec of one of these. Names that begin with ``_`` or ``.`` are not parts.
     endings : sequence of str
         The endings of the names of parts.
 
     Raises
     ------
     RankshotError
-        If there are none; the message says what there is.
+        If there are none, or if files would be left out that may be meant.
     """
     address = as_address(dataset)
     place = _open_place(address)
     root, found = _find_files(place, address)
     names = {name: path for path in found if is_visible(name := _relative(path, root))}
     wanted = {name: path for name, path in names.items() if name.endswith(tuple(endings))}
+    known = ", ".join(endings)
     if not wanted:
-        raise RankshotError(f"{address}: {_describe_others(names, endings)}")
-    if meant := sorted(name for name in names if name not in wanted and _is_like(name, endings)):
+        counts = Counter(PurePosixPath(name).suffix or "no ending" for name in names)
+        told = ", ".join(f"{count:,} with {ending}" for ending, count in counts.most_common(4))
+        among = f"no part among {format_count(len(names), 'file')} ({told})"
         raise RankshotError(
-            f"{address}: {quote_names(meant, 3)} would be left out; parts end in "
-            f"{', '.join(endings)}: rename or unpack them, or move them elsewhere"
+            f"{address}: {among if names else 'there are no files'}; parts end in {known}"
+        )
+    # Parts but for the case of their ending, or because they are compressed.
+    alike = tuple(f"{ending}{more}" for ending in endings for more in ("", *COMPRESSED_ENDINGS))
+    if meant := [name for name in sorted({*names} - {*wanted}) if name.lower().endswith(alike)]:
+        raise RankshotError(
+            f"{address}: {quote_names(meant, 3)} would be left out; parts end in {known}: rename "
+            "or unpack them, or move them elsewhere"
         )
     return [
-        Part(name, *_describe_file(place, wanted[name], found[wanted[name]]))
-        for name in sorted(wanted)
+        Part(name, *_describe_file(place, path, found[path]))
+        for name, path in sorted(wanted.items())
     ]
-
-
-def _is_like(name: str, endings: Sequence[str]) -> bool:
-    """Return whether a file is a part but for the case of its ending, or because it is packed."""
-    name = name.lower()
-    return name.endswith(tuple(endings)) or any(
-        name.endswith(f"{ending}{packed}") for ending in endings for packed in _PACKED
-    )
-
-
-def _refuse_linked_folders(folder: str) -> None:
-    for root, folders, _ in os.walk(folder):
-        for name in folders:
-            if is_visible(name) and os.path.islink(linked := os.path.join(root, name)):  # noqa: PTH114, PTH118
-                raise RankshotError(
-                    f"{linked}: is a link to a folder, and would be left out; give a folder "
-                    "without such links"
-                )
 
 
 def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
@@ -228,6 +217,16 @@ def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[
         return path, files.find(path, detail=True)
 
 
+def _refuse_linked_folders(folder: str) -> None:
+    for root, folders, _ in os.walk(folder):
+        for name in folders:
+            if is_visible(name) and os.path.islink(linked := os.path.join(root, name)):  # noqa: PTH114, PTH118
+                raise RankshotError(
+                    f"{linked}: is a link to a folder, and would be left out; give a folder "
+                    "without such links"
+                )
+
+
 def _relative(path: str, root: str) -> str:
     return path.removeprefix(root.rstrip("/")).lstrip("/")
 
@@ -235,15 +234,6 @@ def _relative(path: str, root: str) -> str:
 def is_visible(name: str) -> bool:
     """Return whether a file may be a part: no name on its path begins with ``_`` or ``.``."""
     return bool(name) and not any(step.startswith(("_", ".")) for step in name.split("/"))
-
-
-def _describe_others(names: Mapping[str, str], endings: Sequence[str]) -> str:
-    wanted = ", ".join(endings)
-    if not names:
-        return f"there are no files; parts end in {wanted}"
-    counts = Counter(PurePosixPath(name).suffix or "no ending" for name in names)
-    found = ", ".join(f"{count:,} with {ending}" for ending, count in counts.most_common(4))
-    return f"no part among {format_count(len(names), 'file')} ({found}); parts end in {wanted}"
 
 
 def _describe_file(place: _Place, path: str, info: Mapping[str, Any]) -> tuple[str, int, str]:
@@ -281,24 +271,26 @@ def require_unchanged(part: Part) -> None:
 
 
 @contextmanager
-def fetch_part(part: Part) -> Iterator[Path]:
-    """Yield a file with the content of a part; errors about the file name the part."""
-    place = None if isinstance(part, PackedPart) else _open_place(part.address)
-    if place is not None and place.is_local:
+def fetch_part(part: Part) -> Iterator[Any]:
+    """Yield a file with the content of a part, or the value that was packed.
+
+    Errors about a copy of the file name the part.
+    """
+    if isinstance(part, PackedPart):
+        yield pickle.loads(zlib.decompress(part.content))  # noqa: S301 (made by `pack`)
+        return
+    place = _open_place(part.address)
+    if place.is_local:
         yield Path(place.path)
         return
     with tempfile.TemporaryDirectory(prefix="rankshot-") as folder:
         copy = Path(folder, f"part{PurePosixPath(part.name).suffix}")
         try:
-            if isinstance(part, PackedPart):
-                copy.write_bytes(zlib.decompress(part.content))
-            elif place is not None:
-                with _as_os_error(part.address):
-                    place.files.get_file(place.path, str(copy))
+            with _as_os_error(part.address):
+                place.files.get_file(place.path, str(copy))
             yield copy
         except RankshotError as error:
-            kind = OutputError if isinstance(error, OutputError) else RankshotError
-            raise kind(str(error).replace(str(copy), part.address)) from None
+            raise type(error)(str(error).replace(str(copy), part.address)) from None
 
 
 def read_bytes(address: str, n: int | None = None) -> bytes | None:
@@ -319,14 +311,12 @@ def read_footer(address: str) -> tuple[int, dict[str, str]] | None:
     try:
         if place.is_local:
             with open_parquet(Path(place.path)) as file:
-                return _read_metadata(file.metadata)
-        with _as_os_error(address), place.files.open(place.path, "rb") as stream:
-            return _read_metadata(import_pyarrow("pyarrow.parquet").read_metadata(stream))
+                metadata = file.metadata
+        else:
+            with _as_os_error(address), place.files.open(place.path, "rb") as stream:
+                metadata = import_pyarrow("pyarrow.parquet").read_metadata(stream)
     except (FileNotFoundError, RankshotError, import_pyarrow().ArrowException):
         return None
-
-
-def _read_metadata(metadata: Any) -> tuple[int, dict[str, str]]:
     pairs = metadata.metadata or {}
     return metadata.num_rows, {
         key.decode(): value.decode() for key, value in pairs.items() if key.startswith(b"rankshot")
@@ -346,7 +336,6 @@ def new_part(address: str) -> Iterator[Path]:
         If nothing can be written there.
     """
     place = _open_place(address)
-    ending = PurePosixPath(place.path).suffix
     if place.is_local:
         target = Path(place.path)
         with _name_output(address):
@@ -355,11 +344,12 @@ def new_part(address: str) -> Iterator[Path]:
             yield temporary
         return
     folder = Path(tempfile.mkdtemp(prefix="rankshot-"))
+    copy = folder / f"part{PurePosixPath(place.path).suffix}"
     try:
         with _name_output(str(folder), only_full=True):
-            yield folder / f"part{ending}"
+            yield copy
         with _name_output(address):
-            _put(place, folder / f"part{ending}", address)
+            _put(place, copy, address)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -371,16 +361,15 @@ def _name_output(address: str, *, only_full: bool = False) -> Iterator[None]:
         yield
     except OSError as error:
         is_forbidden = isinstance(error, PermissionError | NotADirectoryError | FileExistsError)
-        if error.errno in FULL or (is_forbidden and not only_full):
+        if error.errno in DISK_ERRORS or (is_forbidden and not only_full):
             raise OutputError(f"{address}: cannot be written: {error.strerror or error}") from None
         raise
 
 
 def _put(place: _Place, source: Path, address: str) -> None:
-    files, path, _ = place
-    kinds = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
+    files, path, kinds = place
     with _as_os_error(address):
-        if kinds & PUT_IS_ATOMIC:
+        if kinds & ATOMIC_STORES:
             files.put_file(str(source), path)
             return
         folder, _, name = path.rpartition("/")
@@ -400,8 +389,8 @@ def _put(place: _Place, source: Path, address: str) -> None:
 
 def write_text(address: str, text: str) -> None:
     """Write a small file completely or not at all; text is encoded as UTF-8."""
-    with new_part(address) as path, replace_file(path) as stream:
-        stream.write(text)
+    with new_part(address) as path:
+        path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def list_files(folder: str) -> list[str]:
@@ -431,8 +420,7 @@ def remove_files(folder: str, names: Sequence[str]) -> None:
                 continue
 
 
-def remove_leftovers(folder: str) -> None:
+def remove_partial_files(folder: str) -> None:
     """Remove the incomplete files that killed processes have left in a folder."""
-    names = list_files(folder)
     begins = re.compile(rf"(.*/)?\.[^/]*{re.escape(TEMPORARY)}[^/]*")
-    remove_files(folder, [name for name in names if begins.fullmatch(name)])
+    remove_files(folder, [name for name in list_files(folder) if begins.fullmatch(name)])

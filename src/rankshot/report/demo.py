@@ -33,16 +33,13 @@ from rankshot.report.pictures import (
 from rankshot.report.predictions import choose_examples, choose_rival, evaluate_predictions
 from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
 from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
-from rankshot.zeroshot.alignment import Semantics
 from rankshot.zeroshot.explanation import explain
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.conse import ConSE
+from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
+from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
-from rankshot.zeroshot.prior import RankingModel
 from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
 

@@ -24,20 +24,19 @@ from rankshot.report.formatting import (
     format_percent,
     make_bars,
 )
-from rankshot.zeroshot.confusions import (
+from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
+    Interval,
+    ScoredTable,
     count_confusions,
     find_hardest_pairs,
     find_largest_confusions,
-)
-from rankshot.zeroshot.metrics import (
-    Interval,
     format_share,
     mean_class_interval,
     per_class_accuracy,
+    require_probabilities,
     wilson_interval,
 )
-from rankshot.zeroshot.scored_tables import ScoredTable, require_probabilities
 
 N_CONFIDENCES = 10
 """Bins of confidence if the true classes are not known."""

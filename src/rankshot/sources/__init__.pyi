@@ -36,7 +36,7 @@ from .vectors import (
     Embedding as Embedding,
     WordVectors as WordVectors,
 )
-from .wordnet import Hierarchy as Hierarchy, WordNet as WordNet
+from .wordnet import WordNet as WordNet
 from .wordnet_senses import (
     Sense as Sense,
     read_senses as read_senses,

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from string import Formatter
 from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
@@ -121,8 +120,8 @@ def make_question(question: str, inputs: str | None = None) -> Question:
     >>> make_question("Rank {items} for {targe}, {k} of them")
     Traceback (most recent call last):
         ...
-    rankshot.core.errors.RankshotError: question: the template lacks {target}, and has the unknown
-    field {targe}; a literal brace is written twice
+    rankshot.core.errors.RankshotError: question: the template lacks {target} and has an unknown or
+    broken field ('targe'); a literal brace is written twice
     """
     text, order, usual = TEXTS.get(question, (question, None, ""))
     if order is None and "{" not in text:
@@ -131,43 +130,21 @@ def make_question(question: str, inputs: str | None = None) -> Question:
             f"{quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
         )
     whole = text if order is None else ONE_LIST.format(text=text, order=order)
-    _check_fields(whole, inputs, usual)
-    template = _fill_inputs(whole, inputs or usual)
-    return Question(template, None if order is None else _fill_inputs(text, inputs or usual), order)
-
-
-def _check_fields(template: str, inputs: str | None, usual: str) -> None:
-    faults = []
-    try:
-        parts = [part for part in Formatter().parse(template) if part[1] is not None]
-    except ValueError as error:
-        parts, faults = [], [f"is not valid ({error})"]
-    # A field with a conversion or a format is unknown as well, as in {k:3} or {items!r}.
-    found = {
-        f"{name}{'!' if conversion else ''}{conversion or ''}{':' if form else ''}{form}"
-        for _, name, form, conversion in parts
-    }
-    if parts and (lacking := [f"{{{name}}}" for name in FIELDS if name not in found]):
-        faults.append(f"lacks {' and '.join(lacking)}")
-    if odd := sorted(found - {*FIELDS, "inputs"}):
-        faults.append(f"has the unknown field {{{odd[0]}}}")
-    if faults:
-        raise RankshotError(
-            f"question: the template {', and '.join(faults)}; a literal brace is written twice"
-        )
-    if ("inputs" in found) != bool(inputs or usual):
+    if ("{inputs}" in text) != bool(inputs or usual):
         what = "has no field {inputs}" if inputs else "has the field {inputs}: give inputs as well"
         raise RankshotError(f"inputs={short_repr(inputs)}: this question {what}")
-
-
-def _fill_inputs(template: str, inputs: str) -> str:
-    """Replace the field {inputs}, and leave the others."""
-    filled = ""
-    for literal, name, _, _ in Formatter().parse(template):
-        value = inputs if name == "inputs" else ""
-        filled += f"{literal}{value}".replace("{", "{{").replace("}", "}}")
-        filled += f"{{{name}}}" if name and name != "inputs" else ""
-    return filled
+    # Braces in the words are literal.
+    words = (inputs or usual).replace("{", "{{").replace("}", "}}")
+    whole, text = whole.replace("{inputs}", words), text.replace("{inputs}", words)
+    lacking = [f"{{{name}}}" for name in FIELDS if f"{{{name}}}" not in whole]
+    problem = f"lacks {' and '.join(lacking)}" if lacking else ""
+    try:
+        whole.format(**dict.fromkeys(FIELDS, ""))
+    except (LookupError, ValueError) as error:
+        problem += f"{' and ' if problem else ''}has an unknown or broken field ({error})"
+    if problem:
+        raise RankshotError(f"question: the template {problem}; a literal brace is written twice")
+    return Question(whole, None if order is None else text, order)
 
 
 def as_json(value: object) -> str:

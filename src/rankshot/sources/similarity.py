@@ -77,13 +77,8 @@ class Similarity:
                 f"the similarity of {target_names[row]!r} and {item_names[column]!r} is infinite"
             )
         table.flags.writeable = False
-        for name, value in (
-            ("values", table),
-            ("targets", target_names),
-            ("items", item_names),
-            ("source", source),
-            ("notes", tuple(notes)),
-        ):
+        fields = {"values": table, "targets": target_names, "items": item_names}
+        for name, value in (fields | {"source": source, "notes": tuple(notes)}).items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -147,19 +142,17 @@ class Similarity:
     def __getitem__(self, pair: tuple[str, str]) -> float:
         """Return the similarity of a target and an item, by name."""
         target, item = pair
-        return float(self.values[_find(target, self.targets), _find(item, self.items)])
+        return float(self.select([target], [item]).values[0, 0])
 
     @property
     def unknown_targets(self) -> tuple[str, ...]:
         """Targets without any known similarity."""
-        rows = np.flatnonzero(np.isnan(self.values).all(axis=1))
-        return tuple(self.targets[i] for i in rows)
+        return tuple(self.targets[i] for i in np.flatnonzero(np.isnan(self.values).all(axis=1)))
 
     @property
     def unknown_items(self) -> tuple[str, ...]:
         """Items without any known similarity."""
-        columns = np.flatnonzero(np.isnan(self.values).all(axis=0))
-        return tuple(self.items[j] for j in columns)
+        return tuple(self.items[j] for j in np.flatnonzero(np.isnan(self.values).all(axis=0)))
 
     @property
     def coverage(self) -> float:
@@ -183,15 +176,13 @@ class Similarity:
 
     def select(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the rows and columns of the given names, in the given order."""
-        rows = [_find(name, self.targets) for name in as_names(targets, "targets")]
-        columns = [_find(name, self.items) for name in as_names(items)]
-        return Similarity(
-            self.values[np.ix_(rows, columns)],
-            [self.targets[i] for i in rows],
-            [self.items[j] for j in columns],
-            self.source,
-            self.notes,
-        )
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        for names, known in ((target_names, self.targets), (item_names, self.items)):
+            if absent := [name for name in names if name not in known]:
+                raise RankshotError(
+                    f"no {absent[0]!r} in the table{suggest_name(absent[0], known)}"
+                )
+        return self.reindex(target_names, item_names)
 
     def reindex(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the rows and columns of the given names; names not in the table get NaN.
@@ -234,12 +225,6 @@ class Similarity:
         columns = validate_columns(rows.size, targets, self.source, kind=kinds)
         rankings = Rankings(self.items, *entries, entries.sizes, *columns)
         return rankings if k is None else rankings.top(k)
-
-
-def _find(name: Any, names: tuple[str, ...]) -> int:
-    if str(name) not in names:
-        raise RankshotError(f"no {name!r} in the table{suggest_name(name, names)}")
-    return names.index(str(name))
 
 
 # ---- Means of several tables
@@ -289,10 +274,9 @@ def _replace_zeros(scaled: Floats) -> Floats:
 def _merge_tables(
     tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
 ) -> Similarity:
-    if isinstance(tables, Similarity) or not all(isinstance(t, Similarity) for t in tables):
-        raise RankshotError(f"the {name} needs a list of Similarity tables")
-    if not tables:
-        raise RankshotError(f"the {name} needs at least one table")
+    is_list = isinstance(tables, Sequence) and len(tables) > 0
+    if not is_list or not all(isinstance(table, Similarity) for table in tables):
+        raise RankshotError(f"the {name} needs a list of Similarity tables, at least one")
     first = tables[0]
     values = np.stack(
         [transform(table.select(first.targets, first.items).rescale().values) for table in tables]

@@ -1,9 +1,9 @@
-"""`WordNet`: similarities of names by WordNet's noun hierarchy; `Hierarchy`: their tree."""
+"""`WordNet`: similarities of names by WordNet's noun hierarchy, offline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -199,85 +199,3 @@ def _tell_apart(sense: Sense, other: Sense | None) -> tuple[str, str]:
         only = [*synonyms, *above, ""][0]
         texts.append(f"{str(one).removesuffix(')')}{only})")
     return texts[0], texts[1]
-
-
-# ---- The tree of some names
-
-
-@dataclass
-class Branch:
-    """A node of the tree: a word of WordNet, or one of the given names, and its children."""
-
-    label: str
-    is_name: bool
-    below: list[Branch] = field(default_factory=list)
-
-
-class Hierarchy:
-    """A tree of some names and of the WordNet senses that they are kinds of.
-
-    Chains without a fork are shortened. Where a sense has several hypernyms, the first is taken.
-
-    Parameters
-    ----------
-    names : iterable of names
-        The names, such as classes.
-    wordnet : WordNet, optional
-        Says which sense of each name is meant; by default a new `WordNet`.
-
-    Examples
-    --------
-    >>> from rankshot.sources import Hierarchy
-    >>> print(Hierarchy(["cat", "dog", "truck", "ship"]))
-    whole
-    ├── carnivore
-    │   ├── cat
-    │   └── dog
-    └── vehicle
-        ├── truck
-        └── ship
-    """
-
-    def __init__(self, names: Iterable[Any], wordnet: WordNet | None = None) -> None:
-        nouns = load_nouns()
-        senses = (wordnet or WordNet()).senses(names)
-        paths = {
-            name: _path_from_root(nouns, nouns.synset(sense.name)) for name, sense in senses.items()
-        }
-        self.root = _build_branch(nouns, paths, depth=0)
-
-    def __str__(self) -> str:
-        return "\n".join([self.root.label, *_draw_lines(self.root, "")])
-
-
-def _path_from_root(nouns: Nouns, synset: int) -> list[int]:
-    way = [synset]
-    while parents := nouns.parents(way[-1]):
-        way.append(parents[0])
-    return way[::-1]
-
-
-def _build_branch(nouns: Nouns, paths: dict[str, list[int]], depth: int) -> Branch:
-    """Follow the common path down to the first fork, and branch there."""
-    while True:
-        here = [name for name, way in paths.items() if len(way) == depth + 1]
-        branches: dict[int, dict[str, list[int]]] = {}
-        for name, way in paths.items():
-            if len(way) > depth + 1:
-                branches.setdefault(way[depth + 1], {})[name] = way
-        if here or len(branches) != 1:
-            break
-        depth += 1
-    below = [_build_branch(nouns, some, depth + 1) for some in branches.values()]
-    if here:
-        # Names of the same sense share a branch.
-        return Branch(" = ".join(here), is_name=True, below=below)
-    any_way = next(iter(paths.values()))
-    return Branch(nouns.word(any_way[depth]), is_name=False, below=below)
-
-
-def _draw_lines(branch: Branch, indent: str) -> Iterator[str]:
-    for i, child in enumerate(branch.below):
-        last = i == len(branch.below) - 1
-        yield f"{indent}{'└── ' if last else '├── '}{child.label}"
-        yield from _draw_lines(child, indent + ("    " if last else "│   "))

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from itertools import product
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,45 +21,23 @@ from rankshot.core.errors import RankshotError, short_repr
 
 Ints = NDArray[np.int64]
 CATEGORIES = (
-    "tops",
-    "act",
-    "animal",
-    "artifact",
-    "attribute",
-    "body",
-    "cognition",
-    "communication",
-    "event",
-    "feeling",
-    "food",
-    "group",
-    "location",
-    "motive",
-    "object",
-    "person",
-    "phenomenon",
-    "plant",
-    "possession",
-    "process",
-    "quantity",
-    "relation",
-    "shape",
-    "state",
-    "substance",
-    "time",
+    *("tops", "act", "animal", "artifact", "attribute", "body", "cognition", "communication"),
+    *("event", "feeling", "food", "group", "location", "motive", "object", "person"),
+    *("phenomenon", "plant", "possession", "process", "quantity", "relation", "shape"),
+    *("state", "substance", "time"),
 )
 """WordNet's lexical categories of nouns, in the order of their numbers, which start at 3."""
 FIRST_CATEGORY = 3
-PLURALS = (
-    ("s", ""),
-    ("ses", "s"),
-    ("xes", "x"),
-    ("zes", "z"),
-    ("ches", "ch"),
-    ("shes", "sh"),
-    ("men", "man"),
-    ("ies", "y"),
-)
+PLURALS = {
+    "s": "",
+    "ses": "s",
+    "xes": "x",
+    "zes": "z",
+    "ches": "ch",
+    "shes": "sh",
+    "men": "man",
+    "ies": "y",
+}
 """WordNet's rules for plurals, in its order: the ending of the plural and of the singular."""
 _SENSE = re.compile(r".+\.n\.[0-9]{1,3}|n[0-9]{8}", re.IGNORECASE | re.DOTALL)
 _SEPARATORS = str.maketrans("", "", "-_+ ")
@@ -80,8 +59,7 @@ class Nouns:
     """
 
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        lemmas = arrays["lemmas"].tobytes().decode().split("\n")
-        self.lemmas = lemmas
+        self.lemmas = lemmas = arrays["lemmas"].tobytes().decode().split("\n")
         plurals = arrays["plurals"].tobytes().decode().split("\n")
         self._irregular: dict[str, str] = dict(line.split(" ") for line in plurals)
         self._number = {lemma: i for i, lemma in enumerate(lemmas)}
@@ -101,9 +79,11 @@ class Nouns:
         self.word_counts: Ints = np.bincount(self._senses)
         """The number of words of every synset."""
         words = np.repeat(np.arange(len(lemmas)), arrays["n_senses"].astype(np.int64))
-        words_by_synset = words[np.argsort(self._senses, kind="stable")]
-        first_words = _find_starts(self.word_counts)[:-1] + arrays["first_words"].astype(np.int64)
-        self._first_lemmas = words_by_synset[first_words]
+        self._words = words[np.argsort(self._senses, kind="stable")]
+        self._word_starts = _find_starts(self.word_counts)
+        first_words = self._word_starts[:-1] + arrays["first_words"].astype(np.int64)
+        self._first_lemmas = self._words[first_words]
+        self._ancestors: dict[int, dict[int, int]] = {}
         self.depths: Ints = arrays["depths"].astype(np.int64)
         """The length of the longest path from every synset up to the root."""
 
@@ -136,30 +116,27 @@ class Nouns:
     def singulars(self, word: str) -> list[str]:
         """Return the possible singulars of a word by WordNet's own rules, most likely first."""
         found = [self._irregular[word]] if word in self._irregular else []
-        for ending, instead in PLURALS:
+        for ending, instead in PLURALS.items():
             if word.endswith(ending):
                 found.append(word.removesuffix(ending) + instead)
         return found
 
     def senses(self, lemma: str) -> list[int]:
         """Return the synsets of a word (lower case, underscores for spaces), most common first."""
-        i = self._number[lemma]
-        senses: list[int] = self._senses[self._sense_starts[i] : self._sense_starts[i + 1]].tolist()
-        return senses
+        return self._list_for(lemma, self._senses)
 
     def counts(self, lemma: str) -> list[int]:
         """Return how often each sense of a word was tagged in a corpus."""
-        i = self._number[lemma]
-        begin, end = self._sense_starts[i], self._sense_starts[i + 1]
-        counts: list[int] = self._sense_counts[begin:end].tolist()
-        return counts
+        return self._list_for(lemma, self._sense_counts)
 
     def capitals(self, lemma: str) -> list[bool]:
         """Return for each sense of a word whether it is written with a capital letter."""
+        return self._list_for(lemma, self._capitals)
+
+    def _list_for(self, lemma: str, values: NDArray[Any]) -> list[Any]:
         i = self._number[lemma]
-        begin, end = self._sense_starts[i], self._sense_starts[i + 1]
-        capitals: list[bool] = self._capitals[begin:end].tolist()
-        return capitals
+        found: list[Any] = values[self._sense_starts[i] : self._sense_starts[i + 1]].tolist()
+        return found
 
     def parents(self, synset: int) -> list[int]:
         """Return the hypernyms of a synset, of which it is a kind or an instance."""
@@ -184,16 +161,9 @@ class Nouns:
         >>> nouns.words(nouns.synset("n02084071"))
         ['dog', 'canis_familiaris', 'domestic_dog']
         """
-        order, starts = self._by_synset
-        places = order[starts[synset] : starts[synset + 1]]
-        numbers = np.searchsorted(self._sense_starts, places, side="right") - 1
+        numbers = self._words[self._word_starts[synset] : self._word_starts[synset + 1]]
         first = self.word(synset)
         return [first, *sorted({self.lemmas[i] for i in numbers} - {first})]
-
-    @cached_property
-    def _by_synset(self) -> tuple[NDArray[np.intp], Ints]:
-        """The places of senses, ordered by synset, and where those of each synset start."""
-        return np.argsort(self._senses), np.concatenate([[0], np.cumsum(self.word_counts)])
 
     def name(self, synset: int) -> str:
         """Return the name of a synset, such as ``leopard.n.02``."""
@@ -202,22 +172,22 @@ class Nouns:
 
     def synset(self, name: str) -> int:
         """Return the synset of a name such as ``leopard.n.02`` or an id such as ``n02128925``."""
+        lemma, _, number = str(name).lower().rpartition(".n.")
         if not is_sense(name):
-            raise RankshotError(
-                f"{short_repr(name)} is not the name of a sense, such as 'leopard.n.02', nor an "
-                "id, such as 'n02128925'"
+            problem = (
+                "is not the name of a sense, such as 'leopard.n.02', nor an id, as 'n02128925'"
             )
-        lemma, _, number = name.lower().rpartition(".n.")
-        if not lemma:
-            if not self.has_id(name):
-                raise RankshotError(f"WordNet 3.0 has no noun with the id {name!r}")
+        elif lemma not in self and lemma:
+            problem = f"names a noun that WordNet does not have{self.hint(lemma)}"
+        elif lemma and 1 <= int(number) <= len(self.senses(lemma)):
+            return self.senses(lemma)[int(number) - 1]
+        elif lemma:
+            problem = f"does not exist: {lemma!r} has {len(self.senses(lemma))} senses"
+        elif self.has_id(name):
             return self._by_offset[int(name[1:])]
-        if lemma not in self:
-            raise RankshotError(f"WordNet has no noun {lemma!r}{self.hint(lemma)}")
-        senses = self.senses(lemma)
-        if not 1 <= int(number) <= len(senses):
-            raise RankshotError(f"{lemma!r} has {len(senses)} senses, so there is no {name!r}")
-        return senses[int(number) - 1]
+        else:
+            problem = "is not the id of a noun in WordNet 3.0"
+        raise RankshotError(f"{short_repr(name)} {problem}")
 
     def id(self, synset: int) -> str:
         """Return the id of a synset, such as ``n02128925``."""
@@ -229,7 +199,15 @@ class Nouns:
 
     def ancestors(self, synset: int) -> dict[int, int]:
         """Return a synset and all above it, each with the length of the shortest path to it."""
-        return _ancestors(self, synset)
+        if synset not in self._ancestors:
+            found: dict[int, int] = {}
+            level, distance = {synset}, 0
+            while level:
+                found.update(dict.fromkeys(level, distance))
+                level = {parent for child in level for parent in self.parents(child)} - found.keys()
+                distance += 1
+            self._ancestors[synset] = found
+        return self._ancestors[synset]
 
     @property
     def information(self) -> NDArray[np.float64]:
@@ -254,17 +232,6 @@ def load_nouns() -> Nouns:
 def _find_starts(lengths: NDArray[np.generic]) -> Ints:
     """Return where each list starts in the concatenation, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-
-
-@lru_cache(maxsize=1 << 16)
-def _ancestors(nouns: Nouns, synset: int) -> dict[int, int]:
-    found: dict[int, int] = {}
-    level, distance = {synset}, 0
-    while level:
-        found.update(dict.fromkeys(level, distance))
-        level = {parent for child in level for parent in nouns.parents(child)} - found.keys()
-        distance += 1
-    return found
 
 
 def is_sense(text: object) -> bool:

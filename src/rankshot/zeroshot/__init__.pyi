@@ -1,5 +1,4 @@
 from . import metrics as metrics
-from .bootstrap import Bootstrap as Bootstrap
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .estimator_scores import scores_of as scores_of
 from .explanation import Explanation as Explanation, explain as explain
@@ -12,16 +11,14 @@ from .files.saved_heads import build_head as build_head, load_head as load_head
 from .files.score_tables import open_scores as open_scores
 from .heads.base import BaseHead as BaseHead
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
-from .heads.conse import ConSE as ConSE
-from .heads.decisions import Top as Top
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
-from .heads.direct_similarity import DirectSimilarity as DirectSimilarity
-from .heads.gate import Gate as Gate, fit_gate as fit_gate
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
-from .heads.seen_and_new import SeenAndNew as SeenAndNew
+from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
+from .heads.similarity_heads import ConSE as ConSE, DirectSimilarity as DirectSimilarity
 from .heads.weighted_mean import WeightedMean as WeightedMean
+from .metrics import Bootstrap as Bootstrap
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
-from .platt import PlattScaling as PlattScaling
 from .rehearsal import Rehearsal as Rehearsal
+from .runner import Top as Top
 from .scores import Scores as Scores
 from .settings import HeadSettings as HeadSettings

@@ -13,11 +13,20 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names, require_choice, require_number
-from rankshot.zeroshot.alignment import Semantics, align_to, only_new, require_semantics
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
-from rankshot.zeroshot.heads.base import BaseHead, describe_indistinguishable, takes_reference
-from rankshot.zeroshot.heads.decisions import (
+from rankshot.zeroshot.heads.base import (
+    BaseHead,
+    Semantics,
+    align_to,
+    describe_indistinguishable,
+    only_new,
+    require_semantics,
+    takes_reference,
+)
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.runner import (
     REJECTED,
     Candidates,
     Top,
@@ -25,9 +34,6 @@ from rankshot.zeroshot.heads.decisions import (
     normalize_log_proba,
     take_top,
 )
-from rankshot.zeroshot.heads.gate import Gate
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import group_by_place
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.decisions import Candidates, take_top
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.runner import Candidates, take_top
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]

@@ -10,24 +10,20 @@ For a confusion matrix use `sklearn.metrics.confusion_matrix` with ``labels=clas
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import isnan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
+from sklearn.metrics import confusion_matrix
 
-from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.validation import as_names, require_number, require_whole_number
-from rankshot.zeroshot.scored_tables import (
-    ROUNDING,
-    Reliability,
-    class_codes,
-    compare_labels,
-    require_probabilities,
-    require_scored_table,
-)
+from rankshot.core.blocks import row_blocks
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.validation import Seed, as_names, require_number, require_whole_number
 
 __all__ = [
     "GeneralizedAccuracy",
@@ -412,3 +408,412 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
            [1. , 1. , nan]])
     """
     return require_scored_table(y_true, proba, classes).pairwise_accuracy()
+
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-6
+"""How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """A reliability diagram: confidence and accuracy in bins of confidence.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (bins + 1,)
+        Bin b holds the confidences above ``edges[b]`` and up to ``edges[b + 1]``.
+    confidence, accuracy : ndarray of shape (bins,)
+        Mean confidence and accuracy in each bin; NaN for an empty bin.
+    count : ndarray of int of shape (bins,)
+        Number of inputs in each bin.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import reliability
+    >>> found = reliability(["cat", "dog"], [[.9, .1], [.7, .3]], ["cat", "dog"], n_bins=2)
+    >>> found.edges, found.count
+    (array([0. , 0.5, 1. ]), array([0, 2]))
+    >>> round(found.expected_calibration_error, 3)
+    0.3
+    """
+
+    edges: Floats
+    confidence: Floats
+    accuracy: Floats
+    count: NDArray[np.int64]
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """The mean over inputs of ``|accuracy - confidence|`` of their bin; 0 is perfect."""
+        used = self.count > 0
+        gap = np.abs(self.accuracy[used] - self.confidence[used])
+        return float(np.average(gap, weights=self.count[used]))
+
+
+class ScoredTable(NamedTuple):
+    """A validated table: the column of each row's true class, and the numbers.
+
+    The methods compute metrics, so that several of them need only one validation.
+    """
+
+    truth: NDArray[np.intp]
+    values: Floats
+
+    @property
+    def of_truth(self) -> Floats:
+        """The value of each row's true class."""
+        own: Floats = self.values[np.arange(len(self.truth)), self.truth]
+        return own
+
+    def top_k_accuracy(self, k: int) -> float:
+        """Return the share of inputs whose class is among the ``k`` best."""
+        return float(self._chance_in_top(k).mean())
+
+    def reliability(self, n_bins: int = 15) -> Reliability:
+        """Compare confidence and accuracy; the numbers must be probabilities."""
+        top = np.minimum(self.values.max(axis=1), 1.0)
+        if top.min() == 0:
+            raise RankshotError(f"row {top.argmin()}: every class has probability 0")
+        # Not linspace: a multiple of a rounded step is not always the fraction nearest to b / n.
+        edges = np.arange(n_bins + 1) / n_bins
+        bins = np.searchsorted(edges, top) - 1
+        count = np.bincount(bins, minlength=n_bins)
+        confidence = _shares(np.bincount(bins, top, n_bins), count)
+        right = _shares(np.bincount(bins, self._chance_in_top(1), n_bins), count)
+        return Reliability(edges, confidence, right, count)
+
+    def pairwise_accuracy(self) -> Floats:
+        """Return the two-class accuracy of every pair of classes."""
+        values, own = self.values, self.of_truth[:, None]
+        n, L = values.shape
+        # Twice the wins of each true class over each other class: integers, so sums are exact.
+        wins = np.zeros((L, L), np.int64)
+        for rows in row_blocks(n, L):
+            below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
+            np.add.at(wins, self.truth[rows], np.add(below, not_above, dtype=np.int64))
+        inputs = np.bincount(self.truth, minlength=L)
+        shares = _shares(wins + wins.T, 2 * (inputs[:, None] + inputs))
+        np.fill_diagonal(shares, np.nan)
+        return shares
+
+    def _chance_in_top(self, k: int) -> Floats:
+        """Return the probability that each true class is in the top k if ties are cut at random."""
+        values, own = self.values, self.of_truth[:, None]
+        chance = np.empty(len(own))
+        for rows in row_blocks(*values.shape):
+            above = (values[rows] > own[rows]).sum(axis=1)
+            tied = (values[rows] == own[rows]).sum(axis=1)
+            chance[rows] = np.clip((k - above) / tied, 0, 1)
+        return chance
+
+
+def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
+    """Divide, with NaN where the divisor is 0."""
+    shares = np.full(wholes.shape, np.nan)
+    np.divide(parts, wholes, out=shares, where=wholes > 0)
+    return shares
+
+
+def require_probabilities(
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any]
+) -> ScoredTable:
+    """Validate labels and a table of probabilities, one per class."""
+    rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
+    return require_scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
+
+
+def require_scored_table(
+    y_true: ArrayLike,
+    table: ArrayLike,
+    classes: Iterable[Any],
+    low: float = -np.inf,
+    high: float = np.inf,
+    rule: str = "expected a number",
+) -> ScoredTable:
+    """Validate labels, and a table of numbers between ``low`` and ``high``, one per class."""
+    names, labels = as_names(classes, "classes"), require_labels(y_true, "y_true")
+    try:
+        values = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RankshotError(f"probabilities must be a table of numbers: {error}") from None
+    if values.shape != (len(labels), len(names)):
+        raise RankshotError(
+            f"{len(labels)} labels in y_true and {len(names)} classes need probabilities of shape "
+            f"({len(labels)}, {len(names)}), not {values.shape}"
+        )
+    # The extremes are NaN if any cell is NaN, and finding them takes no memory.
+    if not (values.min() >= low and values.max() <= high):
+        row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
+        where = f"row {row}, class {short_repr(names[column])}"
+        raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
+    return ScoredTable(class_codes(labels, names), values)
+
+
+def class_codes(labels: list[str], classes: Sequence[str]) -> NDArray[np.intp]:
+    """Return the index of each label in the classes; raise for the first unknown label."""
+    code = {name: i for i, name in enumerate(classes)}
+    codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))
+    if codes.min() < 0:
+        row = int(codes.argmin())
+        raise RankshotError(
+            f"y_true, row {row}: {short_repr(labels[row])} is not one of the {len(classes)} classes"
+            f"{suggest_name(labels[row], classes)}"
+        )
+    return codes
+
+
+def compare_labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
+    """Return the true labels, and 1 where the predicted label is the same, else 0."""
+    true, predicted = require_labels(y_true, "y_true"), require_labels(y_pred, "y_pred")
+    if len(true) != len(predicted):
+        raise RankshotError(f"y_true has {len(true)} labels, but y_pred has {len(predicted)}")
+    return true, np.fromiter(map(str.__eq__, true, predicted), np.float64, len(true))
+
+
+def require_labels(labels: ArrayLike, what: str) -> list[str]:
+    """Return labels as names; raise for the first one that is not a name."""
+    # As objects: otherwise NumPy turns a missing label among names into the text 'nan'.
+    cells = np.asarray(labels, dtype=object)
+    if cells.ndim != 1:
+        raise RankshotError(
+            f"{what} must be one class name for each input, not {short_repr(labels)}"
+        )
+    if cells.size == 0:
+        raise RankshotError(f"{what} is empty: there is nothing to measure")
+    names: list[Any] = cells.tolist()
+    for row, label in enumerate(names):
+        if type(label) is not str or not label:
+            try:
+                names[row] = as_names([label])[0]
+            except RankshotError:
+                problem = f"expected the name of a class, not {short_repr(label)}"
+                raise RankshotError(f"{what}, row {row}: {problem}") from None
+    return names
+
+
+Floats = NDArray[np.float64]
+RESAMPLES_PER_BLOCK = 50
+"""Resamples that are drawn together; it limits the memory."""
+
+
+class Bootstrap:
+    """Resamples of n inputs, drawn with replacement within each class.
+
+    All metrics of one experiment are computed on the same resamples, so that differences
+    between methods have intervals, too.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The classes of the inputs.
+    n_resamples : int
+        The number of resamples.
+    random_state : int, optional
+        The seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.zeroshot import Bootstrap
+    >>> right = np.repeat([1.0, 0.0], [60, 40])
+    >>> found = Bootstrap(["cat"] * 100, random_state=0).interval(right)
+    >>> print(f"{found.estimate:.2f}, from {found.low:.1f} to {found.high:.1f}")
+    0.60, from 0.5 to 0.7
+    """
+
+    def __init__(
+        self, y_true: ArrayLike, *, n_resamples: int = 1000, random_state: Seed = 0
+    ) -> None:
+        labels = np.array(require_labels(y_true, "y_true"))
+        n_resamples = require_whole_number("n_resamples", n_resamples)
+        rng = np.random.default_rng(random_state)
+        self.n_inputs = len(labels)
+        self._counts = np.zeros((n_resamples, len(labels)), np.uint8)
+        for name in np.unique(labels):
+            rows = np.flatnonzero(labels == name)
+            for start in range(0, n_resamples, RESAMPLES_PER_BLOCK):
+                some = self._counts[start : start + RESAMPLES_PER_BLOCK]
+                drawn = rng.integers(rows.size, size=(len(some), rows.size))
+                drawn += rows.size * np.arange(len(some))[:, None]
+                counts = np.bincount(drawn.ravel(), minlength=len(some) * rows.size)
+                some[:, rows] = counts.reshape(len(some), rows.size)
+
+    def interval(
+        self, values: ArrayLike, weights: ArrayLike | None = None, confidence: float = 0.95
+    ) -> Interval:
+        """Return the mean of one value per input, with its bootstrap percentile interval.
+
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+            1 where a prediction is right and 0 where it is wrong, for example.
+        weights : array-like of shape (n,), optional
+            The weight of each input. With `class_weights` all classes count the same.
+        confidence : float
+            The share of the resamples inside the interval.
+        """
+        confidence = require_number("confidence", confidence, above=0, below=1)
+        numbers = self._require_one_per_input("values", values)
+        weight = self._require_one_per_input(
+            "weights", np.ones(self.n_inputs) if weights is None else weights
+        )
+        total = self._means(weight)
+        if weight.min() < 0 or total.min() <= 0:
+            raise RankshotError(
+                "weights must not be negative, and every resample needs an input with a weight "
+                "above 0"
+            )
+        means = self._means(numbers * weight) / total
+        tail = (1 - confidence) / 2
+        low, high = np.quantile(means, [tail, 1 - tail])
+        return Interval(float(np.average(numbers, weights=weight)), float(low), float(high))
+
+    def _require_one_per_input(self, what: str, values: ArrayLike) -> Floats:
+        try:
+            numbers = np.asarray(values, np.float64)
+        except (TypeError, ValueError) as error:
+            raise RankshotError(f"{what} must be numbers: {error}") from None
+        if numbers.shape != (self.n_inputs,):
+            raise RankshotError(
+                f"{self.n_inputs} inputs need {self.n_inputs} {what}, not shape {numbers.shape}"
+            )
+        if (odd := np.flatnonzero(~np.isfinite(numbers))).size:
+            raise RankshotError(f"{what}, row {odd[0]}: expected a number, not {numbers[odd[0]]}")
+        return numbers
+
+    def _means(self, values: Floats) -> Floats:
+        blocks = [
+            self._counts[start : start + RESAMPLES_PER_BLOCK].astype(np.float64) @ values
+            for start in range(0, len(self._counts), RESAMPLES_PER_BLOCK)
+        ]
+        return np.concatenate(blocks) / self.n_inputs
+
+
+def class_interval(y_true: ArrayLike, right: ArrayLike, random_state: Seed = 0) -> Interval:
+    """Return the mean class accuracy, with an interval from resamples of *classes*.
+
+    It is for statements about classes in general: a few classes differ more from one another
+    than the inputs of one class do.
+    """
+    labels = np.asarray(y_true).astype(str)
+    _, code, size = np.unique(labels, return_inverse=True, return_counts=True)
+    by_class = np.bincount(code, np.asarray(right, np.float64)) / size
+    return Bootstrap(["class"] * len(size), random_state=random_state).interval(by_class)
+
+
+def class_weights(y_true: ArrayLike) -> Floats:
+    """Return the weight 1 / n_c of each input, n_c being the size of its class."""
+    _, code, size = np.unique(
+        np.asarray(y_true).astype(str), return_inverse=True, return_counts=True
+    )
+    return np.asarray(1.0 / size[code])
+
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+MAX_CLASSES = 40
+"""Classes in a matrix, and pairs in a list."""
+FEW_CLASSES = 20
+"""At most this many classes are all in the matrix."""
+
+
+def count_confusions(
+    y_true: Sequence[str] | NDArray[np.str_],
+    y_pred: Sequence[str] | NDArray[np.str_],
+    classes: Sequence[str],
+) -> NDArray[np.int64]:
+    """Return how many inputs of each class (row) got each class (column).
+
+    An input whose true or predicted class is none of the ``classes`` is not counted.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import count_confusions
+    >>> count_confusions(["cat", "dog", "dog"], ["cat", "cat", "none"], ["cat", "dog"]).tolist()
+    [[1, 0], [1, 0]]
+    """
+    with warnings.catch_warnings():
+        # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
+        warnings.simplefilter("ignore", UserWarning)
+        return np.asarray(confusion_matrix(y_true, y_pred, labels=classes))
+
+
+def choose_confused_classes(confusion: NDArray[np.integer], classes: Sequence[str]) -> list[int]:
+    """Return the classes of the matrix, in their order: those with the most confusions.
+
+    A class is confused if its inputs got another class, or if it was given to inputs of another.
+    A few classes are all shown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.zeroshot.metrics import choose_confused_classes
+    >>> names = [f"class {i}" for i in range(30)]
+    >>> confusion = 9 * np.eye(30, dtype=int)
+    >>> confusion[4, 17] = 1
+    >>> choose_confused_classes(confusion, names)
+    [4, 17]
+    """
+    if len(classes) <= FEW_CLASSES:
+        return list(range(len(classes)))
+    wrong = np.array(confusion)
+    np.fill_diagonal(wrong, 0)
+    times = wrong.sum(axis=0) + wrong.sum(axis=1)
+    order = np.lexsort((_rank_names(classes), -times))[:MAX_CLASSES]
+    return sorted(int(i) for i in order if times[i])
+
+
+def describe_left_out(kept: int, L: int) -> str:
+    """Return a sentence about the classes that are not in the matrix."""
+    if kept < MAX_CLASSES:
+        return f"The other {L - kept:,} of {L:,} classes were never confused, and are left out."
+    return f"Only the {kept} of {L:,} classes with the most confusions are shown."
+
+
+def find_largest_confusions(
+    confusion: NDArray[np.integer], classes: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the pairs (true class, predicted class) with the largest counts, largest first.
+
+    Classes are given by their positions in ``classes``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.zeroshot.metrics import find_largest_confusions
+    >>> find_largest_confusions(np.array([[9, 2], [3, 9]]), ["cat", "dog"])
+    [(1, 0), (0, 1)]
+    """
+    wrong = np.array(confusion, dtype=float)
+    np.fill_diagonal(wrong, 0)
+    rows, columns = np.nonzero(wrong)
+    return _take_first_pairs(-wrong[rows, columns], rows, columns, classes)
+
+
+def find_hardest_pairs(
+    pairwise: NDArray[np.floating], classes: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the pairs of classes with the lowest two-class accuracy, lowest first.
+
+    Each pair is given once, in alphabetical order of its names.
+    """
+    by_name = _rank_names(classes)
+    rows, columns = np.nonzero(~np.isnan(pairwise) & (by_name[:, None] < by_name))
+    values = np.asarray(pairwise, dtype=float)[rows, columns]
+    return _take_first_pairs(values, rows, columns, classes)
+
+
+def _rank_names(classes: Sequence[str]) -> Ints:
+    """Return the place of each class in alphabetical order."""
+    order = np.argsort(np.array(classes, dtype=object), kind="stable")
+    return np.argsort(order)
+
+
+def _take_first_pairs(
+    values: Floats, rows: Ints, columns: Ints, classes: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Return the pairs with the smallest values; equal ones are ordered by their names."""
+    by_name = _rank_names(classes)
+    first = np.lexsort((by_name[columns], by_name[rows], values))[:MAX_CLASSES]
+    return [(int(rows[i]), int(columns[i])) for i in first]

@@ -17,7 +17,7 @@ from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
 from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.decisions import TIED
+from rankshot.zeroshot.runner import TIED
 from rankshot.zeroshot.scores import (
     KINDS,
     Kind,

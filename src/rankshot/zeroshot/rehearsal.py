@@ -21,25 +21,26 @@ from rankshot.core.validation import Seed, require_choice, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.alignment import (
+from rankshot.zeroshot.classifier import require_same_length
+from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
+from rankshot.zeroshot.heads.base import (
+    LEAST_INPUTS,
+    BaseHead,
     Semantics,
     align_to,
     only_new,
     require_semantics,
     select_targets,
+    takes_reference,
 )
-from rankshot.zeroshot.bootstrap import class_interval, class_weights
-from rankshot.zeroshot.classifier import require_same_length
-from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
-from rankshot.zeroshot.heads.base import BaseHead, takes_reference
-from rankshot.zeroshot.heads.gate import Gate, fit_gate
-from rankshot.zeroshot.heads.reference import LEAST_INPUTS
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (
     GeneralizedAccuracy,
     Interval,
+    class_interval,
+    class_weights,
     expected_calibration_error,
     generalized_accuracy,
 )

@@ -12,7 +12,6 @@ import torch
 from array_api_compat import torch as xp
 
 from rankshot.core.arrays import Constants, Lost, log_softmax
-from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.scores import Kind, require_columns
 
 
@@ -38,7 +37,7 @@ class TorchHead(torch.nn.Module):
         The classes, in the order of the columns of the result.
     """
 
-    def __init__(self, head: BaseHead, kind: Kind) -> None:
+    def __init__(self, head: Any, kind: Kind) -> None:
         super().__init__()
         self.items = head.items_
         self.classes = tuple(map(str, head.classes_))

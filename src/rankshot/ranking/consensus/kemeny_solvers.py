@@ -2,21 +2,29 @@
 
 An order is an array of item numbers, best first; ``W[i, j]`` is the weight of the rankings
 that place i before j. The searches start from the order 0, 1, 2, …
+
+Proofs are by linear and integer programming (SciPy's HiGHS). An order is a vector x of zeros and
+ones, which says of each pair of items which one comes first. It satisfies a constraint for every
+triple of items. There are about C³ of these, and hardly any is active. The linear solver starts
+without them, adds those that its solution violates, and repeats. The solution is nearly always
+integral; if it is not, the same constraints go to the integer solver.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations
 from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.progress import ProgressLine
-from rankshot.ranking.consensus.kemeny_programs import TOLERANCE, Program, Rows, common_step, prove
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]
@@ -26,8 +34,14 @@ STRETCH = 12
 """How many neighbouring items `insertion_search` shuffles at a time."""
 LEAST_GAIN = 1e-12
 """Gains smaller than this fraction of the largest weight are rounding errors."""
-FEW = 10
+FEW_ITEMS = 10
 """So many items are ordered by dynamic programming, which is faster than any search."""
+TOLERANCE = 1e-6
+"""The accuracy of the linear solver."""
+ROWS_PER_ITEM = 50
+"""The most new constraints per item in a round: more only slow down the solver."""
+SECONDS_PER_COLUMN = 2e-5
+"""What SciPy takes to pass a variable to HiGHS and back. HiGHS does not count it as its time."""
 
 
 # ---- Local search
@@ -66,7 +80,7 @@ def insertion_search(W: Floats) -> Items:
 
 def _split(W: Floats) -> list[Items]:
     """Return groups of items that are ordered separately."""
-    return [np.arange(len(W))] if len(W) <= FEW else majority_groups(W > W.T)
+    return [np.arange(len(W))] if len(W) <= FEW_ITEMS else majority_groups(W > W.T)
 
 
 def _search_group(W: Floats, deadline: float = np.inf) -> Items:
@@ -77,7 +91,7 @@ def _search_group(W: Floats, deadline: float = np.inf) -> Items:
     precedences always give the same order.
     """
     C = len(W)
-    if C <= FEW:
+    if C <= FEW_ITEMS:
         return order_few(W)
     rng = np.random.default_rng(0)
     excess = W - W.T
@@ -175,7 +189,7 @@ def settle_ties(W: Floats, order: Items) -> Items:
 
 
 def order_few(W: Floats) -> Items:
-    """Return the best order of at most `FEW` items.
+    """Return the best order of at most `FEW_ITEMS` items.
 
     The least cost of a set S in front is that of S without its last item i, plus the weight of
     the rankings that place i before the others of S. A set is a number, item i its i-th bit.
@@ -204,7 +218,7 @@ def order_few(W: Floats) -> Items:
     return np.array(order[::-1], np.intp)
 
 
-@lru_cache(maxsize=FEW + 1)
+@lru_cache(maxsize=FEW_ITEMS + 1)
 def _sets_by_size(n: int) -> list[tuple[Items, Items, Items]]:
     """Return, for each size, all sets, their items (largest first), and the set without each."""
     layers = []
@@ -232,9 +246,9 @@ def solve_exactly(
     gap = 0.0
     with ProgressLine("kemeny", enabled=verbose) as line:
         for number, part in enumerate(parts):
-            if len(part) > FEW:
+            if len(part) > FEW_ITEMS:
                 program = OrderProgram(part)
-                orders[number], excess = prove(program, orders[number], deadline, line.update)
+                orders[number], excess = _prove(program, orders[number], deadline, line.update)
                 gap += excess
     return np.concatenate([group[best] for group, best in zip(groups, orders, strict=True)]), gap
 
@@ -267,8 +281,27 @@ def majority_groups(beats: NDArray[np.bool_]) -> list[Items]:
     return groups
 
 
-class OrderProgram(Program[Items]):
-    """Strict orders: x_ij for i < j is 1 if i comes before j, and x_ij + x_jk - x_ik ∈ {0, 1}."""
+class Rows(NamedTuple):
+    """Constraints ``values @ x[columns] <= limit``, all with as many columns."""
+
+    columns: Items
+    values: Floats
+    limits: Floats
+    violations: Floats
+
+
+class OrderProgram:
+    """Minimise Kemeny's score, Σ cost x + constant, over the constraints added so far.
+
+    x_ij for i < j is 1 if i comes before j, and x_ij + x_jk - x_ik ∈ {0, 1}.
+
+    Attributes
+    ----------
+    floor : float
+        A lower bound for all scores.
+    step : float
+        The scores differ from ``floor`` by multiples of this; 0 if they can differ by anything.
+    """
 
     def __init__(self, W: Floats) -> None:
         self.W = W
@@ -276,17 +309,28 @@ class OrderProgram(Program[Items]):
         self.number = np.zeros(W.shape, int)
         self.number[self.i, self.j] = np.arange(self.i.size)
         before, after = W[self.i, self.j], W[self.j, self.i]
-        super().__init__(
-            after - before,
-            constant=float(before.sum()),
-            floor=float(np.minimum(before, after).sum()),
-            step=common_step(after - before),
-            n_items=len(W),
-        )
+        # The solver's tolerances are meant for costs of about 1.
+        self.scale = float(np.abs(after - before).max(initial=0)) or 1.0
+        self.cost = (after - before) / self.scale
+        self.constant = float(before.sum())
+        self.floor = float(np.minimum(before, after).sum())
+        self.step = common_step(after - before)
+        self.rows = csr_array((0, self.cost.size))
+        self.limits = np.zeros(0)
 
-    def score(self, answer: Items) -> float:
-        """Return Kemeny's score."""
-        return reversed_weight(self.W, answer)
+    def start(self) -> Floats:
+        """Return the best x without any constraint."""
+        return (self.cost <= 0).astype(float)
+
+    def gap(self, score: float, bound: float) -> float:
+        """Return by how much at most a score exceeds the best, given a bound on all of them.
+
+        Scores differ by whole steps, so a bound is raised to the next possible score.
+        """
+        if self.step == 0:
+            return max(score - bound - TOLERANCE * abs(bound), 0.0)
+        least = np.ceil((bound - self.floor) / self.step - TOLERANCE)
+        return self.step * max(float(np.rint((score - self.floor) / self.step) - least), 0.0)
 
     def round(self, x: Floats, deadline: float) -> Items:
         """Sort the items by how many others they precede, exact if x is an order; and improve."""
@@ -297,7 +341,7 @@ class OrderProgram(Program[Items]):
         return improve_by_insertion(self.W, order, deadline)
 
     def violated(self, x: Floats, deadline: float) -> Rows | None:
-        """Return the constraints of the triples that x violates."""
+        """Return the constraints that x violates; None if the deadline passed meanwhile."""
         X = np.zeros(self.W.shape)
         X[self.i, self.j] = x
         found = []
@@ -316,3 +360,86 @@ class OrderProgram(Program[Items]):
         # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
         values = np.sign(excesses)[:, None] * np.array([1.0, 1.0, -1.0])
         return Rows(columns, values, (excesses > 0).astype(float), np.abs(excesses))
+
+    def add(self, rows: Rows) -> None:
+        """Add the constraints that are violated most."""
+        most = ROWS_PER_ITEM * len(self.W)
+        if rows.limits.size > most:
+            worst = np.argsort(-rows.violations, kind="stable")[:most]
+            rows = Rows(*(values[worst] for values in rows))
+        n, width = rows.columns.shape
+        entries = (rows.values.ravel(), rows.columns.ravel(), np.arange(0, n * width + 1, width))
+        new = csr_array(entries, shape=(n, self.cost.size))
+        self.rows = vstack([self.rows, new], format="csr")
+        self.limits = np.concatenate([self.limits, rows.limits])
+
+    def solve(self, *, integer: bool, deadline: float) -> tuple[Floats, float] | None:
+        """Return the best x and a lower bound, or None if the deadline is reached.
+
+        Variables that are in no constraint keep their best values: SciPy's time grows with the
+        number of variables.
+        """
+        used = np.unique(self.rows.indices)
+        seconds = deadline - monotonic() - SECONDS_PER_COLUMN * used.size
+        if seconds <= 0:
+            return None
+        result = milp(
+            self.cost[used],
+            integrality=np.ones(used.size) if integer else None,
+            bounds=Bounds(0, 1),
+            constraints=LinearConstraint(self.rows[:, used], -np.inf, self.limits),
+            # By default the solver accepts a solution that is nearly optimal.
+            options={"mip_rel_gap": 0.0} | ({} if np.isinf(seconds) else {"time_limit": seconds}),
+        )
+        least = result.mip_dual_bound if integer else result.fun
+        # A relaxation that reached the time limit gives no bound; a tree search always does.
+        if result.x is None or least is None or not (integer or result.success):
+            return None
+        x = self.start()
+        rest = float(self.cost @ x) - float(self.cost[used] @ x[used])
+        x[used] = result.x
+        return x, self.scale * (float(least) + rest) + self.constant
+
+
+def _prove(
+    program: OrderProgram, order: Items, deadline: float, report: Callable[[str], None]
+) -> tuple[Items, float]:
+    """Return the best order found, and by how much at most its score exceeds the best."""
+    score, bound = reversed_weight(program.W, order), program.floor
+    x = program.start()
+    integer = False
+    while program.gap(score, bound) > 0:
+        rows = program.violated(x, deadline)
+        if rows is None:
+            break
+        if rows.limits.size:
+            program.add(rows)
+        elif integer or np.all(np.minimum(x, 1 - x) < TOLERANCE):
+            break
+        else:
+            integer = True
+        solution = program.solve(integer=integer, deadline=deadline)
+        if solution is None:
+            break
+        x, least = solution
+        bound = max(bound, least)
+        rounded = program.round(x, deadline)
+        if (rounded_score := reversed_weight(program.W, rounded)) < score:
+            order, score = rounded, rounded_score
+        n_rows = program.limits.size
+        report(f"{len(program.W)} items, {n_rows} rows, bound {bound:.2f} of {score:g}")
+    return order, program.gap(score, bound)
+
+
+def common_step(differences: Floats) -> float:
+    """Return the largest number that divides all differences, or 0 if they are not whole or half.
+
+    Examples
+    --------
+    >>> common_step(np.array([4.0, -6.0])), common_step(np.array([1.5, 1.0]))
+    (2.0, 0.5)
+    """
+    doubled = 2 * differences
+    if np.abs(doubled).max(initial=0.0) > 2**53 or np.any(doubled % 1):
+        return 0.0
+    return float(np.gcd.reduce(doubled.astype(np.int64), axis=None)) / 2

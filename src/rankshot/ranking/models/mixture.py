@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -26,11 +27,10 @@ from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.mallows import Mallows
-from rankshot.ranking.models.mixture_em import EM, Run, log_probs_of, log_shares
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.models.units import Unit, find_units, merge_equal
 from rankshot.ranking.parts import (
     keep_counted_part,
+    merge_copies,
     require_one_subject,
     require_rankings,
     require_sample_length,
@@ -44,6 +44,14 @@ MOST_DRAWN = 2**53
 """So many rankings are split one by one."""
 IMPOSSIBLE = -1e9
 """The log-likelihood of raters whom the others exclude: -∞ has no differences to compare."""
+SHARED_WEIGHT = 0.01
+"""The total weight with which all rankings count in every group, so that no group, however small,
+makes a ranking impossible."""
+GROWTH = 1.3
+"""By how much a step of EM grows if the last one was good."""
+TINY = 1e-300
+"""Smaller memberships have no logarithm to go on from."""
+Unit = Literal["rater", "ranking"]
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
 
@@ -308,6 +316,227 @@ def _choose_model(model: Any | None) -> Any:
 def _most_groups(counts: Floats) -> int:
     """Return the largest number of groups of so many raters; sums of weights are not exact."""
     return max(1, int(float(counts.sum()) * (1 + 1e-9)))
+
+
+# ---- EM: the two steps, and the starts
+
+
+class State(NamedTuple):
+    """A fit: the models and shares of the groups, and what they say of the rankings."""
+
+    models: list[Any]
+    shares: Floats
+    log_probs: Floats
+    memberships: Floats
+    log_likelihood: float
+    objective: float
+
+
+class EM:
+    """The two steps of EM for a sample, and where they start."""
+
+    def __init__(self, sample: Sample, model: Any, n_groups: int) -> None:
+        self.sample, self.model, self.n_groups = sample, model, n_groups
+        weights = sample.rankings.weights
+        shared = SHARED_WEIGHT if n_groups > 1 else 0.0
+        self.shared = shared * weights / weights.sum()
+
+    def _fit(self, weights: Floats) -> Any:
+        return clone(self.model).fit(replace(self.sample.rankings, weights=weights))
+
+    def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
+        """E step: the probability of each group for each unit."""
+        joint = self.sample.copies @ log_probs + log_shares(shares)
+        total = logsumexp(joint, axis=1)
+        log_likelihood = float(self.sample.counts @ total)
+        objective = log_likelihood + sum(
+            float(self.shared @ log_probs[:, g]) - penalty(model) for g, model in enumerate(models)
+        )
+        memberships = np.exp(joint - total[:, None])
+        return State(models, shares, log_probs, memberships, log_likelihood, objective)
+
+    def _weigh(self, memberships: Floats) -> tuple[Floats, Floats]:
+        """Return the weight of each ranking in each group, and the shares of the groups."""
+        counted = self.sample.counts[:, None] * memberships
+        weights = self.sample.copies.T @ counted + self.shared[:, None]
+        return weights, counted.sum(axis=0) / self.sample.counts.sum()
+
+    def step(self, state: State, memberships: Floats) -> State:
+        """M step with some memberships, then E step."""
+        weights, shares = self._weigh(memberships)
+        models, log_probs = list(state.models), state.log_probs.copy()
+        for g, last in enumerate(state.models):
+            new = self._fit(weights[:, g])
+            new_log_probs = new.log_prob(self.sample.rankings)
+            gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
+            if gain >= penalty(new) - penalty(last):
+                models[g], log_probs[:, g] = new, new_log_probs
+        return self.evaluate(models, log_probs, shares)
+
+    def start_at_random(self, rng: np.random.Generator) -> State:
+        """Start with random memberships."""
+        memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
+        weights, shares = self._weigh(memberships)
+        models = [self._fit(weights[:, g]) for g in range(self.n_groups)]
+        return self.evaluate(models, log_probs_of(models, self.sample.rankings), shares)
+
+    def start_from_raters(self, rng: np.random.Generator) -> State:
+        """Start with groups around units that are far apart, as k-means++ does.
+
+        The next unit is drawn in proportion to how much less probable it is, in the groups so
+        far, than the most probable unit.
+        """
+        copies, counts = self.sample.copies, self.sample.counts
+        models: list[Any] = []
+        columns: list[Floats] = []
+        chance = counts
+        for _ in range(self.n_groups):
+            seed = rng.choice(len(counts), p=chance / chance.sum())
+            models.append(self._fit(self._around(copies[[seed]].toarray()[0])))
+            columns.append(models[-1].log_prob(self.sample.rankings))
+            best = (copies @ np.column_stack(columns)).max(axis=1)
+            chance = counts * (best.max() - best)
+            if not chance.any():
+                chance = counts
+        shares = np.full(self.n_groups, 1 / self.n_groups)
+        return self.evaluate(models, np.column_stack(columns), shares)
+
+    def _around(self, copies: Floats) -> Floats:
+        """Return weights of rankings: two thirds for those of one unit, one third for all."""
+        weights = self.sample.rankings.weights
+        return np.asarray(2 * copies / copies.sum() + weights / weights.sum())
+
+
+class Run:
+    """EM from one start, so far, with steps that grow as long as they succeed.
+
+    A plain EM step goes from the memberships that the models were fitted with to those that the
+    models imply. Near the end it is much too short, so it is taken several times as long, in
+    logarithms (Salakhutdinov and Roweis 2003). If that does not raise the objective, the plain step
+    is taken.
+    """
+
+    def __init__(self, start: State) -> None:
+        self.state = start
+        self.history: list[float] = []
+        self._used = start.memberships
+        self._stretch = 1.0
+
+    def go_on(self, em: EM, n_iter: int, tol: float) -> None:
+        """Continue up to the given number of iterations."""
+        while len(self.history) < n_iter and not self.has_converged(tol):
+            memberships = _stretch(self._used, self.state.memberships, self._stretch)
+            trial = em.step(self.state, memberships)
+            if trial.objective >= self.state.objective:
+                self._stretch *= GROWTH
+            else:
+                memberships = self.state.memberships
+                trial = em.step(self.state, memberships)
+                self._stretch = max(1.0, self._stretch / 2)
+            self.state, self._used = trial, memberships
+            self.history.append(trial.objective)
+
+    def has_converged(self, tol: float) -> bool:
+        """Tell whether the last two iterations gained little."""
+        return len(self.history) > 2 and self.history[-1] - self.history[-3] <= tol
+
+
+def _stretch(before: Floats, after: Floats, length: float) -> Floats:
+    """Go from some memberships to others, and on in the same direction, in logarithms."""
+    if length == 1:
+        return after
+    logs = np.log(np.maximum([before, after], TINY))
+    moved = logs[0] + length * (logs[1] - logs[0])
+    return np.asarray(np.exp(moved - logsumexp(moved, axis=1, keepdims=True)))
+
+
+def log_probs_of(models: list[Any], rankings: Rankings) -> Floats:
+    """Return the log-probability of each ranking, one column per model."""
+    return np.column_stack([model.log_prob(rankings) for model in models])
+
+
+def log_shares(shares: Floats) -> Floats:
+    """Return logarithms; a group may be empty."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(shares))
+
+
+def penalty(model: Any) -> float:
+    """Return what the fit of a model took from the log-likelihood."""
+    if isinstance(model, Mallows):
+        return 0.0
+    if isinstance(model, BabingtonSmith):
+        # Each pair is twice in the table.
+        return model.regularization / 4 * float(np.sum(model.log_odds_**2))
+    return float(model.regularization / 2 * np.sum(model.log_worths_**2))
+
+
+# ---- Raters, or single rankings, as units that are grouped or drawn
+
+
+def find_units(rankings: Rankings, by: Unit) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """Return the units of rankings: raters with all of theirs, or each ranking.
+
+    Returns
+    -------
+    unit : ndarray of shape (n,)
+        The unit of each ranking, from 0.
+    exponents : ndarray of shape (n,)
+        How often each ranking counts within its unit.
+    counts : ndarray of shape (units,)
+        How many equal units each unit stands for: a ranking of weight w without a rater is w
+        units.
+    """
+    n = len(rankings)
+    owned = np.zeros(n, bool)
+    if by == "rater":
+        owned = np.array([rater is not None for rater in rankings.raters], bool)
+    names, rater = np.unique(rankings.raters[owned].astype(str), return_inverse=True)
+    alone = np.flatnonzero(~owned)
+    unit = np.empty(n, np.intp)
+    unit[owned] = rater
+    unit[alone] = len(names) + np.arange(alone.size)
+    exponents = np.where(owned, rankings.weights, 1.0)
+    return unit, exponents, np.append(np.ones(len(names)), rankings.weights[alone])
+
+
+class Sample(NamedTuple):
+    """Rankings without repetitions, and who gave them.
+
+    Attributes
+    ----------
+    rankings : Rankings
+        The different rankings, with their total weights.
+    copies : csr_array of shape (units, rankings)
+        How often a unit, a rater or a ranking, gave each of them.
+    counts : ndarray of shape (units,)
+        How many equal units each one stands for.
+    """
+
+    rankings: Rankings
+    copies: csr_array
+    counts: Floats
+
+
+def merge_equal(rankings: Rankings, by: Unit) -> Sample:
+    """Merge equal rankings, and equal units that have one ranking each."""
+    rankings = keep_counted_part(rankings)
+    rankings = replace(rankings, targets=np.full(len(rankings), None, object))
+    unit, exponents, counts = find_units(rankings, by)
+    merged, number = merge_copies(rankings)
+    # Units with a single ranking that counts once are equal if their rankings are.
+    single = (np.bincount(unit)[unit] == 1) & (exponents == 1)
+    many, other = np.unique(unit[~single], return_inverse=True)
+    kinds, kind = np.unique(number[single], return_inverse=True)
+    row = np.empty(len(rankings), np.intp)
+    row[single], row[~single] = kind, len(kinds) + other
+    alike = np.bincount(kind, counts[unit[single]], minlength=len(kinds))
+    shape = (len(kinds) + len(many), len(merged))
+    copies = np.where(single, 0.0, exponents)
+    entries = csr_array((copies, (row, number)), shape=shape)
+    entries += csr_array((np.ones(len(kinds)), (np.arange(len(kinds)), kinds)), shape=shape)
+    entries.eliminate_zeros()
+    return Sample(merged, entries, np.append(alike, np.ones(len(many))))
 
 
 # ---- The number of groups

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -26,7 +26,6 @@ from rankshot.core.errors import (
 )
 from rankshot.core.files import decode_lines, iterate_names
 from rankshot.sources.names.matching import (
-    WITH_ID,
     Label,
     NameMatcher,
     load_imagenet,
@@ -202,10 +201,8 @@ def read_class_labels(
     >>> labels = rs.sources.read_class_labels({"0": "tench, Tinca", "1": "n02012849", "2": "bus"})
     >>> labels.names
     ('tench', 'crane (bird)', 'bus')
-    >>> for change in labels.changes:
-    ...     print(change)
-    1 label with synonyms is named by the first: 'tench, Tinca' is 'tench'
-    1 label with an id got a readable name: 'n02012849' is 'crane (bird)'
+    >>> print(*labels.changes)
+    2 labels now have readable names: 'tench, Tinca' is 'tench', 'n02012849' is 'crane (bird)'
     """
     if isinstance(source, ClassLabels):
         return source
@@ -335,23 +332,20 @@ def _recognise_imagenet(labels: Sequence[Label]) -> tuple[Sequence[Label], list[
 
     More than half of the labels must be at their places. The others keep their own names.
     """
-    imagenet = load_imagenet_labels()
+    imagenet = load_imagenet()
     first = len(labels) - len(imagenet)
     if first not in {0, 1} or all(label.synset for label in labels[first:]):
         return labels, []
-    places = [
-        {*map(reduce_name, (*words, name))}
-        for name, words in zip(imagenet.names, imagenet.synonyms, strict=True)
-    ]
     found = [
-        label.synset is None and not known.isdisjoint(map(reduce_name, label.words))
-        for label, known in zip(labels[first:], places, strict=True)
+        label.synset is None
+        and not {*map(reduce_name, (*words, name))}.isdisjoint(map(reduce_name, label.words))
+        for label, (name, words) in zip(labels[first:], imagenet.values(), strict=True)
     ]
     if sum(found) <= len(imagenet) / 2:
         return labels, []
     recognised = [
         Label(label.given, synset, split_label(label.given)) if is_here else label
-        for label, synset, is_here in zip(labels[first:], imagenet.synsets, found, strict=True)
+        for label, synset, is_here in zip(labels[first:], imagenet, found, strict=True)
     ]
     remarks = [f"{format_count(sum(found), 'label')} are classes of {IMAGENET}, with known synsets"]
     if first and reduce_name(labels[0].given) in _BACKGROUND:
@@ -412,25 +406,12 @@ def _distinguish(name: str, words: tuple[str, ...], synset: str | None) -> Itera
 
 
 def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator[str]:
-    """Yield what was changed, counted, each kind with one example."""
-    kinds: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for label, name in zip(labels, names, strict=True):
-        if name == label.given:
-            continue
-        if WITH_ID.fullmatch(label.given):
-            kind = "with an id got a readable name"
-        elif name.startswith(f"{label.words[0]} ("):
-            kind = "got a word that tells it from another class"
-        elif "," in label.given:
-            kind = "with synonyms is named by the first"
-        else:
-            kind = f"is written as in {IMAGENET}"
-        kinds[kind].append((label.given, name))
-    for kind, pairs in kinds.items():
-        given, name = pairs[0]
-        example = "" if len(pairs) == 1 else "for example "
-        verb = kind if len(pairs) == 1 else _PLURAL.get(kind, kind)
-        yield f"{format_count(len(pairs), 'label')} {verb}: {example}{given!r} is {name!r}"
+    """Yield what was changed, with a few examples, and what is remarkable."""
+    pairs = [(label.given, name) for label, name in zip(labels, names, strict=True)]
+    if changed := [f"{given!r} is {name!r}" for given, name in pairs if given != name]:
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        verb = "has a readable name" if len(changed) == 1 else "have readable names"
+        yield f"{format_count(len(changed), 'label')} now {verb}: {', '.join(changed[:3])}{more}"
     if odd := [label.given for label in labels if _PLACEHOLDER.fullmatch(label.given)]:
         yield (
             f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, stand for names that the "
@@ -440,10 +421,3 @@ def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator
         label.given for label in labels if label.synset is None and _ID.fullmatch(label.given)
     ]:
         yield f"WordNet 3.0 has no noun {quote_names(odd, 4)}: kept as names"
-
-
-_PLURAL = {
-    "with synonyms is named by the first": "with synonyms are named by the first",
-    "got a word that tells it from another class": "got a word that tells them from another class",
-    f"is written as in {IMAGENET}": f"are written as in {IMAGENET}",
-}

@@ -32,8 +32,8 @@ from rankshot.core.tables import (
 from rankshot.core.validation import as_names
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.decisions import REJECTED, label_or_reject
-from rankshot.zeroshot.scored_tables import ROUNDING
+from rankshot.zeroshot.metrics import ROUNDING
+from rankshot.zeroshot.runner import REJECTED, label_or_reject
 
 PROBABILITY = "probability"
 RULE = Rule("probabilities must be numbers")

@@ -7,22 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import as_names
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
-from rankshot.zeroshot.heads.base import BaseHead, require_temperature
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.conse import ConSE
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.direct_similarity import DirectSimilarity
-from rankshot.zeroshot.heads.fitted_state import FittedState
-from rankshot.zeroshot.heads.gate import Gate
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.scores import Scores, n_columns
 from rankshot.zeroshot.settings import HEADS, PRIORS, HeadSettings
 
 CLASSES: dict[str, type[Any]] = {
@@ -112,8 +110,9 @@ def load_head(path: str | Path) -> BaseHead:
     try:
         items = as_names(require_part(file.manifest, "seen_classes", list), "seen_classes")
         # A forged file may have any numbers, but loading it must not warn.
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             head = _build_head(file, require_part(file.manifest, "head", dict), "", items)
+            _try_head(head)
     except CONTENT_ERRORS as error:
         text = str(error) if isinstance(error, RankshotError) else repr(error)
         damaged = "" if text.startswith("is damaged") else "is damaged: "
@@ -133,18 +132,21 @@ def _build_head(
             raise RankshotError(f"more than {MOST_HEADS} heads are inside one another")
         inner = [_build_head(file, described["head"], folder + INNER, items)]
     head: BaseHead = build_head(settings, *inner)
-    require_temperature(head.temperature)
-    state = FittedState(
-        items,
-        as_names(require_part(described, "classes", list), "classes"),
-        require_part(described, "values", dict),
-        file.read_arrays(folder),
-        file.read_rankings(folder, items),
-    )
-    if list(state.classes) != sorted(state.classes):
-        raise RankshotError("the classes are not sorted")
-    head.items_, head.classes_ = items, np.array(state.classes)
-    head._restore_state(state)
-    if head.classes_.tolist() != list(state.classes):
+    classes = as_names(require_part(described, "classes", list), "classes")
+    head.items_, head.classes_ = items, np.array(classes)
+    rankings = file.read_rankings(folder, items)
+    if any(found.target_names != classes for found in rankings.values()):
+        raise RankshotError(f"its rankings are not those of {quote_names(classes)}")
+    values = require_part(described, "values", dict)
+    head._restore_state({**values, **file.read_arrays(folder), **rankings})
+    if head.classes_.tolist() != list(classes):
         raise RankshotError(f"the classes do not fit {short_repr(head)}")
     return head
+
+
+def _try_head(head: BaseHead) -> None:
+    """Raise unless a head gives probabilities: then its parts fit together."""
+    kind = head._expected_kind() or "multiclass"
+    scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
+    if not np.isclose(head.predict_proba(scores).sum(), 1):
+        raise RankshotError("its numbers do not give probabilities")

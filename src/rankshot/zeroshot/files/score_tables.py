@@ -8,19 +8,22 @@ should therefore have row groups of some thousand rows.
 
 from __future__ import annotations
 
+import json
 import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from errno import EINVAL
+from itertools import combinations
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, TYPE_CHECKING, Any, Literal, TextIO
+from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -35,6 +38,7 @@ from rankshot.core.tables import (
     Rule,
     as_text_array,
     import_pyarrow,
+    open_parquet,
     open_writer,
     read_batches,
     read_columns,
@@ -56,6 +60,8 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.heads.base import BaseHead
 
 ENDINGS = (".csv", ".parquet", ".npz")
+KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
+"""The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
 RULE = Rule("scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE)
 MAX_NAMES_BYTES = 2**28
 """The most that all names of classes in an archive may take: more is damage, or an attack."""
@@ -120,13 +126,15 @@ class ScoreTable:
 
     def _read_table(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
         texts = [ID] if self.has_ids else []
-        for batch in read_batches(
-            self.path, texts, self.items, rule=RULE, batch_rows=self.batch_rows
-        ):
-            yield batch.require_text(0) if texts else None, batch.numbers
+        names = _name_columns(self.items, self.kind)
+        for path in _list_parts(self.path):
+            if _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
+                raise RankshotError(f"{path}: has other columns than the first table")
+            for batch in read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows):
+                yield batch.require_text(0) if texts else None, batch.numbers
 
     def _read_npz(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
-        if _read_npz_header(self.path)[:3] != (self.items, self.kind, self.has_ids):
+        if _read_header(self.path)[:3] != (self.items, self.kind, self.has_ids):
             raise RankshotError(f"{self.path}: the file was replaced by another table")
         with _open_npz(self.path) as archive:
             scores = _Rows(archive, "scores", self.path)
@@ -158,11 +166,11 @@ def open_scores(
     ----------
     path : str or Path
         CSV and Parquet have one column per seen class, named by it, and optionally a column
-        ``id``. An .npz file has the arrays ``scores``, ``classes`` (the names of the classes) and
-        optionally ``id``. Its scores have one column per class or, one-vs-one, one column per
-        pair of classes, in the order of ``numpy.triu_indices``. Three classes have three pairs:
-        then the columns are taken as classes, unless an array ``kind`` holds ``"one-vs-one"`` (it
-        may hold any kind of `Scores`).
+        ``id``. A folder of Parquet parts is read as one table. An .npz file has the arrays
+        ``scores``, ``classes`` (the names of the classes) and optionally ``id``. Its scores have
+        one column per class or, one-vs-one, one column per pair of classes, in the order of
+        ``numpy.triu_indices``. Three classes have three pairs: then the columns are taken as
+        classes, unless an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`).
     batch_rows : int, optional
         The most rows in a batch; by default, a batch has about a million scores.
     allow_empty : bool
@@ -194,20 +202,48 @@ def open_scores(
     ('leopard', 'bus') ['x1' 'x2'] [[2.5, -1.0], [0.0, 0.001]]
     """
     path = Path(path)
-    kind: Kind = "multiclass"
-    n_rows: int | None
-    if require_ending(path, ENDINGS) == ".npz":
-        items, kind, has_ids, n_rows = _read_npz_header(path)
-    else:
-        columns, n_rows = read_columns(path)
-        items, has_ids = _find_items(columns, path), ID in columns
-    if n_rows == 0 and not allow_empty:
+    items, kind, has_ids, n_rows = _read_header(_list_parts(path)[0])
+    if path.is_dir():
+        n_rows = None
+    elif n_rows == 0 and not allow_empty:
         raise RankshotError(f"{path}: the table has no rows")
     if batch_rows is None:
         rows = max(1, BATCH_CELLS // n_columns(len(items), kind))
     else:
         rows = min(require_whole_number("batch_rows", batch_rows), sys.maxsize)
     return ScoreTable(path, items, kind, has_ids, n_rows, rows)
+
+
+def _list_parts(path: Path) -> list[Path]:
+    """Return a file, or the parts of a dataset in a folder, sorted by name."""
+    if not path.is_dir():
+        require_ending(path, ENDINGS)
+        return [path]
+    names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))
+    parts = [path / name for name in names if not str(name).startswith(("_", "."))]
+    if not parts:
+        raise RankshotError(f"{path}: no parts (.parquet) of a table in it")
+    return parts
+
+
+def _read_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int | None]:
+    """Return the seen classes, the kind of scores, whether there are ids, and the rows."""
+    if path.suffix == ".npz":
+        return _read_npz_header(path)
+    columns, n_rows = read_columns(path)
+    items, kind = _find_items(columns, path), "multiclass"
+    if path.suffix == ".parquet":
+        with open_parquet(path) as file:
+            metadata = file.metadata.metadata or {}
+        if KIND_KEY.encode() in metadata:
+            kind = metadata[KIND_KEY.encode()].decode()
+            items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
+    return items, cast("Kind", kind), ID in columns, n_rows
+
+
+def _name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
+    """Return the names of the columns of scores: classes, or pairs of them."""
+    return [" | ".join(pair) for pair in combinations(items, 2)] if kind == ONE_VS_ONE else items
 
 
 def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
@@ -328,8 +364,10 @@ def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclas
         import_pyarrow("pyarrow.parquet")
     if ID in items:
         raise RankshotError(f"{path}: a class is called {ID!r}, as the column of ids; rename it")
-    if kind == "one-vs-one":
-        raise RankshotError(f"{path}: one-vs-one scores have a column per pair; write .npz instead")
+    if kind == "one-vs-one" and ending == ".csv":
+        raise RankshotError(
+            f"{path}: one-vs-one scores have a column per pair; write .parquet or .npz instead"
+        )
 
 
 def write_score_table(
@@ -337,7 +375,7 @@ def write_score_table(
     items: Sequence[str],
     read_blocks: Callable[[], Iterable[Block]],
     kind: Kind = "multiclass",
-    metadata: Mapping[str, str] | None = None,
+    metadata: dict[str, str] | None = None,
     *,
     allow_empty: bool = False,
 ) -> int:
@@ -353,8 +391,8 @@ def write_score_table(
         Yields the ids and scores of some rows at a time. For .npz it is called several times,
         because these files begin with the number of rows.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        The kind of scores; only .npz stores it.
-    metadata : mapping of str to str, optional
+        The kind of scores; CSV does not store it.
+    metadata : dict of str to str, optional
         What goes into the footer of a Parquet file after the last block.
     allow_empty : bool
         Write a Parquet file without rows, as a part of a dataset may be.
@@ -380,7 +418,9 @@ def write_score_table(
             if n == 0:
                 raise RankshotError(f"{path}: there are no scores to write")
         return n
-    with open_writer(path, [ID, *items], metadata) as put:
+    own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
+    columns = [ID, *_name_columns(items, kind)]
+    with open_writer(path, columns, ChainMap(own, {} if metadata is None else metadata)) as put:
         for ids, values in read_blocks():
             if len(ids):
                 put([ids], values)
@@ -388,7 +428,7 @@ def write_score_table(
         if n == 0 and not allow_empty:
             raise RankshotError(f"{path}: there are no scores to write")
         if n == 0:
-            put([[]], np.empty((0, len(items)), np.float32))
+            put([[]], np.empty((0, len(columns) - 1), np.float32))
     return n
 
 

@@ -1,57 +1,38 @@
-"""`BaseHead`: from log-posteriors of classes to labels and probabilities, for all heads."""
+"""`BaseHead`: what all heads share; the semantics that they are fitted to, and their reference."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import (
-    Array,
-    Constants,
-    Library,
-    Lost,
-    device_of,
-    log_softmax,
-    numpy_dtype,
-    other_library,
-    to_library,
-    to_numpy,
-)
+from rankshot.core.arrays import Array, Constants, Library, Lost, other_library, to_numpy
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
-from rankshot.core.dask_arrays import map_row_blocks
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.decisions import (
+from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot.files.head_files import write_head
+from rankshot.zeroshot.runner import (
     Candidates,
     Top,
-    candidate_mask,
-    most_probable,
-    normalize_log_proba,
-    take_top,
+    predict_names,
+    predict_top,
+    run_decision_function,
+    run_log_proba,
 )
-from rankshot.zeroshot.heads.fitted_state import FittedState, State
-from rankshot.zeroshot.scores import (
-    KINDS,
-    Kind,
-    Scores,
-    as_scores,
-    is_lazy,
-    name_columns,
-    warn_of_probabilities,
-)
+from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores, is_lazy, n_columns
 
 Floats = NDArray[np.floating]
-ARRAY_CELLS = 1 << 28
-"""The number of cells of the temporary arrays of libraries with large memory of their own."""
+Semantics = Rankings | Similarity
 
 
 class BaseHead(ABC):
@@ -78,10 +59,16 @@ class BaseHead(ABC):
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
     temperature: float | None
+    _learned: ClassVar[tuple[str, ...]] = ()
+    """The attributes that `fit` sets and a file holds: arrays, rankings, a reference and plain
+    values. All else follows from them in `_prepare`."""
 
     @abstractmethod
     def fit(self, semantics: Any) -> Any:
         """Learn from rankings or similarities of the new classes."""
+
+    def _prepare(self) -> None:  # noqa: B027
+        """Compute what follows from what was learned; called by `fit` and after loading."""
 
     def _formula(
         self,
@@ -97,11 +84,11 @@ class BaseHead(ABC):
         `rankshot.core.arrays.Lost`. A head has this formula, or a `_log_posterior` of its own for
         NumPy arrays, or both.
         """
-        raise RankshotError(f"{type(self).__name__} has no formula for arrays of any library")
+        raise RankshotError(f"{type(self).__name__} needs NumPy arrays, and cannot be exported")
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         """Return the arrays of the formula."""
-        raise RankshotError(f"{type(self).__name__} needs NumPy arrays, and cannot be exported")
+        return {}
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         """Return the same for NumPy arrays, with one row per class."""
@@ -109,13 +96,103 @@ class BaseHead(ABC):
         result = self._formula(f, kind, self._constants(kind, f.dtype), np, None)
         return np.ascontiguousarray(result.T)
 
+    def _default_temperature(self) -> float:
+        return 1.0
+
+    def _block_rows(self, kind: Kind) -> int:
+        """Return how many inputs are best computed together on a CPU."""
+        return CACHED_CELLS // (n_columns(len(self.items_), kind) + len(self.classes_))
+
+    def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
+        """Return roughly how many numbers the formula keeps at a time for one input."""
+        return len(self.classes_)
+
     @property
     def temperature_(self) -> float:
         """The number by which log-posteriors are divided before they are normalised."""
         return self._default_temperature() if self.temperature is None else float(self.temperature)
 
-    def _default_temperature(self) -> float:
-        return 1.0
+    def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
+        """Return log P(z|x): one row per input, one column per class as in ``classes_``.
+
+        Parameters
+        ----------
+        scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
+            Scores of the classifier. The columns of a plain array are in the order of
+            ``items_``. The result has float32 if the scores have. Arrays of torch, CuPy and JAX
+            are used as they are: the result is of the same library, on the same device. Their
+            values are not checked. For an array or a data frame of Dask, the result is a lazy
+            array of Dask, with the same blocks of rows.
+        candidates : list of lists of names, or bool array of shape (n, L), optional
+            The classes that each input may get; by default all of ``classes_``. Scores of Dask
+            take none.
+        """
+        check_is_fitted(self, "classes_")
+        return run_log_proba(self, scores, candidates)
+
+    def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
+        """Return P(z|x): one row per input, one column per class as in ``classes_``."""
+        log_proba = self.predict_log_proba(scores, candidates)
+        if is_lazy(log_proba):
+            return np.exp(log_proba)
+        xp = other_library(log_proba)
+        return np.exp(log_proba, out=log_proba) if xp is None else xp.exp(log_proba)
+
+    def predict(
+        self, scores: Scores | ArrayLike, candidates: Candidates = None
+    ) -> NDArray[np.str_]:
+        """Return the most probable class of each input; among equals, the first by name.
+
+        The names are a NumPy array also if the scores are on another device; they are a lazy
+        array of Dask if the scores are.
+        """
+        return predict_names(self.predict_log_proba(scores, candidates), self.classes_)
+
+    def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
+        """Return the ``k`` most probable classes of each input, and their probabilities."""
+        return predict_top(self.predict_log_proba(scores, candidates), self.classes_, k)
+
+    def decision_function(self, scores: Scores | ArrayLike) -> Array:
+        """Return the log-posteriors before they are divided by the temperature and normalised.
+
+        Values of one class are comparable over inputs: a high value means that the input fits the
+        class well, also if it fits other classes better.
+        """
+        check_is_fitted(self, "classes_")
+        return run_decision_function(self, scores)
+
+    def to_torch(self, kind: Kind = "multiclass") -> Any:
+        """Return the fitted head as a module of torch, from scores to log-probabilities.
+
+        The module can be compiled, exported and moved to any device. Its ``classes`` are the
+        names of the columns. It is differentiable, except that of `DeterministicRanking`, whose
+        answers change in steps. It computes in single precision; after ``double()`` in double
+        precision, with constants of single precision.
+
+        Parameters
+        ----------
+        kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+            The kind of the scores.
+
+        Examples
+        --------
+        >>> import rankshot as rs, torch
+        >>> rankings = rs.Rankings.from_orders(
+        ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
+        ...     targets=["cat", "truck"])
+        >>> module = rs.WeightedMean().fit(rankings).to_torch()
+        >>> module.classes, module(torch.tensor([[0.0, 3.0, 1.0]])).exp().round(decimals=2)
+        (('cat', 'truck'), tensor([[0.9000, 0.1000]]))
+        """
+        check_is_fitted(self, "classes_")
+        require_choice("kind", kind, KINDS)
+        try:
+            from rankshot.zeroshot.torch_head import TorchHead  # noqa: PLC0415
+        except ImportError as error:
+            raise RankshotError(
+                f"to_torch needs {error.name}: pip install torch 'rankshot[arrays]'"
+            ) from None
+        return TorchHead(self, kind)
 
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, Any] | None = None
@@ -154,11 +231,8 @@ class BaseHead(ABC):
         >>> again.provenance_["sources"], again.provenance_["note"]
         (['me'], 'first try')
         """
-        from rankshot.zeroshot.files.head_files import write_head  # noqa: PLC0415
-
         check_is_fitted(self, "classes_")
-        more = {**(provenance or {}), **({"note": note} if note else {})}
-        write_head(self, Path(path), more)
+        write_head(self, Path(path), {**(provenance or {}), **({"note": note} if note else {})})
 
     @property
     def provenance_(self) -> dict[str, Any]:
@@ -167,229 +241,114 @@ class BaseHead(ABC):
         # `fit` sets new classes, and then the file no longer says how the head came about.
         return dict(provenance) if classes is self.classes_ else {}
 
-    def _describe_state(self) -> State:
-        """Return what `fit` learned: arrays, rankings and plain values by name."""
-        raise RankshotError(f"{type(self).__name__} cannot be saved")
+    def _describe_state(self) -> dict[str, Any]:
+        """Return what `fit` learned by name: arrays, rankings and plain values."""
+        if not self._learned:
+            raise RankshotError(f"{type(self).__name__} cannot be saved")
+        state: dict[str, Any] = {}
+        for name in self._learned:
+            value = getattr(self, name, None)
+            if isinstance(value, Reference):
+                state |= {f"reference_{part}": found for part, found in vars(value).items()}
+            elif value is not None:
+                # JSON has no infinite numbers, arrays do.
+                is_infinite = isinstance(value, float) and not np.isfinite(value)
+                plain = asdict(value) if is_dataclass(value) and name == "gate_" else value
+                state[name.strip("_")] = np.array(value) if is_infinite else plain
+        return state
 
-    def _restore_state(self, state: FittedState) -> None:  # noqa: ARG002
+    def _restore_state(self, state: Mapping[str, Any]) -> None:
         """Set what `fit` learned; ``items_`` and ``classes_`` are set already."""
-        raise RankshotError(f"{type(self).__name__} cannot be loaded")
+        for name in self._learned:
+            value = state.get(name.strip("_"))
+            if name == "reference_" and "reference_kind" in state:
+                value = Reference(*(state[f"reference_{part.name}"] for part in fields(Reference)))
+            if value is not None or name in {"reference_", "seen_temperature_"}:
+                is_number = isinstance(value, np.ndarray) and value.ndim == 0
+                setattr(self, name, value.item() if is_number else value)
+        self._prepare()
 
     def _expected_kind(self) -> Kind | None:
         """Return the kind of scores that the head was fitted for; None for all kinds."""
         reference = getattr(self, "reference_", None)
         return None if reference is None else reference.kind
 
-    def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
-        """Return log P(z|x): one row per input, one column per class as in ``classes_``.
 
-        Parameters
-        ----------
-        scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
-            Scores of the classifier. The columns of a plain array are in the order of
-            ``items_``. The result has float32 if the scores have. Arrays of torch, CuPy and JAX
-            are used as they are: the result is of the same library, on the same device. Their
-            values are not checked. For an array or a data frame of Dask, the result is a lazy
-            array of Dask, with the same blocks of rows.
-        candidates : list of lists of names, or bool array of shape (n, L), optional
-            The classes that each input may get; by default all of ``classes_``. Scores of Dask
-            take none.
-        """
-        check_is_fitted(self, "classes_")
-        if is_lazy(scores):
-            if candidates is not None:
-                raise RankshotError(
-                    "candidates need scores in memory: pass them for each block of a Dask array, "
-                    "with dask.array.map_blocks"
-                )
-            return self._map_blocks("predict_log_proba", scores)
-        table = as_scores(scores, self.items_)
-        mask = candidate_mask(candidates, len(table), self.classes_)
-        if (xp := other_library(table.values)) is not None:
-            return self._log_proba_of_array(table, mask, xp)
-        result = np.empty((len(table), len(self.classes_)), table.values.dtype)
-        for rows, block in self._log_posterior_blocks(table):
-            allowed = None if mask is None else mask[rows].T
-            result[rows] = normalize_log_proba(
-                block, allowed, table.values.dtype, temperature=self.temperature_
-            ).T
-        return result
-
-    def to_torch(self, kind: Kind = "multiclass") -> Any:
-        """Return the fitted head as a module of torch, from scores to log-probabilities.
-
-        The module can be compiled, exported and moved to any device. Its ``classes`` are the
-        names of the columns. It is differentiable, except that of `DeterministicRanking`, whose
-        answers change in steps. It computes in single precision; after ``double()`` in double
-        precision, with constants of single precision.
-
-        Parameters
-        ----------
-        kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-            The kind of the scores.
-
-        Examples
-        --------
-        >>> import rankshot as rs, torch
-        >>> rankings = rs.Rankings.from_orders(
-        ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
-        ...     targets=["cat", "truck"])
-        >>> module = rs.WeightedMean().fit(rankings).to_torch()
-        >>> module.classes, module(torch.tensor([[0.0, 3.0, 1.0]])).exp().round(decimals=2)
-        (('cat', 'truck'), tensor([[0.9000, 0.1000]]))
-        """
-        check_is_fitted(self, "classes_")
-        require_choice("kind", kind, KINDS)
-        try:
-            module = import_module("rankshot.zeroshot.torch_head")
-        except ImportError as error:
-            raise RankshotError(
-                f"to_torch needs {error.name}: pip install torch 'rankshot[arrays]'"
-            ) from None
-        return module.TorchHead(self, kind)
-
-    def decision_function(self, scores: Scores | ArrayLike) -> Array:
-        """Return the log-posteriors before they are divided by the temperature and normalised.
-
-        Values of one class are comparable over inputs: a high value means that the input fits the
-        class well, also if it fits other classes better.
-        """
-        check_is_fitted(self, "classes_")
-        if is_lazy(scores):
-            return self._map_blocks("decision_function", scores)
-        table = as_scores(scores, self.items_)
-        if (xp := other_library(table.values)) is not None:
-            return self._log_posterior_of_array(table, xp)
-        result = np.empty((len(table), len(self.classes_)), table.values.dtype)
-        for rows, block in self._log_posterior_blocks(table):
-            result[rows] = block.T
-        return result
-
-    def _map_blocks(self, method: str, scores: Any) -> Array:
-        """Return what a method returns for each block of a table of Dask, as a lazy array."""
-        is_plain = not isinstance(scores, Scores)
-        table = name_columns(scores, self.items_) if is_plain else scores
-        constant = self, method, table.items, table.kind, is_plain
-        return map_row_blocks(table.values, _call_with_block, constant)
-
-    def _log_proba_of_array(self, table: Scores, mask: Array | None, xp: Library) -> Array:
-        log_posterior = self._log_posterior_of_array(table, xp)
-        if mask is not None:
-            if isinstance(mask, np.ndarray):
-                mask = to_library(mask, xp, table.values)
-            log_posterior = xp.where(mask, log_posterior, -np.inf)
-        return log_softmax(log_posterior / self.temperature_, xp, 1)
-
-    def _log_posterior_of_array(self, table: Scores, xp: Library) -> Array:
-        values = table.values
-        c = self._constants_like(values, table.kind, xp)
-        cells = int(values.shape[1]) + self._cells_per_input_of_array(table.kind)
-        blocks = list(row_blocks(len(table), cells, ARRAY_CELLS)) or [slice(0, 0)]
-        parts = [self._formula_of_block(values[rows, ...], table.kind, c, xp) for rows in blocks]
-        return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
-
-    def _formula_of_block(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
-        if "jax" in xp.__name__:
-            # Under its transformations, nothing may depend on values.
-            return self._formula(f, kind, c, xp, None)
-        lost: list[Array] = []
-        result = self._formula(f, kind, c, xp, lost)
-        # How many inputs are lost is known without a look at any value.
-        if any(xp.nonzero(where)[0].shape[0] for where in lost):
-            return self._formula(f, kind, c, xp, None)
-        return result
-
-    def _constants_like(self, values: Array, kind: Kind, xp: Library) -> Constants:
-        """Return the constants in the library, precision and device of some scores; kept."""
-        # What torch makes in its inference mode has no place in the computation of a gradient.
-        mode = getattr(xp, "is_inference_mode_enabled", bool)()
-        key = kind, xp.__name__, str(values.dtype), str(device_of(values)), mode
-        # Other rankings make other constants.
-        if getattr(self, "_converted_for", None) is not self.classes_:
-            self._converted: dict[tuple[Any, ...], Constants] = {}
-            self._converted_for = self.classes_
-        if key in self._converted:
-            return self._converted[key]
-        constants = {
-            name: to_library(array, xp, values)
-            for name, array in self._constants(kind, numpy_dtype(values)).items()
-        }
-        # What JAX makes inside a transformation is not valid outside.
-        if "jax" not in xp.__name__:
-            self._converted[key] = constants
-        return constants
-
-    def __getstate__(self) -> Any:
-        # What is on a device stays there; copies of the head make their own.
-        state: Any = super().__getstate__()
-        return {name: value for name, value in state.items() if not name.startswith("_converted")}
-
-    def _cells_per_input_of_array(self, kind: Kind) -> int:  # noqa: ARG002
-        return len(self.classes_)
-
-    def _log_posterior_blocks(self, table: Scores) -> Iterator[tuple[slice, Floats]]:
-        """Yield blocks of inputs and their log-posteriors, with one row per class."""
-        cells = self._cells_per_block(table.kind)
-        for rows in row_blocks(len(table), self._cells_per_input(table.values), cells):
-            yield rows, self._log_posterior(table.values[rows], table.kind)
-
-    def _cells_per_block(self, kind: Kind) -> int:  # noqa: ARG002
-        return CACHED_CELLS
-
-    def _cells_per_input(self, values: Floats) -> int:
-        return int(values.shape[1]) + len(self.classes_)
-
-    def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
-        """Return P(z|x): one row per input, one column per class as in ``classes_``."""
-        log_proba = self.predict_log_proba(scores, candidates)
-        if is_lazy(log_proba):
-            return np.exp(log_proba)
-        xp = other_library(log_proba)
-        return np.exp(log_proba, out=log_proba) if xp is None else xp.exp(log_proba)
-
-    def predict(
-        self, scores: Scores | ArrayLike, candidates: Candidates = None
-    ) -> NDArray[np.str_]:
-        """Return the most probable class of each input; among equals, the first by name.
-
-        The names are a NumPy array also if the scores are on another device; they are a lazy
-        array of Dask if the scores are.
-        """
-        log_proba = self.predict_log_proba(scores, candidates)
-        if is_lazy(log_proba):
-            names: NDArray[np.str_] = map_row_blocks(log_proba, _most_probable_names, self.classes_)
-            return names
-        return _most_probable_names(log_proba, self.classes_)
-
-    def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
-        """Return the ``k`` most probable classes of each input, and their probabilities."""
-        log_proba = self.predict_log_proba(scores, candidates)
-        if is_lazy(log_proba):
-            labels, proba = (
-                map_row_blocks(log_proba, _take_top_field, (self.classes_, k, field))
-                for field in Top._fields
-            )
-            return Top(labels, proba)
-        return take_top(to_numpy(log_proba), self.classes_, k)
+# ---- What heads are fitted to
 
 
-def _call_with_block(
-    block: Array, constant: tuple[BaseHead, str, tuple[str, ...], Kind, bool]
-) -> Array:
-    head, method, items, kind, is_plain = constant
-    scores = Scores(block, items, kind)
-    if is_plain:
-        warn_of_probabilities(scores)
-    return getattr(head, method)(scores)
+def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
+    """Return the same semantics with the seen classes of a classifier as items.
+
+    Rankings that name only some of these classes become top-K rankings of all of them. A ranking
+    that lists another class is refused: nothing is dropped.
+    """
+    semantics = require_semantics(semantics)
+    if isinstance(semantics, Similarity):
+        return semantics.select(semantics.targets, items)
+    return require_targets(semantics).change_items(items)
 
 
-def _most_probable_names(log_proba: Array, classes: NDArray[np.str_]) -> NDArray[np.str_]:
-    return classes[most_probable(log_proba)]
+def require_semantics(semantics: Any) -> Semantics:
+    """Return ``semantics`` if they are `Rankings` or a `Similarity`; raise otherwise."""
+    if not isinstance(semantics, Rankings | Similarity):
+        raise RankshotError(
+            f"rankings must be Rankings (see Rankings.from_orders and read_rankings), or a "
+            f"Similarity for heads that take one, not {short_repr(semantics)}"
+        )
+    return semantics
 
 
-def _take_top_field(log_proba: Array, constant: tuple[NDArray[np.str_], int, str]) -> Array:
-    classes, k, field = constant
-    return getattr(take_top(to_numpy(log_proba), classes, k), field)
+def only_new(semantics: Semantics) -> Semantics:
+    """Keep only the targets that are not items: the new classes."""
+    is_new = np.array([name not in semantics.items for name in semantics.targets], bool)
+    if not is_new.any():
+        raise RankshotError(
+            "there are rankings of seen classes only "
+            f"({quote_names(dict.fromkeys(semantics.targets), 4)})"
+        )
+    return select_targets(semantics, is_new)
+
+
+def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics:
+    """Keep the rankings, or the rows of a similarity table, that are marked in ``wanted``."""
+    if isinstance(semantics, Rankings):
+        return semantics[wanted]
+    return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
+
+
+def require_targets(rankings: Rankings) -> Rankings:
+    """Return the rankings with a weight above 0 that prefer an item; each must have a target."""
+    if isinstance(rankings, Similarity):
+        raise RankshotError(
+            f"expected Rankings, not the similarities of {rankings.source!r}: use its to_rankings()"
+        )
+    require_rankings(rankings)
+    nameless = np.flatnonzero([target is None for target in rankings.targets])
+    if nameless.size:
+        raise RankshotError(
+            f"ranking {nameless[0]} has no target: name the target of each ranking with targets=, "
+            'or with "target" in a file'
+        )
+    weighted = rankings[rankings.weights > 0]
+    if len(weighted) == 0:
+        raise RankshotError("there are no rankings (or all have weight 0)")
+    used = weighted[_prefers_an_item(weighted)]
+    if lost := sorted(set(weighted.target_names) - set(used.target_names)):
+        raise RankshotError(
+            f"the rankings of {quote_names(lost)} prefer no seen class to another: each compares a "
+            "single one, or ties all that it compares"
+        )
+    return used
+
+
+def _prefers_an_item(rankings: Rankings) -> NDArray[np.bool_]:
+    """Mark the rankings that say something: a subset of one item, or of tied ones, does not."""
+    n_places = rankings.places[rankings.starts[1:] - 1] + 1
+    return np.asarray((n_places > 1) | ~rankings.is_subset)
+
+
+# ---- Parameters, and remarks about a fitted head
 
 
 def require_k(k: int | None, n_items: int) -> int:
@@ -465,3 +424,132 @@ def group_equal_classes(rankings: Rankings) -> list[list[str]]:
         key = frozenset((n, round(share / total, 9)) for n, share in shares[target].items())
         groups.setdefault(key, []).append(target)
     return [same for same in groups.values() if len(same) > 1]
+
+
+# ---- The reference: scores of seen inputs that tell what is usual
+
+
+Function = Callable[[Floats, Kind], Floats]
+LEAST_INPUTS = 10
+"""The smallest number of inputs for means and standard deviations."""
+ROUNDING_UNITS = 16
+"""Numbers that differ by less than this number of units in the last place are equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Means and standard deviations over inputs of seen classes.
+
+    Attributes
+    ----------
+    kind : str
+        The kind of the scores.
+    score_mean, score_std : ndarray of shape (columns,)
+        Mean and standard deviation of each column of the scores.
+    target_mean, target_std : ndarray of shape (new classes,)
+        Mean and standard deviation of the log-posterior of each new class, computed from the
+        standardised scores.
+    """
+
+    kind: Kind
+    score_mean: Floats
+    score_std: Floats
+    target_mean: NDArray[np.float64]
+    target_std: NDArray[np.float64]
+
+    def standardize_scores(self, values: Floats, kind: Kind) -> Floats:
+        """Return scores in standard deviations from their mean."""
+        self.require_kind(kind)
+        return np.asarray(standardize(values, self.score_mean, self.score_std))
+
+    def require_kind(self, kind: Kind) -> None:
+        """Raise unless scores are of the same kind as those of the reference."""
+        if kind != self.kind:
+            raise RankshotError(f"the reference has {self.kind} scores, these are {kind}")
+
+    def constants(self) -> Constants:
+        """Return the arrays for formulas in any library."""
+        return {
+            "score_mean": self.score_mean,
+            "score_std": self.score_std,
+            "target_mean": self.target_mean,
+            "target_std": self.target_std,
+        }
+
+    def standardize_log_posterior(self, log_posterior: Floats) -> NDArray[np.float64]:
+        """Return log-posteriors, one row per class, in standard deviations from their mean."""
+        shape = (-1,) + (1,) * (log_posterior.ndim - 1)
+        mean, std = self.target_mean.reshape(shape), self.target_std.reshape(shape)
+        return np.asarray((log_posterior - mean) / std)
+
+
+def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
+    """Return the scores of a reference in main memory, where heads are fitted."""
+    table = as_scores(reference, items)
+    if isinstance(table.values, np.ndarray):
+        return table
+    return Scores(to_numpy(table.values), items, table.kind)
+
+
+def fit_reference(table: Scores, log_posterior: Function) -> Reference:
+    """Compute the means and standard deviations over some inputs.
+
+    Parameters
+    ----------
+    table : Scores
+        Scores of inputs of seen classes.
+    log_posterior : callable
+        The function of a head that returns log-posteriors, with one row per class, for scores
+        and their kind.
+    """
+    require_enough(table)
+    values = table.values
+    mean, std = mean_and_std(values)
+    blocks = row_blocks(len(values), values.shape[1], CACHED_CELLS)
+    of_targets = np.concatenate(
+        [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks],
+        axis=1,
+    )
+    target_mean, target_std = mean_and_std(of_targets.T)
+    return Reference(
+        table.kind,
+        mean,
+        std,
+        np.asarray(target_mean, np.float64),
+        np.asarray(target_std, np.float64),
+    )
+
+
+def require_enough(reference: Scores) -> None:
+    """Raise if a reference has too few inputs for means and standard deviations."""
+    if len(reference) < LEAST_INPUTS:
+        raise RankshotError(
+            f"the reference has {len(reference)} inputs: at least {LEAST_INPUTS} are needed, and "
+            "several hundred are better"
+        )
+
+
+def standardize(values: Array, mean: Array, std: Array) -> Array:
+    """Return values in standard deviations from their mean, in any library."""
+    return (values - mean) / std
+
+
+def mean_and_std(values: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the standard deviation of each column; 1 for a constant column.
+
+    The first row is subtracted before: the mean of many equal numbers is rounded, so that their
+    standard deviation would not be exactly 0.
+    """
+    total, squares = np.zeros((2, values.shape[1]))
+    for rows in row_blocks(len(values), values.shape[1]):
+        total += np.subtract(values[rows], values[0], dtype=np.float64).sum(axis=0)
+    mean = values[0] + total / len(values)
+    for rows in row_blocks(len(values), values.shape[1]):
+        from_mean = np.subtract(values[rows], values[0], dtype=np.float64) - total / len(values)
+        squares += np.einsum("ni,ni->i", from_mean, from_mean)
+    deviation = np.sqrt(squares / len(values))
+    largest = np.maximum(values.max(axis=0), -values.min(axis=0))
+    std = np.where(
+        deviation > ROUNDING_UNITS * np.finfo(values.dtype).eps * largest, deviation, 1.0
+    )
+    return mean.astype(values.dtype), std.astype(values.dtype)

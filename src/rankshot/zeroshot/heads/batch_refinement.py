@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,12 +26,10 @@ from rankshot.core.arrays import (
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.newton import Point, maximize
-from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.zeroshot.heads.base import BaseHead, require_temperature
-from rankshot.zeroshot.heads.decisions import most_probable
-from rankshot.zeroshot.heads.fitted_state import FittedState, State
-from rankshot.zeroshot.heads.reference import SAME
-from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores, class_scores, pair_constants
+from rankshot.core.validation import require_choice
+from rankshot.zeroshot.heads.base import ROUNDING_UNITS, BaseHead, require_temperature
+from rankshot.zeroshot.runner import most_probable
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
 
 Floats = NDArray[np.float64]
 ClassPrior = Literal["equal", "estimated"]
@@ -43,6 +41,8 @@ DIRECTIONS_PER_CLASS = 4
 INPUTS_PER_DIRECTION = 20
 """There are four principal components per class, or more if there are this many inputs for each."""
 LEAST_SHRINKAGE = 0.1
+N_ITERATIONS = 10
+"""The number of iterations of the EM algorithm."""
 LEAST_VARIETY = 0.7
 """The variety of the head's answers below which classes are not assumed to be equally frequent.
 In rehearsals with equally frequent classes it was .74 or more; with half of them absent, .46 to .76
@@ -63,10 +63,10 @@ class BatchRefinement(BaseHead, BaseEstimator):
     really are. The scores of every class z have a normal distribution, all with one covariance,
     and
 
-    .. math:: \log P(z|x) = \tfrac1t \left[ w \log P_{head}(z|x)
+    .. math:: \log P(z|x) = \tfrac1t \left[ \log P_{head}(z|x)
               + \tfrac12 \log N(f(x); \mu_z, \Sigma) + \log P(z) \right] + \text{const}
 
-    with the weight w = ``head_weight``; f(x) are the first principal components of the
+    where f(x) are the first principal components of the
     standardised scores, at least four per class. Means, covariance and P(z) are found by the EM
     algorithm, which starts from the probabilities of the head. The factor 1/2 corrects for
     densities that are too sure.
@@ -85,20 +85,10 @@ class BatchRefinement(BaseHead, BaseEstimator):
     ----------
     head : head
         A fitted head. The classes are those of this head.
-    head_weight : float
-        The weight of the head's log-probabilities. With 0 the head only gives the initial
-        probabilities. A head that is far too sure, such as one with one-vs-one scores, needs a
-        weight below 1.
     class_prior : {"auto", "equal", "estimated"}
         Whether all classes are assumed to be equally frequent in the batch, or P(z) is estimated,
         too. "auto" assumes equal frequencies unless the head's answers, or too little agreement,
         speak against it.
-    shrinkage : float, optional
-        The covariance is (1 - shrinkage) times the estimate plus shrinkage times a multiple of
-        the identity matrix. By default d / (d + n) for n inputs and d principal components, and
-        at least 0.1.
-    n_iterations : int
-        The number of iterations of the EM algorithm.
     temperature : float or None
         t. By default as described above.
 
@@ -113,7 +103,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
         The share of the batch for which the refined answers are those of the head.
     class_prior_ : {"equal", "estimated"}
         What was assumed of the frequencies.
-    shrinkage_ : float
     calibration_temperature_ : float
         The default of t.
     directions_ : ndarray of shape (C, d)
@@ -142,21 +131,21 @@ class BatchRefinement(BaseHead, BaseEstimator):
     1.0
     """
 
+    _learned = (
+        *("_kind", "fell_back_", "class_prior_", "agreement_", "calibration_temperature_"),
+        *("directions_", "means_", "covariance_", "log_prior_"),
+        *("_center", "_projection", "_slopes", "_offsets"),
+    )
+
     def __init__(
         self,
         head: BaseHead,
         *,
-        head_weight: float = 1.0,
         class_prior: Literal["auto", "equal", "estimated"] = "auto",
-        shrinkage: float | None = None,
-        n_iterations: int = 10,
         temperature: float | None = None,
     ) -> None:
         self.head = head
-        self.head_weight = head_weight
         self.class_prior = class_prior
-        self.shrinkage = shrinkage
-        self.n_iterations = n_iterations
         self.temperature = temperature
 
     def fit(self, scores: Scores | ArrayLike) -> BatchRefinement:
@@ -196,62 +185,14 @@ class BatchRefinement(BaseHead, BaseEstimator):
         )
         return self
 
-    def _describe_state(self) -> State:
-        state: State = {"kind": self._kind, "fell_back": self.fell_back_}
-        if not hasattr(self, "agreement_"):
-            return state
-        return state | {
-            "class_prior": self.class_prior_,
-            "agreement": self.agreement_,
-            "shrinkage": float(self.shrinkage_),
-            # May be infinite.
-            "calibration_temperature": np.array(self.calibration_temperature_),
-            "directions": self.directions_,
-            "means": self.means_,
-            "covariance": self.covariance_,
-            "log_prior": self.log_prior_,
-            "weight_of_head": np.array(float(self.head_weight)),
-            "center": self._center,
-            "projection": self._projection,
-            "slopes": self._slopes,
-            "offsets": self._offsets,
-        }
-
     def _expected_kind(self) -> Kind | None:
         return self._kind
-
-    def _restore_state(self, state: FittedState) -> None:
-        self._check_parameters()
-        self._kind = cast("Kind", require_choice("kind", state.take_value("kind", str), KINDS))
-        self.fell_back_ = state.take_value("fell_back", bool)
-        if "agreement" not in state.values and self.fell_back_:
-            return
-        L, C = len(self.classes_), len(self.items_)
-        prior = require_choice("class_prior", state.values.get("class_prior"), CLASS_PRIORS[1:])
-        self.class_prior_ = cast("ClassPrior", prior)
-        self.agreement_ = state.take_value("agreement", float)
-        self.shrinkage_ = require_number("shrinkage", state.values.get("shrinkage", 0), above=0)
-        temperature = float(state.take_array("calibration_temperature", finite=False))
-        self.calibration_temperature_ = require_number("temperature", temperature, least=1)
-        self.directions_ = state.take_array("directions", C, None)
-        d = self.directions_.shape[1]
-        self.means_ = state.take_array("means", L, d)
-        self.covariance_ = state.take_array("covariance", d, d)
-        self.log_prior_ = state.take_array("log_prior", L)
-        self._center = state.take_array("center", C)
-        self._projection = state.take_array("projection", C, d)
-        self._slopes = state.take_array("slopes", d, L)
-        self._offsets = state.take_array("offsets", L)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.head, BaseHead):
             raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
-        require_number("head_weight", self.head_weight, least=0, below=np.inf)
         require_temperature(self.temperature)
-        if self.shrinkage is not None:
-            require_number("shrinkage", self.shrinkage, above=0, most=1)
         require_choice("class_prior", self.class_prior, CLASS_PRIORS)
-        require_whole_number("n_iterations", self.n_iterations)
 
     def _project(self, table: Scores) -> Floats:
         """Find the principal components of the standardised scores; return the batch in them."""
@@ -267,7 +208,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         )
         self._projection = self.directions_ / std[:, None]
         blocks = [(f - self._center) @ self._projection for f in _feature_blocks(table, C)]
-        self.shrinkage_ = self.shrinkage or max(d / (d + n), LEAST_SHRINKAGE)
+        self._shrinkage = max(d / (d + n), LEAST_SHRINKAGE)
         return np.concatenate(blocks)
 
     def _priors_to_try(self, head_log_proba: Floats) -> tuple[ClassPrior, ...]:
@@ -282,9 +223,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
         """Run the EM algorithm, and calibrate its probabilities."""
         self.class_prior_ = prior
         log_share, offsets = head_log_proba, None
-        for _ in range(self.n_iterations):
+        for _ in range(N_ITERATIONS):
             self._maximize(projected, log_share)
-            joint = self.head_weight * head_log_proba + projected @ self._slopes + self._offsets
+            joint = head_log_proba + projected @ self._slopes + self._offsets
             if prior == "equal":
                 self.log_prior_ = offsets = balancing_offsets(joint, offsets)
             log_share = log_softmax(joint + self.log_prior_, np, 1)
@@ -299,9 +240,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self.means_ = share.T @ projected / size[:, None]
         within = np.diag(self._variances) - (self.means_.T * size) @ self.means_ / len(projected)
         mean_variance = np.trace(within) / len(within)
-        within *= 1 - self.shrinkage_
+        within *= 1 - self._shrinkage
         # Directions without any variance need a little, too.
-        within.flat[:: len(within) + 1] += self.shrinkage_ * max(mean_variance, 1e-12)
+        within.flat[:: len(within) + 1] += self._shrinkage * max(mean_variance, 1e-12)
         self.covariance_ = within
         self._slopes = DENSITY_WEIGHT * cho_solve(cho_factor(within), self.means_.T)
         self._offsets = -0.5 * (self.means_ * self._slopes.T).sum(axis=1)
@@ -321,7 +262,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _densities(self) -> Constants:
         """Return what the head's answers are refined by: linear functions of the scores."""
         return {
-            "weight_of_head": np.array(float(self.head_weight)),
             "center": self._center,
             "slopes": self._projection @ self._slopes,
             "offsets": self._offsets + self.log_prior_,
@@ -343,7 +283,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _refined(self, log_proba: Array, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
         features = _features(f, kind, len(self.items_), c, xp)
         log_density = (features - c["center"]) @ c["slopes"] + c["offsets"]
-        return c["weight_of_head"] * log_proba + log_density
+        return log_proba + log_density
 
     def _require_kind(self, kind: Kind) -> None:
         if kind != self._kind:
@@ -365,7 +305,7 @@ def _feature_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
 def _column_std(deviation: Floats, values: NDArray[np.floating], center: Floats) -> Floats:
     """Return the standard deviation of each column; 1 if it is only rounding error."""
     largest = max(float(np.abs(values).max()), float(np.abs(center).max()))
-    rounding = SAME * float(np.finfo(values.dtype).eps) * largest
+    rounding = ROUNDING_UNITS * float(np.finfo(values.dtype).eps) * largest
     return np.where(deviation > rounding, deviation, 1.0)
 
 
@@ -398,39 +338,31 @@ def calibrating_temperature(log_proba: Floats, accuracy: float) -> float:
     return float(np.exp(brentq(excess, 0.0, highest))) if excess(highest) < 0 else np.inf
 
 
-def balancing_offsets(joint: Floats, start: Floats | None = None) -> Floats:
+def balancing_offsets(joint: Floats) -> Floats:
     """Return what to add to each column so that all columns get the same share of the rows.
 
-    The shares of a row are its softmax. The offsets minimise a convex function whose gradient is
-    the excess of each column over its share. Iterative scaling of the columns (Sinkhorn) has the
-    same limit, but needs thousands of iterations if the rows are confident.
+    The shares of a row are its softmax. The offsets maximise a concave function whose gradient is
+    what each column lacks. Iterative scaling of the columns (Sinkhorn) has the same limit, but
+    needs thousands of iterations if the rows are confident.
     """
     n, L = joint.shape
 
     def evaluate(added: Floats) -> Point:
-        log_total = logsumexp(joint + added, axis=1)
-        shares = np.exp(joint + added - log_total[:, None]).sum(axis=0) * L / n
-        value = float(added.sum() - log_total.sum() * L / n)
-        size = float(np.abs(added).sum() + np.abs(log_total).sum() * L / n)
-        return Point(value, 1 - shares, size, 1 + shares)
+        lacks = 1 - softmax(joint + added, axis=1).sum(axis=0) * L / n
+        total = float(logsumexp(joint + added, axis=1).sum() * L / n - added.sum())
+        return Point(-total, lacks)
 
     def curvature(added: Floats) -> Floats:
         share = softmax(joint + added, axis=1)
         return np.asarray((np.diag(share.sum(axis=0)) - share.T @ share) * L / n)
 
-    # A class with probability 0 for all inputs cannot be balanced by any offset.
-    impossible = np.isneginf(joint).all(axis=0).any()
-    if not impossible:
-        found = maximize(
-            evaluate,
-            curvature,
-            np.zeros(L) if start is None else start,
-            invariant=np.ones(L),
-            tol=1e-20,
-            longest_step=LONGEST_OFFSET_STEP,
-        ).parameters
-    if impossible or not np.abs(evaluate(found).gradient).max() < MOST_EXCESS:
+    # A class with probability 0 for all inputs has no offset that balances it.
+    found = None
+    if not np.isneginf(joint).all(axis=0).any():
+        start = np.zeros(L)
+        found = maximize(evaluate, curvature, start, invariant=np.ones(L), longest_step=1e6)
+    if found is None or not np.abs(evaluate(found.parameters).gradient).max() < MOST_EXCESS:
         raise RankshotError(
             "the classes cannot be made equally frequent in this batch: use class_prior='estimated'"
         )
-    return np.asarray(found - found.mean())
+    return np.asarray(found.parameters - found.parameters.mean())

@@ -11,17 +11,18 @@ from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
-from rankshot.core.validation import require_whole_number
 from rankshot.ranking.agreement import DEFAULT_K
 from rankshot.ranking.distances import chance_distance, kendall_distance
 from rankshot.ranking.matrices import rows_with_tied_choices
 from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
-from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.heads.base import BaseHead, require_k, require_temperature
-from rankshot.zeroshot.heads.fitted_state import FittedState, State
-from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors
+from rankshot.zeroshot.heads.base import BaseHead, require_k, require_targets, require_temperature
+from rankshot.zeroshot.heads.probabilistic_ranking import (
+    RankingModel,
+    consensus_rankings,
+    fit_priors,
+)
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]
@@ -75,6 +76,8 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     array(['cat'], dtype='<U5')
     """
 
+    _learned = ("consensus_", "_k")
+
     def __init__(
         self,
         *,
@@ -102,17 +105,10 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         self._k = min(require_k(self.k, rankings.n_items), int(rankings.lengths.max()))
         priors = fit_priors(rankings, self.prior, self._k)
         self.consensus_ = consensus_rankings(rankings, priors, self._k)
-        self._parts = _group_by_items(self.consensus_, self._k)
+        self._prepare()
         return self
 
-    def _describe_state(self) -> State:
-        return {"consensus": self.consensus_, "k": self._k}
-
-    def _restore_state(self, state: FittedState) -> None:
-        self.consensus_ = state.take_rankings("consensus")
-        self._k = require_whole_number("k", state.take_value("k", int), most=len(self.items_))
-        if self.consensus_.targets.tolist() != self.classes_.tolist():
-            raise RankshotError("the consensus must be one ranking per class, in their order")
+    def _prepare(self) -> None:
         self._parts = _group_by_items(self.consensus_, self._k)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
@@ -167,7 +163,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         in_both = in_both + out_level * (out_level - 1) / 2 * both_out
         return in_both - distance - left_out * (left_out - 1) / 2
 
-    def _cells_per_input_of_array(self, kind: Kind) -> int:
+    def _formula_cells(self, kind: Kind) -> int:
         del kind
         return 8 * self._k * len(self.classes_)
 

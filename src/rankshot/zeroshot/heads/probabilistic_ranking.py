@@ -2,48 +2,237 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
-from typing import Literal
+from math import log, perm
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
+from scipy.sparse.csgraph import connected_components
+from scipy.special import logsumexp as numpy_logsumexp, softmax
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, Constants, Library, Lost
+from rankshot.core.arrays import Array, Constants, Library, Lost, logsumexp
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
-from rankshot.core.errors import RankshotError
-from rankshot.core.validation import Seed, require_choice
-from rankshot.ranking.agreement import DEFAULT_K
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import Seed, require_choice, require_whole_number
+from rankshot.ranking.agreement import DEFAULT_K, merge_rankings
+from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.alignment import require_targets
-from rankshot.zeroshot.array_scorers import (
+from rankshot.zeroshot.heads.base import (
+    BaseHead,
+    Reference,
+    as_reference,
+    fit_reference,
+    require_k,
+    require_targets,
+    require_temperature,
+    sources_or_raters,
+    standardize,
+)
+from rankshot.zeroshot.heads.sum_over_rankings import (
+    MAX_RANKINGS,
+    PosteriorSum,
+    SumOverRankings,
+)
+from rankshot.zeroshot.likelihoods.formulas import (
     ArrayFormula,
     BabingtonSmithFormula,
     PlackettLuceFormula,
 )
-from rankshot.zeroshot.heads.base import (
-    BaseHead,
-    require_k,
-    require_temperature,
-    sources_or_raters,
-)
-from rankshot.zeroshot.heads.fitted_state import (
-    FittedState,
-    State,
-    describe_models,
-    describe_reference,
-    restore_models,
-    restore_reference,
-)
-from rankshot.zeroshot.heads.mean_over_sources import MeanOverSources
-from rankshot.zeroshot.heads.reference import Reference, as_reference, fit_reference, standardize
-from rankshot.zeroshot.heads.sum_over_rankings import PosteriorSum, SumOverRankings
-from rankshot.zeroshot.prior import RankingModel, consensus_rankings, fit_priors, require_prior
-from rankshot.zeroshot.scorers import Scorers
-from rankshot.zeroshot.scores import Kind, Scores, as_scores
-from rankshot.zeroshot.stages import require_decay
+from rankshot.zeroshot.likelihoods.scorers import Scorers, require_decay
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, n_columns
+
+
+class RankingModel(Protocol):
+    """The interface of a prior: that of `PlackettLuce`, `Mallows` and `BabingtonSmith`."""
+
+    mode_: tuple[Any, ...]
+
+    def fit(self, rankings: Rankings) -> RankingModel:
+        """Fit the model to the rankings of one new class."""
+
+    def log_prob(self, rankings: Rankings) -> NDArray[np.float64]:
+        """Return the log-probability of each ranking."""
+
+
+def require_prior(prior: RankingModel | None) -> RankingModel:
+    """Return the prior model, by default `PlackettLuce()`."""
+    prior = PlackettLuce() if prior is None else prior
+    if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
+        raise RankshotError(
+            f"the prior must be a ranking model such as PlackettLuce(), not {short_repr(prior)}"
+        )
+    return prior
+
+
+def fit_priors(
+    rankings: Rankings, prior: RankingModel | None, k: int, *, singles: bool = False
+) -> dict[str, RankingModel]:
+    """Fit a copy of the model to the first k places of the rankings of each new class: P(π|z).
+
+    Classes with a single ranking are left out, unless ``singles`` is true: one ranking needs
+    no merging.
+    """
+    prior = require_prior(prior)
+    return {
+        target: clone(prior).fit(theirs)
+        for target, theirs in rankings.top(k).by_target().items()
+        if singles or len(theirs) > 1
+    }
+
+
+def consensus_rankings(
+    rankings: AnyRankings, priors: Mapping[Any, RankingModel], k: int
+) -> Rankings:
+    """Return one ranking per new class, π_0^z: the mode of its prior, cut to k.
+
+    ``priors`` are those of `fit_priors` for the same k. See `merge_rankings`. Rankings without a
+    target are those of one class, None.
+    """
+    first = keep_counted(rankings).top(k)
+    named: Mapping[Any, AnyRankings] = first.by_target() or {None: first}
+    return Rankings.concatenate(
+        [merge_rankings(theirs, priors.get(target)) for target, theirs in named.items()]
+    )
+
+
+Floats = NDArray[np.floating]
+
+
+class MeanOverSources:
+    r"""From log P(π|x) of each ranking π to one value per class.
+
+    A source may have several rankings of a class: its value L_s(z) is their weighted mean. The
+    value of the class is the weighted mean over the sources, with the same weight of a source for
+    all classes: the mean weight of its rankings of a class.
+
+    Some sources rank easier items than others, so values are only comparable within a source. A
+    class that a source does not rank gets what the classes that it ranks get on average there,
+    log (1/n_s) Σ_z exp L_s(z). So the source is neutral: it decides among the classes that it
+    ranks, and the class neither gains nor loses by not being ranked. A source that ranks a single
+    class has no effect. Sources without a common class, neither directly nor through other
+    sources, cannot be compared so: the value of a class is the mean over the sources that are
+    connected with its own, and these values are compared as they are.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        At least one ranking for each class. Rankings without a source count as one source.
+    classes : ndarray of str
+        The classes, in the order of the result.
+
+    Attributes
+    ----------
+    groups : ndarray of int
+        A number for each ranking: rankings of one group have the same class, source and weight,
+        so that their log-probabilities may be added.
+    missing : dict of str to list of str
+        For each source that does not rank all classes connected with it: those that it lacks.
+        Rankings without a source have the name "".
+    unused : tuple of str
+        The sources that rank one of several classes.
+    """
+
+    def __init__(self, rankings: Rankings, classes: NDArray[np.str_]) -> None:
+        z = np.searchsorted(classes, rankings.targets.astype(str))
+        names, s = np.unique(
+            ["" if source is None else source for source in rankings.sources], return_inverse=True
+        )
+        n_classes, n_sources = len(classes), len(names)
+        keys, self.groups, sizes = np.unique(
+            np.column_stack([s, z, rankings.weights]),
+            axis=0,
+            return_inverse=True,
+            return_counts=True,
+        )
+        s, z, weights = keys[:, 0].astype(int), keys[:, 1].astype(int), keys[:, 2]
+        total = np.zeros((n_sources, n_classes))
+        np.add.at(total, (s, z), weights * sizes)
+        ranked = total > 0
+        share = total.sum(axis=1) / ranked.sum(axis=1)
+        together = _connected(ranked)
+        self.missing = {
+            str(names[source]): classes[together[source] & ~ranked[source]].tolist()
+            for source in np.flatnonzero((together & ~ranked).any(axis=1))
+        }
+        # A source that ranks one of several classes compares nothing.
+        alone = (ranked.sum(axis=1) == 1) & (together.sum(axis=1) > 1)
+        self.unused = tuple(map(str, names[alone]))
+        together[alone] = False
+        lacks = together & ~ranked
+        # The weight of each source for each class.
+        share_of = np.where(together, share[:, None], 0.0)
+        share_of /= share_of.sum(axis=0)
+        # A group is a column; its share is that of one of its rankings in the mean of its class.
+        group, in_mean = np.arange(len(keys)), weights / total[s, z]
+        self._own = csr_array((share_of[s, z] * in_mean, (z, group)), (n_classes, len(keys)))
+        # The usual case: one source, and rankings of equal weight. Groups are in the order of z.
+        self._one_group_each = n_sources == 1 and len(keys) == n_classes
+        by_source = csr_array(
+            (in_mean, (s * n_classes + z, group)), (n_sources * n_classes, len(keys))
+        )
+        partial = np.flatnonzero(lacks.any(axis=1))
+        self._partial = [
+            by_source[source * n_classes + np.flatnonzero(ranked[source])] for source in partial
+        ]
+        self._neutral_share = np.where(lacks, share_of, 0.0)[partial].T
+
+    def combine(self, log_prob: Floats) -> Floats:
+        """Return one row per class, from one row per group of rankings."""
+        if self._one_group_each:
+            return np.asarray(log_prob * self._own.data[:, None].astype(log_prob.dtype))
+        result = np.asarray(self._own @ log_prob, np.float64)
+        if self._partial:
+            values = [within @ log_prob for within in self._partial]
+            neutral = [numpy_logsumexp(value, axis=0) - np.log(len(value)) for value in values]
+            result += self._neutral_share @ np.array(neutral)
+        return result
+
+    def constants(self) -> Constants:
+        """Return the arrays of `combine_array`."""
+        partial = {
+            f"partial{i}": within.toarray()[:, self.groups].T
+            for i, within in enumerate(self._partial)
+        }
+        own = self._own.toarray()[:, self.groups].T
+        return {"own": own, "neutral_share": self._neutral_share.T} | partial
+
+    def combine_array(self, log_prob: Array, c: Constants, xp: Library) -> Array:
+        """Return one column per class, from one column per ranking, in any library."""
+        result = log_prob @ c["own"]
+        if self._partial:
+            # Symbolic arrays do not know their shape.
+            neutral = [
+                logsumexp(log_prob @ c[f"partial{i}"], xp, 1) - log(within.shape[0])
+                for i, within in enumerate(self._partial)
+            ]
+            result = result + xp.concat(neutral, axis=1) @ c["neutral_share"]
+        return result
+
+    def slopes(self, log_prob: Floats) -> NDArray[np.float64]:
+        """Return the derivatives of `combine`: classes by groups by inputs, or by 1 if equal."""
+        slopes = self._own.toarray()[:, :, None]
+        for share, within in zip(self._neutral_share.T, self._partial, strict=True):
+            # A class that the source lacks depends on its most probable classes.
+            by_group = within.T @ softmax(within @ log_prob, axis=0)
+            slopes = slopes + share[:, None, None] * by_group
+        return np.asarray(slopes)
+
+
+def _connected(ranked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the sources and classes that are connected, directly or through others."""
+    n_sources, n_classes = ranked.shape
+    source, target = np.nonzero(ranked)
+    size = n_sources + n_classes
+    graph = csr_array((np.ones(source.size), (source, n_sources + target)), shape=(size, size))
+    part = connected_components(graph, directed=False)[1]
+    return np.asarray(part[:n_sources, None] == part[n_sources:])
+
 
 Floats = NDArray[np.floating]
 TEMPERATURE_WITH_REFERENCE = 0.25
@@ -158,6 +347,11 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     array(['cat', 'cat'], dtype='<U5')
     """
 
+    _learned = (
+        *("rankings_", "consensus_", "reference_", "_usual_contributions"),
+        *("_sum_places", "_log_uniform", "_sum_seed"),
+    )
+
     def __init__(
         self,
         *,
@@ -208,33 +402,16 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         self.rankings_ = rankings.top(k)
         self.priors_: dict[str, RankingModel] = {}
         self.consensus_: Rankings | None = None
-        if self.posterior == "mean":
-            self._prepare(self.rankings_, reference)
-            return self
-        is_sum = self.posterior == "sum"
-        # The sum has short rankings because it costs much; its priors need not know so little.
-        places = min(max(k, DEFAULT_K), rankings.n_items) if is_sum else k
-        self.priors_ = fit_priors(rankings, self.prior, places, singles=is_sum)
-        self.consensus_ = consensus_rankings(rankings, self.priors_, places).top(k)
-        self._prepare(self.consensus_, reference)
-        if is_sum:
-            models = [self.priors_[target] for target in self.classes_]
-            self._sum = SumOverRankings(models, self.items_, k, self.n_samples, self.random_state)
-        return self
-
-    def _prepare(self, compared: Rankings, reference: Scores | ArrayLike | None) -> None:
-        """Build the scorers of the rankings that are compared, and standardise by the reference."""
-        self._compared = compared
-        self._mean: MeanOverSources | None = None
-        if self.posterior == "mean":
-            self._mean = MeanOverSources(compared, self.classes_)
-        self.missing_ = {} if self._mean is None else self._mean.missing
-        self.unused_ = () if self._mean is None else self._mean.unused
-        self._array_formulas: dict[Kind, ArrayFormula] = {}
-        self._scorers = Scorers(
-            compared, self.decay, None if self._mean is None else self._mean.groups
-        )
         self.reference_: Reference | None = None
+        if self.posterior != "mean":
+            # The sum has short rankings because it costs much; its priors need not know so little.
+            is_sum = self.posterior == "sum"
+            places = min(max(k, DEFAULT_K), rankings.n_items) if is_sum else k
+            self.priors_ = fit_priors(rankings, self.prior, places, singles=is_sum)
+            self.consensus_ = consensus_rankings(rankings, self.priors_, places).top(k)
+        if self.posterior == "sum":
+            self._draw_numbers(k)
+        self._prepare()
         if reference is not None:
             if self.posterior == "sum":
                 raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
@@ -243,39 +420,46 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             # The mean contributions are needed for explanations only, and take long.
             self._reference_values = table.values
             self._usual_contributions: NDArray[np.float64] | None = None
+        return self
 
-    def _describe_state(self) -> State:
-        state = {
-            "rankings": self.rankings_,
-            **describe_models(self.priors_),
-            **describe_reference(self.reference_),
-        }
-        if self.consensus_ is not None:
-            state["consensus"] = self.consensus_
-        if self.posterior == "sum":
-            state.update(self._sum.describe_state())
-        if self.reference_ is not None:
-            if self._usual_contributions is None:
-                self._usual_contributions = self._mean_contributions(self.reference_)
-            state["usual_contributions"] = self._usual_contributions
-        return state
+    def _draw_numbers(self, k: int) -> None:
+        """Draw the random numbers of a sum over too many rankings; they are part of the head."""
+        n_samples = require_whole_number("n_samples", self.n_samples, least=2)
+        self._sum_places = k
+        self._log_uniform: NDArray[np.float64] | None = None
+        self._sum_seed: int | None = None
+        if perm(len(self.items_), k) > MAX_RANKINGS:
+            rng = np.random.default_rng(self.random_state)
+            self._log_uniform = -rng.standard_exponential((k, n_samples))
+            self._sum_seed = int(rng.integers(2**32))
 
-    def _restore_state(self, state: FittedState) -> None:
-        require_choice("posterior", self.posterior, POSTERIORS)
-        require_decay(self.decay)
-        L, C = len(self.classes_), len(self.items_)
-        self.rankings_ = state.take_rankings("rankings")
-        self.priors_ = restore_models(state, self.prior)
-        self.consensus_ = None
-        if self.posterior != "mean":
-            self.consensus_ = state.take_rankings("consensus")
-        self._prepare(self.rankings_ if self.consensus_ is None else self.consensus_, None)
-        self.reference_ = restore_reference(state, L)
-        if self.reference_ is not None:
-            self._usual_contributions = state.take_array("usual_contributions", L, C)
+    def _prepare(self) -> None:
+        """Build the scorers of the rankings that are compared."""
+        self._compared = self.rankings_ if self.consensus_ is None else self.consensus_
+        self._mean: MeanOverSources | None = None
+        if self.posterior == "mean":
+            self._mean = MeanOverSources(self._compared, self.classes_)
+        self.missing_ = {} if self._mean is None else self._mean.missing
+        self.unused_ = () if self._mean is None else self._mean.unused
+        self._array_formulas: dict[Kind, ArrayFormula] = {}
+        self._scorers = Scorers(
+            self._compared, self.decay, None if self._mean is None else self._mean.groups
+        )
         if self.posterior == "sum":
             models = [self.priors_[target] for target in self.classes_]
-            self._sum = SumOverRankings.restore(models, state)
+            self._sum = SumOverRankings(
+                models, self.items_, self._sum_places, self._log_uniform, self._sum_seed
+            )
+
+    def _describe_state(self) -> dict[str, Any]:
+        if self.reference_ is not None and self._usual_contributions is None:
+            self._usual_contributions = self._mean_contributions(self.reference_)
+        return super()._describe_state() | _describe_priors(self.priors_)
+
+    def _restore_state(self, state: Mapping[str, Any]) -> None:
+        self.consensus_ = self._log_uniform = self._sum_seed = None
+        self.priors_ = _restore_priors(state, require_prior(self.prior), self.items_)
+        super()._restore_state(state)
 
     def _default_temperature(self) -> float:
         if self.reference_ is not None:
@@ -321,7 +505,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             result = standardize(result, c["target_mean"], c["target_std"])
         return result
 
-    def _cells_per_input_of_array(self, kind: Kind) -> int:
+    def _formula_cells(self, kind: Kind) -> int:
         return self._array_formula(kind).cells_per_input
 
     def _raw_log_posterior(self, values: Floats, kind: Kind) -> Floats:
@@ -336,15 +520,11 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         log_prob -= scorer.log_chance[:, None].astype(log_prob.dtype)
         return np.asarray(log_prob)
 
-    def _cells_per_block(self, kind: Kind) -> int:
-        return (
-            CACHED_CELLS if self.posterior == "sum" else self._scorers.get_scorer(kind).block_cells
-        )
-
-    def _cells_per_input(self, values: Floats) -> int:
+    def _block_rows(self, kind: Kind) -> int:
         if self.posterior == "sum":
-            return self._sum.cells_per_input
-        return int(values.shape[1]) + len(self._compared)
+            return CACHED_CELLS // self._sum.cells_per_input
+        cells = n_columns(len(self.items_), kind) + len(self._compared)
+        return self._scorers.get_scorer(kind).block_cells // cells
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the contribution of each seen class, of shape (n, new classes, seen classes).
@@ -445,3 +625,46 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             log_proba, errors = self._sum.log_proba_by_target(table.values[rows], table.kind)
             proba[rows], error[rows] = np.exp(log_proba).T, errors.T
         return PosteriorSum(proba, error)
+
+
+# ---- The priors in a file
+
+
+def _describe_priors(models: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the models of some classes learned: numbers as arrays with one row per class."""
+    if not models:
+        return {}
+    state: dict[str, Any] = {"prior_targets": list(models)}
+    for name in vars(next(iter(models.values()))):
+        if name.endswith("_") and name != "items_":
+            values = [getattr(model, name) for model in models.values()]
+            is_number = isinstance(values[0], np.ndarray | float | int)
+            state[f"prior_{name.strip('_')}"] = np.array(values) if is_number else values
+    return state
+
+
+def _restore_priors(
+    state: Mapping[str, Any], prior: Any, items: tuple[str, ...]
+) -> dict[str, RankingModel]:
+    """Return the fitted models of a state."""
+    models: dict[str, Any] = {}
+    learned = {
+        key.removeprefix("prior_"): value
+        for key, value in state.items()
+        if key.startswith("prior_") and key != "prior_targets"
+    }
+    for row, target in enumerate(state.get("prior_targets", ())):
+        models[target] = model = clone(prior)
+        model.items_ = items
+        for name, values in learned.items():
+            value = values[row]
+            if not isinstance(values, np.ndarray):
+                value = _as_tuples(value)
+            elif values.ndim == 1:
+                value = value.item()
+            setattr(model, f"{name}_", value)
+    return models
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value

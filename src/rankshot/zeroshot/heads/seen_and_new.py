@@ -1,8 +1,8 @@
-"""`SeenAndNew`: a head over seen and new classes together."""
+"""`SeenAndNew`: a head over seen and new classes together, and the `Gate` between them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import (
@@ -22,26 +23,19 @@ from rankshot.core.arrays import (
     with_prefix,
     without_prefix,
 )
-from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_number
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.fitted_state import (
-    FittedState,
-    State,
-    describe_reference,
-    restore_reference,
-)
-from rankshot.zeroshot.heads.gate import DEFAULT_GATE, DEFAULT_GATE_WITHOUT_REFERENCE, Gate
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.reference import (
-    SAME,
+from rankshot.zeroshot.heads.base import (
+    ROUNDING_UNITS,
+    BaseHead,
     Reference,
     as_reference,
     mean_and_std,
     require_enough,
     standardize,
 )
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.runner import iterate_rows
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Kind,
@@ -51,9 +45,137 @@ from rankshot.zeroshot.scores import (
     pair_constants,
 )
 
+Coefficients = tuple[float, float, float]
+RIDGE = 100.0
+"""The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if
+a few inputs tell the groups apart without an error."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What decides whether an input is of a seen class, of a new class, or of neither.
+
+    The log-odds of the group *new*, and of the group *none of these*, against the group *seen*
+    are linear in two features z and s: how well the input fits the best new class, and how well
+    it fits the best seen class. `SeenAndNew.gate_features` returns them.
+
+    Parameters
+    ----------
+    new : three numbers
+        The coefficients of z and s and the constant, for new classes.
+    none : three numbers, optional
+        The same for inputs of neither group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.zeroshot import Gate
+    >>> gate = Gate(new=(1.0, -2.0, 0.5))
+    >>> np.exp(gate.log_proba([[1.0, 0.0], [0.0, 1.0]])).round(2)
+    array([[0.18, 0.82],
+           [0.82, 0.18]])
+    """
+
+    new: Coefficients
+    none: Coefficients | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "new", _require_coefficients("new", self.new))
+        if self.none is not None:
+            object.__setattr__(self, "none", _require_coefficients("none", self.none))
+
+    def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
+        """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
+        z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
+        return np.asarray(log_softmax(z_s_1 @ self.coefficients(none=none), np, 1))
+
+    def coefficients(self, *, none: bool) -> NDArray[np.float64]:
+        """Return the coefficients of z and s and the constants, one column per group."""
+        groups = [(0.0, 0.0, 0.0), self.new]
+        if none and self.none is not None:
+            groups.append(self.none)
+        return np.array(groups).T
+
+
+def _require_coefficients(name: str, values: Any) -> Coefficients:
+    numbers = np.array(values if isinstance(values, list | tuple) else np.nan, np.float64)
+    if numbers.shape != (3,) or not np.isfinite(numbers).all():
+        raise RankshotError(f"gate: {name} must be three finite numbers, not {short_repr(values)}")
+    return tuple(numbers.tolist())
+
+
+DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
+"""Fitted to seen classes of three data sets that play new ones, with two classifiers each."""
+DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(0.5, -0.5, 0.0))
+"""The same without a reference. The best coefficients of the difference are .4 to .8."""
+
+
+def fit_gate(
+    new: ArrayLike,
+    seen: ArrayLike,
+    none: ArrayLike | None = None,
+    *,
+    new_share: float = 0.5,
+    none_share: float = 0.1,
+) -> Gate:
+    """Fit a gate by logistic regression.
+
+    All groups have the same weight, whatever their numbers of inputs.
+
+    Parameters
+    ----------
+    new, seen, none : array-like of shape (n, 2)
+        The features of inputs of new classes, of seen classes and of neither, as returned by
+        `SeenAndNew.gate_features`. In a rehearsal, the new classes are held-out seen classes, and
+        ``none`` are inputs of other held-out classes whose rankings the head does not have.
+    new_share : float
+        The share of new classes among the inputs to classify, without those of neither group.
+    none_share : float
+        The share of inputs of neither group among those to classify.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot import fit_gate
+    >>> gate = fit_gate(new=[[1, 0], [2, 1], [0, 1]], seen=[[0, 0], [1, 1], [1, 2]])
+    >>> gate.new[0] > 0 > gate.new[1]
+    True
+    """
+    new_odds = _odds("new_share", new_share)
+    groups = [("seen", seen), ("new", new)] + ([] if none is None else [("none", none)])
+    tables = [_require_features(name, table) for name, table in groups]
+    sizes = np.array([len(table) for table in tables])
+    model = LogisticRegression(C=RIDGE, max_iter=1000).fit(
+        np.concatenate(tables),
+        np.repeat(np.arange(len(tables)), sizes),
+        sample_weight=np.repeat(sizes.sum() / (len(sizes) * sizes), sizes),
+    )
+    fitted = np.column_stack([model.coef_, model.intercept_])
+    if none is None:
+        return Gate(tuple(fitted[0] + [0, 0, np.log(new_odds)]))
+    # The share of seen classes is (1 - none_share) / (1 + new_odds).
+    none_odds = _odds("none_share", none_share) * (1 + new_odds)
+    against_seen = fitted[1:] - fitted[0]
+    against_seen[:, 2] += np.log([new_odds, none_odds])
+    return Gate(*map(tuple, against_seen))
+
+
+def _odds(what: str, share: float) -> float:
+    share = require_number(what, share, above=0, below=1)
+    return share / (1 - share)
+
+
+def _require_features(group: str, table: ArrayLike) -> NDArray[np.float64]:
+    features = np.asarray(table, np.float64)
+    if features.ndim != 2 or features.shape[1] != 2 or not np.isfinite(features).all():
+        raise RankshotError(
+            f"{group}: expected two finite features of each input, not {short_repr(table)}"
+        )
+    return features
+
+
 Floats = NDArray[np.floating]
 NONE_OF_THESE = "none of these"
-"""The default name of the class of inputs that are of no seen and of no new class."""
+"""The name of the class of inputs that are of no seen and of no new class."""
 SEEN_TEMPERATURES = {"multiclass": 0.45, "one-vs-rest": 0.75, "one-vs-one": 0.4}
 """The default temperatures of the seen classes. The best ones on held-out inputs of three data
 sets are .38 to .60 for logistic regression and .74 to 1.01 for least squares; they are .36 to .38
@@ -91,9 +213,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         to seen classes of three data sets that played new ones. A gate belongs to the features
         that it was fitted to: those with, or those without a reference.
     none : bool
-        Whether inputs that are of no class at all may get the class ``none_label``.
-    none_label : str
-        The name of this class.
+        Whether inputs that are of no class at all may get the class "none of these".
     seen_temperature : float, optional
         T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass,
         .75 for one-vs-rest and .4 for one-vs-one scores.
@@ -103,7 +223,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     items_ : tuple of str
         The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
-        The seen and the new classes, and ``none_label`` if wanted, sorted.
+        The seen and the new classes, and "none of these" if wanted, sorted.
     seen_ : ndarray of bool
         Which of ``classes_`` are seen classes.
     gate_ : Gate
@@ -127,6 +247,10 @@ class SeenAndNew(BaseHead, BaseEstimator):
     """
 
     temperature = None
+    _learned = (
+        *("gate_", "seen_temperature_", "reference_", "_feature_mean", "_feature_std"),
+        *("_places", "_decay"),
+    )
 
     def __init__(
         self,
@@ -134,13 +258,11 @@ class SeenAndNew(BaseHead, BaseEstimator):
         *,
         gate: Gate | None = None,
         none: bool = False,
-        none_label: str = NONE_OF_THESE,
         seen_temperature: float | None = None,
     ) -> None:
         self.head = head
         self.gate = gate
         self.none = none
-        self.none_label = none_label
         self.seen_temperature = seen_temperature
 
     def fit(
@@ -165,47 +287,32 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 "gate that was fitted with inputs of this kind"
             )
         self.items_ = self.head.items_
-        self._name_classes()
         self.reference_: Reference | None = None
-        self._rankings: ProbabilisticRanking | None = None
         self.seen_temperature_ = self.seen_temperature
-        if reference is None:
-            self._rankings = self._fit_rankings(ProbabilisticRanking())
-        else:
+        # Defaults may change in a later version, which reads this head from a file.
+        defaults = ProbabilisticRanking()
+        self._places, self._decay = defaults.k, defaults.decay
+        if reference is not None:
             table = as_reference(reference, self.items_)
             self._fit_reference(table)
             if labels is not None and self.seen_temperature is None:
                 self.seen_temperature_ = self._fit_temperature(table, labels)
+        self._prepare()
         return self
 
-    def _describe_state(self) -> State:
-        state = {"gate": asdict(self.gate_), **describe_reference(self.reference_)}
-        if self.seen_temperature_ is not None:
-            state["seen_temperature"] = self.seen_temperature_
-        if self.reference_ is not None:
-            state["feature_mean"], state["feature_std"] = self._feature_mean, self._feature_std
-        if self._rankings is not None:
-            # Defaults may change.
-            state["places"], state["decay"] = self._rankings.k, self._rankings.decay
-        return state
-
-    def _restore_state(self, state: FittedState) -> None:
-        self.reference_ = restore_reference(state, len(self.head.classes_), by_class=True)
-        self._check_parameters(self.reference_, None)
-        self.gate_ = Gate(**state.take_value("gate", dict))
-        self.seen_temperature_ = None
-        if "seen_temperature" in state.values:
-            self.seen_temperature_ = require_number(
-                "seen_temperature", state.values["seen_temperature"], above=0, below=np.inf
-            )
+    def _prepare(self) -> None:
+        if isinstance(self.gate_, dict):
+            self.gate_ = Gate(**self.gate_)
         self._name_classes()
-        self._rankings = None
+        self._rankings: ProbabilisticRanking | None = None
         if self.reference_ is None:
-            places, decay = state.take_value("places", int), state.take_value("decay", float)
-            self._rankings = self._fit_rankings(ProbabilisticRanking(k=places, decay=decay))
-        if self.reference_ is not None:
-            self._feature_mean = state.take_array("feature_mean", 2)
-            self._feature_std = state.take_array("feature_std", 2)
+            rankings = getattr(self.head, "rankings_", None)
+            if rankings is None:
+                raise RankshotError(
+                    f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
+                    "scores of varied inputs of seen classes to fit"
+                )
+            self._rankings = ProbabilisticRanking(k=self._places, decay=self._decay).fit(rankings)
 
     def _check_parameters(self, reference: Any, labels: Any) -> None:
         if not isinstance(self.head, BaseHead):
@@ -228,33 +335,24 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 f"{quote_names(both)} are seen classes: the head must be fitted to rankings of new "
                 "classes only"
             )
-        taken = not isinstance(self.none_label, str) or self.none_label in {*self.items_, *new}
-        if self.none and taken:
+        if self.none and NONE_OF_THESE in {*self.items_, *new}:
             raise RankshotError(
-                f"none_label must be a name that no class has, not {short_repr(self.none_label)}"
+                f"a class is called {NONE_OF_THESE!r}: rename it, or use none=False"
             )
-        names = np.array([*self.items_, *new, *([self.none_label] if self.none else [])])
+        names = np.array([*self.items_, *new, *([NONE_OF_THESE] if self.none else [])])
         self._columns = np.argsort(names, kind="stable")
         self.classes_ = names[self._columns]
         self.seen_ = self._columns < len(self.items_)
-
-    def _fit_rankings(self, head: ProbabilisticRanking) -> ProbabilisticRanking:
-        """Fit the head that compares new classes with seen ones without a reference."""
-        rankings = getattr(self.head, "rankings_", None)
-        if rankings is None:
-            raise RankshotError(
-                f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
-                "scores of varied inputs of seen classes to fit"
-            )
-        return head.fit(rankings)
 
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
         values, kind = table.values, table.kind
         f = self._class_scores(values, kind)
-        blocks = row_blocks(len(values), self._cells_per_input(values), self._cells_per_block(kind))
         log_posterior = np.concatenate(
-            [self._head_log_posterior(values[rows], kind) for rows in blocks]
+            [
+                self._head_log_posterior(values[rows], kind)
+                for rows in iterate_rows(self.head, table)
+            ]
         )
         of_new = (np.asarray(x, np.float64) for x in mean_and_std(log_posterior))
         self.reference_ = Reference(kind, *mean_and_std(f), *of_new)
@@ -318,8 +416,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         features = np.empty((len(table), 2))
-        cells, c = self._cells_per_block(table.kind), self._own_constants(table.kind)
-        for rows in row_blocks(len(table), self._cells_per_input(table.values), cells):
+        c = self._own_constants(table.kind)
+        for rows in iterate_rows(self, table):
             values = table.values[rows]
             f = self._class_scores(values, table.kind)
             log_posterior = self._head_log_posterior(values, table.kind)
@@ -387,18 +485,15 @@ class SeenAndNew(BaseHead, BaseEstimator):
         groups = [log_gate[:, :1] + seen, log_gate[:, 1:2] + new, log_gate[:, 2:]]
         return xp.take(xp.concat(groups, axis=1), c["columns"], axis=1)
 
-    def _cells_per_block(self, kind: Kind) -> int:
-        return self.head._cells_per_block(kind)
-
-    def _cells_per_input(self, values: Floats) -> int:
-        cells = self.head._cells_per_input(values) + 2 * len(self.items_)
-        return cells + (self._rankings._cells_per_input(values) if self._rankings else 0)
+    def _block_rows(self, kind: Kind) -> int:
+        # The scores of the seen classes, and those by rankings, take room as well.
+        return max(1, self.head._block_rows(kind) // 4)
 
 
 def _row_std(f: Array, xp: Library) -> Array:
     """Return the standard deviation of each row, infinite where all scores are equal."""
     variance = xp.var(f, axis=1, keepdims=True)
-    rounding = SAME * float(xp.finfo(f.dtype).eps) * largest(xp.abs(f), xp, 1)
+    rounding = ROUNDING_UNITS * float(xp.finfo(f.dtype).eps) * largest(xp.abs(f), xp, 1)
     has_spread = xp.sqrt(variance) > rounding
     # The root of 0 has no gradient.
     return xp.where(has_spread, xp.sqrt(xp.where(has_spread, variance, 1.0)), np.inf)

@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.entries import find_first, number_rows
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.fitted_state import FittedState, State
-from rankshot.zeroshot.prior import RankingModel
-from rankshot.zeroshot.scorers import Scorers
+from rankshot.zeroshot.likelihoods.scorers import Scorers
 from rankshot.zeroshot.scores import Kind, Scores
 
 Floats = NDArray[np.float64]
@@ -64,78 +61,49 @@ class SumOverRankings:
         The seen classes.
     k : int
         The length of the rankings π.
-    n_samples : int
-        The number of samples for each input.
-    random_state : int, Generator or None
-        The seed of the samples.
-
-    Attributes
-    ----------
-    exact : bool
-        Whether all rankings are enumerated.
-    n_rankings : int
-        The number of rankings that are enumerated, or sampled for each input.
+    log_uniform, seed : ndarray of shape (k, n_samples), int
+        Logarithms of uniform random numbers, from which the rankings are sampled, and a seed for
+        one-vs-one scores. Without them, all rankings are enumerated.
     """
 
     def __init__(
         self,
-        models: Sequence[RankingModel],
+        models: Sequence[Any],
         items: tuple[str, ...],
         k: int,
-        n_samples: int,
-        random_state: Seed,
+        log_uniform: Floats | None,
+        seed: int | None,
     ) -> None:
-        n_samples = require_whole_number("n_samples", n_samples, least=2)
-        self.items, self.k = items, k
-        self.exact = perm(len(items), k) <= MAX_RANKINGS
-        self.n_rankings = perm(len(items), k) if self.exact else n_samples
+        self._items, self._k, self._log_uniform, self._seed = items, k, log_uniform, seed
         self._priors = _Priors(models, items)
-        if self.exact:
+        if log_uniform is None:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
             self._log_posteriors = self._priors.log_target_given(self._priors.class_of[lists])
             rankings = Rankings.from_item_numbers(lists, items=items, trusted=True)
             self._scorers = Scorers(rankings)
-        else:
-            rng = np.random.default_rng(random_state)
-            self._log_uniform = -rng.standard_exponential((k, n_samples))
-            self._seed = int(rng.integers(2**32))
-
-    def describe_state(self) -> State:
-        """Return what does not follow from the models: k, and the random numbers."""
-        state: State = {"sum_k": self.k}
-        if not self.exact:
-            state |= {"sum_log_uniform": self._log_uniform, "sum_seed": self._seed}
-        return state
-
-    @classmethod
-    def restore(cls, models: Sequence[RankingModel], state: FittedState) -> SumOverRankings:
-        """Return the sum of a saved head, with the random numbers that it had."""
-        k = require_whole_number("sum_k", state.take_value("sum_k", int), most=len(state.items))
-        # The constructor draws random numbers, which are replaced: let it draw few.
-        result = cls(models, state.items, k, n_samples=2, random_state=0)
-        if not result.exact:
-            result._log_uniform = state.take_array("sum_log_uniform", k, None)
-            result._seed = state.take_value("sum_seed", int)
-            result.n_rankings = result._log_uniform.shape[1]
-        return result
 
     @property
     def cells_per_input(self) -> int:
         """Roughly the number of cells that are computed for each input."""
-        return self.n_rankings if self.exact else self.n_rankings * self.k
+        return (
+            perm(len(self._items), self._k) if self._log_uniform is None else self._log_uniform.size
+        )
 
     def log_proba_by_target(
         self, values: NDArray[np.floating], kind: Kind
     ) -> tuple[Floats, Floats]:
         """Return log P(z|x) and the standard error of P(z|x), with one row per class."""
         scores = np.asarray(values, np.float64)
-        if self.exact:
+        if self._log_uniform is None:
             log_prob = self._scorers.get_scorer(kind).log_prob_by_group(scores)
             log_prob -= logsumexp(log_prob, axis=0)
             log_proba = multiply_logs(self._log_posteriors, log_prob)
             return log_proba, np.zeros(log_proba.shape)
-        sample = self._sample_by_pairs if kind == "one-vs-one" else self._sample
-        return self._average(np.stack([sample(row) for row in scores]))
+        if kind == "one-vs-one":
+            lists = [self._sample_by_pairs(row) for row in scores]
+        else:
+            lists = [draw_lists(row, self._log_uniform) for row in scores]
+        return self._average(np.stack(lists))
 
     def _average(self, lists: Ints) -> tuple[Floats, Floats]:
         """Return the mean and its error of P(z|π) over rankings of shape (inputs, samples, k)."""
@@ -161,15 +129,12 @@ class SumOverRankings:
         variance = np.add.reduceat(counts * deviation**2, starts, axis=1) / (n_samples - 1)
         return log_proba, np.sqrt(variance / n_samples)
 
-    def _sample(self, scores: Floats) -> Ints:
-        return draw_lists(scores, self._log_uniform)
-
     def _sample_by_pairs(self, scores: Floats) -> Ints:
-        C = len(self.items)
+        C, (k, n_samples) = len(self._items), np.shape(self._log_uniform)
         log_odds = np.zeros((C, C))
         log_odds[np.triu_indices(C, 1)] = scores
-        model = BabingtonSmith.from_log_odds(log_odds - log_odds.T, items=self.items)
-        return model.sample(self.n_rankings, self.k, self._seed).codes.reshape(-1, self.k)
+        model = BabingtonSmith.from_log_odds(log_odds - log_odds.T, items=self._items)
+        return model.sample(n_samples, k, self._seed).codes.reshape(-1, k)
 
 
 def describe_cost(head: Any, kind: Kind) -> tuple[float, str]:
@@ -216,7 +181,7 @@ class _Priors:
         classes; otherwise each item is its own.
     """
 
-    def __init__(self, models: Sequence[RankingModel], items: tuple[str, ...]) -> None:
+    def __init__(self, models: Sequence[Any], items: tuple[str, ...]) -> None:
         self._models, self._items = models, items
         self.class_of: NDArray[np.intp] = np.arange(len(items))
         self._log_worths: Floats | None = None

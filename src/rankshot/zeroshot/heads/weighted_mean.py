@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,29 +16,21 @@ from rankshot.core.arrays import Array, Constants, Library, Lost, largest, row_n
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.alignment import require_targets
 from rankshot.zeroshot.heads.base import (
+    ROUNDING_UNITS,
     BaseHead,
-    require_k,
-    require_temperature,
-    sources_or_raters,
-)
-from rankshot.zeroshot.heads.fitted_state import (
-    FittedState,
-    State,
-    describe_reference,
-    restore_reference,
-)
-from rankshot.zeroshot.heads.reference import (
-    SAME,
     Reference,
     as_reference,
     mean_and_std,
     require_enough,
+    require_k,
+    require_targets,
+    require_temperature,
+    sources_or_raters,
     standardize,
 )
+from rankshot.zeroshot.likelihoods.scorers import require_decay
 from rankshot.zeroshot.scores import Kind, Scores, class_scores, pair_constants
-from rankshot.zeroshot.stages import require_decay
 
 Floats = NDArray[np.floating]
 MOST_PLACES = 15
@@ -120,6 +114,8 @@ class WeightedMean(BaseHead, BaseEstimator):
            [0.04, 0.96]])
     """
 
+    _learned = ("rankings_", "weights_", "reference_", "_slopes")
+
     def __init__(
         self,
         *,
@@ -148,48 +144,36 @@ class WeightedMean(BaseHead, BaseEstimator):
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
         self.rankings_ = rankings.top(require_k(self.k, rankings.n_items))
-        self.missing_ = _find_missing(self.rankings_)
         self.weights_ = self._mean_weights(self.rankings_)
         self.reference_: Reference | None = None
-        slopes = self.weights_
+        self._slopes = self.weights_
         if reference is not None:
-            self.reference_, slopes = self._fit_reference(as_reference(reference, self.items_))
-        # Cast once: there are many blocks of scores.
-        self._slopes: dict[np.dtype[np.floating], Floats] = {
-            np.dtype(np.float64): slopes,
-            np.dtype(np.float32): slopes.astype(np.float32),
-        }
+            table = as_reference(reference, self.items_)
+            self.reference_, self._slopes = self._fit_reference(table)
+        self._prepare()
         return self
 
-    def _describe_state(self) -> State:
-        state = {
-            "rankings": self.rankings_,
-            "weights": self.weights_,
-            **describe_reference(self.reference_),
+    def _prepare(self) -> None:
+        self.missing_ = _find_missing(self.rankings_)
+        # Cast once: there are many blocks of scores.
+        self._cast_slopes: dict[np.dtype[np.floating], Floats] = {
+            np.dtype(np.float64): self._slopes,
+            np.dtype(np.float32): self._slopes.astype(np.float32),
         }
+
+    def _describe_state(self) -> dict[str, Any]:
+        state = super()._describe_state()
         if self.reference_ is not None:
-            state["slopes"] = self._slopes[np.dtype(np.float64)]
             # The other half of the matrix is not used.
             state["factor"] = self._factor[0][np.triu_indices(len(self.items_))]
         return state
 
-    def _restore_state(self, state: FittedState) -> None:
-        L, C = len(self.classes_), len(self.items_)
-        require_decay(self.decay)
-        self.rankings_ = state.take_rankings("rankings")
-        self.missing_ = _find_missing(self.rankings_)
-        self.weights_ = state.take_array("weights", L, C)
-        self.reference_ = restore_reference(state, L, by_class=True)
-        slopes = self.weights_
+    def _restore_state(self, state: Mapping[str, Any]) -> None:
+        super()._restore_state(state)
         if self.reference_ is not None:
-            slopes = state.take_array("slopes", L, C)
-            factor = np.zeros((C, C), order="F")
-            factor[np.triu_indices(C)] = state.take_array("factor", C * (C + 1) // 2)
+            factor = np.zeros((len(self.items_),) * 2, order="F")
+            factor[np.triu_indices(len(self.items_))] = state["factor"]
             self._factor = factor, False
-        self._slopes = {
-            np.dtype(np.float64): slopes,
-            np.dtype(np.float32): slopes.astype(np.float32),
-        }
 
     def _mean_weights(self, rankings: Rankings) -> NDArray[np.float64]:
         """Return the weights of the classes by some of the rankings; NaN for a class without."""
@@ -230,7 +214,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         return TEMPERATURE if self.reference_ is None else TEMPERATURE_WITH_REFERENCE
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants: Constants = {"slopes": self._slopes[dtype].T}
+        constants: Constants = {"slopes": self._cast_slopes[dtype].T}
         if self.reference_ is not None:
             constants["score_mean"] = self.reference_.score_mean
         return constants | pair_constants(len(self.items_), kind)
@@ -252,9 +236,11 @@ class WeightedMean(BaseHead, BaseEstimator):
         c = self._constants("multiclass", f.dtype)
         return np.ascontiguousarray(self._slopes_times(f, kind, c, np).T)
 
-    def _cells_per_block(self, kind: Kind) -> int:
+    def _block_rows(self, kind: Kind) -> int:
         # A matrix product is slower in blocks of a few rows.
-        return BLOCK_CELLS if kind == "one-vs-one" else 4 * CACHED_CELLS
+        return (BLOCK_CELLS // CACHED_CELLS if kind == "one-vs-one" else 4) * super()._block_rows(
+            kind
+        )
 
     def _standardize(self, values: Floats, kind: Kind) -> Floats:
         f = class_scores(values, kind, len(self.items_), {}, np)
@@ -340,7 +326,7 @@ def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
         centered, mean = centered / scale, mean / scale
         norm = row_norm(centered, xp)
     std = norm / sqrt(f.shape[1])
-    is_rounding = std <= SAME * float(limits.eps) * xp.abs(mean)
+    is_rounding = std <= ROUNDING_UNITS * float(limits.eps) * xp.abs(mean)
     return centered, xp.where(is_rounding, np.inf, std)
 
 

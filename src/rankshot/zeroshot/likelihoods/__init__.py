@@ -1,0 +1,1 @@
+"""P(ranking given x), from the scores of a classifier."""

@@ -1,0 +1,340 @@
+"""Run a head on scores: in blocks, on arrays of any library, lazily on Dask; and decide.
+
+A head is mathematics: what `fit` learned, a formula, and for some heads a faster way for NumPy
+arrays. This module knows what heads have in common with each other, and nothing else of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Library,
+    device_of,
+    log_softmax,
+    numpy_dtype,
+    other_library,
+    to_library,
+    to_numpy,
+)
+from rankshot.core.dask_arrays import map_row_blocks
+from rankshot.core.errors import RankshotError, RowError, suggest_name
+from rankshot.core.validation import require_whole_number
+from rankshot.zeroshot.scores import (
+    Kind,
+    Scores,
+    as_scores,
+    is_lazy,
+    name_columns,
+    warn_of_probabilities,
+)
+
+Floats = NDArray[np.floating]
+Candidates = ArrayLike | Sequence[Iterable[str]] | None
+REJECTED = "rejected"
+"""The label of an input for which no class is probable enough."""
+TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
+"""Log-probabilities that differ by less than this (relative to them, beyond 1) are equal: rounding
+must not decide. Among equals, the first name in alphabetical order is predicted."""
+ARRAY_CELLS = 1 << 28
+"""The number of cells of the temporary arrays of libraries with large memory of their own."""
+_CONVERTED: WeakKeyDictionary[Any, tuple[Any, dict[Any, Constants]]] = WeakKeyDictionary()
+"""The constants of heads in other libraries, and the classes of the fit that they belong to."""
+
+
+def run_log_proba(head: Any, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
+    """Return log P(z|x), one row per input: see `BaseHead.predict_log_proba`."""
+    if is_lazy(scores):
+        if candidates is not None:
+            raise RankshotError(
+                "candidates need scores in memory: pass them for each block of a Dask array, "
+                "with dask.array.map_blocks"
+            )
+        return _map_blocks(head, "predict_log_proba", scores)
+    table = as_scores(scores, head.items_)
+    mask = _candidate_mask(candidates, len(table), head.classes_)
+    if (xp := other_library(table.values)) is not None:
+        log_posterior = _run_formula(head, table, xp)
+        if mask is not None:
+            if isinstance(mask, np.ndarray):
+                mask = to_library(mask, xp, table.values)
+            log_posterior = xp.where(mask, log_posterior, -np.inf)
+        return log_softmax(log_posterior / head.temperature_, xp, 1)
+    result = np.empty((len(table), len(head.classes_)), table.values.dtype)
+    for rows, block in _run_blocks(head, table):
+        allowed = None if mask is None else mask[rows].T
+        result[rows] = normalize_log_proba(
+            block, allowed, table.values.dtype, temperature=head.temperature_
+        ).T
+    return result
+
+
+def run_decision_function(head: Any, scores: Scores | ArrayLike) -> Array:
+    """Return the log-posteriors as they are: see `BaseHead.decision_function`."""
+    if is_lazy(scores):
+        return _map_blocks(head, "decision_function", scores)
+    table = as_scores(scores, head.items_)
+    if (xp := other_library(table.values)) is not None:
+        return _run_formula(head, table, xp)
+    result = np.empty((len(table), len(head.classes_)), table.values.dtype)
+    for rows, block in _run_blocks(head, table):
+        result[rows] = block.T
+    return result
+
+
+def predict_names(log_proba: Array, classes: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Return the most probable class of each row; lazily for arrays of Dask."""
+    if is_lazy(log_proba):
+        names: NDArray[np.str_] = map_row_blocks(log_proba, predict_names, classes)
+        return names
+    return classes[most_probable(log_proba)]
+
+
+def predict_top(log_proba: Array, classes: NDArray[np.str_], k: int) -> Top:
+    """Return the k most probable classes of each row; lazily for arrays of Dask."""
+    if is_lazy(log_proba):
+        parts = [map_row_blocks(log_proba, _take_field, (classes, k, i)) for i in range(2)]
+        return Top(*parts)
+    return take_top(to_numpy(log_proba), classes, k)
+
+
+def _take_field(log_proba: Array, constant: tuple[NDArray[np.str_], int, int]) -> Array:
+    classes, k, field = constant
+    return take_top(to_numpy(log_proba), classes, k)[field]
+
+
+# ---- Blocks of inputs
+
+
+def iterate_rows(head: Any, table: Scores) -> Iterator[slice]:
+    """Yield the rows that are computed together on a CPU."""
+    size = max(1, head._block_rows(table.kind))
+    return (slice(begin, begin + size) for begin in range(0, len(table), size))
+
+
+def _run_blocks(head: Any, table: Scores) -> Iterator[tuple[slice, Floats]]:
+    """Yield blocks of inputs and their log-posteriors, with one row per class."""
+    for rows in iterate_rows(head, table):
+        yield rows, head._log_posterior(table.values[rows], table.kind)
+
+
+def _map_blocks(head: Any, method: str, scores: Any) -> Array:
+    """Return what a method returns for each block of a table of Dask, as a lazy array."""
+    is_plain = not isinstance(scores, Scores)
+    table = name_columns(scores, head.items_) if is_plain else scores
+    constant = head, method, table.items, table.kind, is_plain
+    return map_row_blocks(table.values, _call_with_block, constant)
+
+
+def _call_with_block(block: Array, constant: tuple[Any, str, tuple[str, ...], Kind, bool]) -> Array:
+    head, method, items, kind, is_plain = constant
+    scores = Scores(block, items, kind)
+    if is_plain:
+        warn_of_probabilities(scores)
+    return getattr(head, method)(scores)
+
+
+# ---- Arrays of other libraries
+
+
+def _run_formula(head: Any, table: Scores, xp: Library) -> Array:
+    """Return the log-posteriors as an array of the library and the device of the scores."""
+    values = table.values
+    c = _convert_constants(head, values, table.kind, xp)
+    size = max(1, ARRAY_CELLS // (int(values.shape[1]) + head._formula_cells(table.kind)))
+    blocks = [slice(i, i + size) for i in range(0, len(table), size)] or [slice(0, 0)]
+    with _full_precision(xp):
+        parts = [_run_block(head, values[rows, ...], table.kind, c, xp) for rows in blocks]
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+def _run_block(head: Any, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+    if _is_jax(xp):
+        # Under its transformations, nothing may depend on values.
+        return head._formula(f, kind, c, xp, None)
+    lost: list[Array] = []
+    result = head._formula(f, kind, c, xp, lost)
+    # How many inputs are lost is known without a look at any value.
+    if any(xp.nonzero(where)[0].shape[0] for where in lost):
+        return head._formula(f, kind, c, xp, None)
+    return result
+
+
+def _is_jax(xp: Library) -> bool:
+    return "jax" in xp.__name__
+
+
+def _full_precision(xp: Library) -> AbstractContextManager[Any]:
+    """Return a context in which JAX does not round matrix products to TF32 on a GPU."""
+    if not _is_jax(xp):
+        return nullcontext()
+    precise: AbstractContextManager[Any] = sys.modules["jax"].default_matmul_precision("highest")
+    return precise
+
+
+def _convert_constants(head: Any, values: Array, kind: Kind, xp: Library) -> Constants:
+    """Return the constants in the library, precision and device of some scores; kept."""
+    # What torch makes in its inference mode has no place in the computation of a gradient.
+    mode = getattr(xp, "is_inference_mode_enabled", bool)()
+    key = kind, xp.__name__, str(values.dtype), str(device_of(values)), mode
+    classes, kept = _CONVERTED.get(head, (None, {}))
+    # Another fit makes other constants.
+    if classes is not head.classes_:
+        _CONVERTED[head] = head.classes_, (kept := {})
+    if key in kept:
+        return kept[key]
+    constants = {
+        name: to_library(array, xp, values)
+        for name, array in head._constants(kind, numpy_dtype(values)).items()
+    }
+    # What JAX makes inside a transformation is not valid outside.
+    if not _is_jax(xp):
+        kept[key] = constants
+    return constants
+
+
+# ---- Decisions
+
+
+class Top(NamedTuple):
+    """The most probable classes of each input, best first, and their probabilities.
+
+    Attributes
+    ----------
+    labels : ndarray of str, shape (n, k)
+        The classes.
+    proba : ndarray of shape (n, k)
+        Their probabilities.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"], ["tiger", "bus"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck", "toy tiger"])
+    >>> best = rs.WeightedMean().fit(rankings).top([[0.1, 3.0, 1.5, -1.0]], k=2)
+    >>> best.labels, best.proba.round(2)
+    (array([['cat', 'toy tiger']], dtype='<U9'), array([[0.78, 0.17]]))
+    """
+
+    labels: NDArray[np.str_]
+    proba: Floats
+
+
+def normalize_log_proba(
+    log_posterior: Floats,
+    allowed: NDArray[np.bool_] | None,
+    dtype: np.dtype[np.floating],
+    *,
+    temperature: float = 1.0,
+) -> Floats:
+    """Return log-probabilities, normalised over the allowed classes of each column.
+
+    The differences from the largest value are divided by the temperature. Only they are rounded to
+    ``dtype``.
+    """
+    if allowed is not None:
+        log_posterior[~allowed] = -np.inf
+    largest = log_posterior.max(axis=0)
+    impossible = np.isneginf(largest)
+    if impossible.any():
+        # All classes have probability 0: all allowed classes become equally probable.
+        log_posterior[:, impossible] = 0.0
+        if allowed is not None:
+            log_posterior[~allowed] = -np.inf
+        largest = log_posterior.max(axis=0)
+    log_proba = ((log_posterior - largest) / temperature).astype(dtype)
+    log_proba -= np.log(np.exp(log_proba).sum(axis=0))
+    return np.asarray(log_proba)
+
+
+def most_probable(log_proba: Floats) -> NDArray[np.intp]:
+    """Return the column of the largest value of each row; among equals, the first."""
+    xp = other_library(log_proba) or np
+    top = xp.max(log_proba, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        tied = TIED[numpy_dtype(log_proba)] * xp.clip(xp.abs(top), 1.0, None)
+        is_best = xp.astype(log_proba >= top - tied, xp.int8)
+    best = xp.argmax(is_best, axis=1)
+    if xp is not np:
+        # Scores on other devices have not been checked.
+        best = to_numpy(xp.where(xp.isnan(top[:, 0]), -1, best))
+        if (best < 0).any():
+            raise RowError(": the scores are not finite", int(np.argmax(best < 0)))
+    return np.asarray(best)
+
+
+def label_or_reject(
+    log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None, reject_label: str
+) -> NDArray[np.str_]:
+    """Return the most probable class of each row, or ``reject_label`` if it is too improbable."""
+    best = most_probable(log_proba)
+    labels: NDArray[np.str_] = classes[best]
+    if reject_below is None:
+        return labels
+    sure = np.exp(log_proba[np.arange(len(best)), best]) >= reject_below
+    return np.where(sure, labels, reject_label)
+
+
+def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
+    """Return the k most probable classes of each row and their probabilities."""
+    k = require_whole_number("k", k, most=len(classes))
+    left = log_proba.copy()
+    labels = np.empty((len(left), k), classes.dtype)
+    proba = np.empty((len(left), k), left.dtype)
+    rows = np.arange(len(left))
+    taken = np.zeros(left.shape, bool)
+    for place in range(k):
+        column = most_probable(np.where(taken, -np.inf, left))
+        # If only impossible classes are left, take the first that is not taken yet.
+        column = np.where(taken[rows, column], np.argmin(taken, axis=1), column)
+        labels[:, place] = classes[column]
+        proba[:, place] = np.exp(log_proba[rows, column])
+        taken[rows, column] = True
+    return Top(labels, proba)
+
+
+def _candidate_mask(candidates: Candidates, n: int, classes: NDArray[Any]) -> Array | None:
+    """Return which classes each input may get, or None for all."""
+    if candidates is None:
+        return None
+    if (is_other := other_library(candidates) is not None) or (
+        isinstance(candidates, np.ndarray) and candidates.dtype == bool
+    ):
+        mask: Any = candidates
+        if mask.shape != (n, len(classes)):
+            raise RankshotError(
+                f"candidates must have the shape ({n}, {len(classes)}), not {tuple(mask.shape)}"
+            )
+        if is_other:
+            return mask
+    else:
+        mask = _mask_of_names(candidates, n, classes)
+    if (empty := np.flatnonzero(~mask.any(axis=1))).size:
+        raise RankshotError(f"candidates: input {empty[0]} has no candidate")
+    return mask
+
+
+def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np.bool_]:
+    lists = list(candidates)
+    if len(lists) != n or any(isinstance(names, str) for names in lists):
+        raise RankshotError(f"candidates: {n} inputs need {n} lists of names, not {len(lists)}")
+    code = {name: i for i, name in enumerate(classes.tolist())}
+    mask = np.zeros((n, len(classes)), bool)
+    for row, names in enumerate(lists):
+        for name in names:
+            if name not in code:
+                raise RankshotError(
+                    f"candidates: input {row}: no class {name!r}{suggest_name(name, classes)}"
+                )
+            mask[row, code[name]] = True
+    return mask

