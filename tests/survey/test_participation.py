@@ -29,6 +29,7 @@ from rankshot.survey.store.participation import (
     Finished,
     NotAssignedError,
     Participation,
+    StoppedError,
 )
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
@@ -127,7 +128,8 @@ def test_every_question_reaches_its_plan_and_then_the_survey_is_full(database):
     survey, _ = open_participation(STUDY, database)
     for person in range(8):
         answer_all(survey, survey.start(f"none:{person}"))
-    assert survey.start("none:late") is None
+    with pytest.raises(StoppedError, match="full"):
+        survey.start("none:late")
     answers = read_stored_answers(database)
     assert set(Counter(a.question.target for a in answers).values()) == {4}
     pairs = Counter((a.rater, a.question.key) for a in answers)
@@ -139,7 +141,8 @@ def test_abandoned_questions_return_to_the_pool(database):
     survey, clock = open_participation(study, database)
     first = survey.start("none:first")
     submit(survey, first, survey.current_question(first))
-    assert survey.start("none:second") is None, "all are under way"
+    with pytest.raises(StoppedError, match="full"):
+        survey.start("none:second")
     clock.now += 31 * 60
     second = survey.start("none:second")
     assert second is not None

@@ -121,7 +121,8 @@ def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
     for rater in raters:
         survey.answer(rater)
     assert survey.loads() == {(2, 0)}
-    assert survey.start("eve") is None
+    with pytest.raises(StoppedError, match="full"):
+        survey.start("eve")
     before = dump(survey.database)["assignment"]
     exclude(survey.database, [raters[0]], "answers  within\na second ")
     assert survey.loads() == {(1, 0)}
@@ -350,7 +351,8 @@ def test_a_question_is_assigned_to_some_more_people_until_it_is_closed(place, sp
         survey.answer(rater)
     # With all answers, a question is closed, and nobody new gets it.
     assert survey.loads() == {(3, spare)}
-    assert survey.start("late") is None
+    with pytest.raises(StoppedError, match="full"):
+        survey.start("late")
     if spare:
         withdraw(survey.database, found[:1])
         assert survey.loads() == {(2, spare)}

@@ -193,11 +193,10 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
 def test_only_columns_that_name_people_are_compared(folder, raters):
     ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
     with closing(Database(folder / "study.sqlite")) as database:
-        seven = database.identity.rater("invitation:id:7")
+        seven = database.identity.rater("prolific:id:7")
         with database.begin_write() as connection:
             row = {"rater": seven, "started_at": 0.0, "seen_at": 0.0}
             connection.execute(PARTICIPANT.insert().values(row))
-        token, other = (database.identity.invitation(number) for number in (7, 77))
         files = {
             "answers.csv": [
                 "rater,number,target,extra_free",
@@ -205,22 +204,20 @@ def test_only_columns_that_name_people_are_compared(folder, raters):
                 f"{bob},7,7,7",
                 f"{ann},1,dog,7",
             ],
-            "links.csv": ["number,link", f"7,https://x/?invitation={token}", f"8,x={other}"],
             "codes.csv": ["id,decision,reason", f"{database.identity.code(seven)},wait,7", "8,7,7"],
-            "people.jsonl": [f'{{"rater": "{ann}", "extra_free": "7"}}', '{"invitation": "7"}'],
+            "people.jsonl": [f'{{"rater": "{seven}"}}', f'{{"rater": "{ann}", "extra_free": "7"}}'],
             "ids.txt": ["7", "77"],
         }
         for name, lines in files.items():
             (folder / name).write_text("".join(f"{line}\n" for line in lines))
         paths = [folder / name for name in files]
         found = delete_everywhere(database, [seven], paths, ["7"])
-    assert list(found.values()) == [1] * 5
+    assert list(found.values()) == [1] * 4
     kept = [path.read_text().splitlines() for path in paths]
     assert kept[0] == [files["answers.csv"][0], *files["answers.csv"][2:]]
-    assert kept[1] == [files["links.csv"][0], files["links.csv"][2]]
-    assert kept[2] == [files["codes.csv"][0], files["codes.csv"][2]]
-    assert kept[3] == files["people.jsonl"][:1]
-    assert kept[4] == ["77"]
+    assert kept[1] == [files["codes.csv"][0], files["codes.csv"][2]]
+    assert kept[2] == files["people.jsonl"][1:]
+    assert kept[3] == ["77"]
 
 
 @pytest.mark.parametrize(
