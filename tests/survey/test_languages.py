@@ -145,27 +145,6 @@ def test_the_address_chooses_then_the_browser(translated, accepted, query, tag):
     assert read_language(reply.text)[0] == reply["content-language"] == tag
 
 
-def test_the_choice_at_the_start_stays(translated):
-    client = Client(translated[0], headers={"accept-language": "es"})
-    home = begin(client, "participant=chooses&lang=ar")
-    for page in (home, f"{home}/instructions"):
-        assert read_language(client.get(page).text) == ("ar", "rtl")
-        assert read_language(client.get(f"{page}?lang=de").text) == ("de", "ltr")
-    form = form_of(client.get(home).text)
-    refused = [
-        client.post(form.action, form.answer("1", form="0" * 44)),
-        client.post(form.action, form.answer("9")),
-        client.post(form.action, form.answer("1")),
-        client.post(form.action, form.answer("1", "2")),
-    ]
-    assert [reply.status for reply in refused] == [403, 422, 303, 409]
-    languages = [read_language(reply.text)[0] for reply in refused if reply.status != 303]
-    assert languages == ["ar"] * 3
-    # Who comes again may choose again.
-    assert begin(client, "participant=chooses&lang=de") == home
-    assert read_language(client.get(home).text)[0] == "de"
-
-
 # ---- The study's own texts
 
 

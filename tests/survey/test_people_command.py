@@ -252,21 +252,6 @@ def test_a_file_that_cannot_be_changed_is_named_and_nothing_is_done(folder, rate
     assert read_files() == before
 
 
-def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
-    name = "ann-5f1e2d3c"
-    run(folder, f"backup -o {folder}/backup.sqlite")
-    run(folder, f"payments --approve -o {folder}/approve.txt")
-    run(folder, f"delete {name} --yes")
-    assert "no participant has" in run(folder, f"delete {name} --yes", status=2)
-    copies = f"--also {folder}/backup.sqlite --also {folder}/approve.txt"
-    events = read_all(folder)[1]
-    run(folder, f"delete {name} --yes {copies}")
-    assert traces(folder, name, raters[name]) == set()
-    assert read_all(folder)[1] == events, "nobody was deleted from the survey itself"
-    assert "nobody is found by" in run(folder, f"delete {name} --yes {copies}", status=2)
-    assert not [path.name for path in folder.iterdir() if ".rankshot-" in path.name]
-
-
 # ---- Payment
 
 
