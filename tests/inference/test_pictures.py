@@ -320,7 +320,7 @@ CONVNEXT = {"image_processor_type": "ConvNextImageProcessor"} | PLAIN
 REFUSED = [
     ({"size": 224, "image_mean": [0, 0, 0], "resample": 2}, "no 'image_std' in it"),
     ({"size": 224, "do_flip_channel_order": True}, "the step 'do_flip_channel_order'"),
-    ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "there is no crop"),
+    ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "there is no crop that is known"),
     ({"size": {"longest_edge": 9}, "resample": 2} | PLAIN, "must have height and width"),
     ({"size": 9, "resample": 17} | PLAIN, "resample must be one of 0 to 5"),
     ({"size": 9, "do_resize": False} | PLAIN, "do_resize is false"),
