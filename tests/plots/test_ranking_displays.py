@@ -45,16 +45,8 @@ def test_worths_have_comparison_intervals():
     assert axes.get_xlabel() == "log-worth, with 95 % comparison intervals"
 
 
-def test_a_model_has_no_intervals():
-    model = rs.PlackettLuce().fit(make_votes(4))
-    axes = rs.plots.WorthsDisplay.from_model(model).ax_
-    assert axes.lines[0].get_xdata() == pytest.approx(np.sort(model.log_worths_)[::-1])
-    assert not axes.collections
-    assert axes.get_xlabel() == "log-worth"
-
-
-@pytest.mark.parametrize("n_items", [2, 25])
-def test_names_are_readable(n_items):
+def test_names_are_readable():
+    n_items = 15
     votes = make_votes(n_items)
     axes = rs.plots.WorthsDisplay.from_leaderboard(
         rs.leaderboard(votes, n_draws=10, random_state=0)
@@ -155,15 +147,6 @@ def test_groups_with_worths():
     assert legend == ["group 1 (30 %)", "group 2 (70 %)"]
 
 
-def test_one_group_has_points_and_no_line():
-    votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
-    axes = rs.plots.GroupsDisplay.from_mixture(
-        rs.RankingMixture(n_groups=1, n_starts=1, random_state=0).fit(votes)
-    ).ax_
-    assert axes.lines[0].get_linestyle() == "None"
-    assert axes.get_legend() is None
-
-
 def test_groups_with_orders():
     modes = [("a", "b", "c"), ("c", ("a", "b"))]
     axes = rs.plots.GroupsDisplay.from_mixture(
@@ -174,22 +157,19 @@ def test_groups_with_orders():
     assert [line.get_xdata().tolist() for line in axes.lines] == [[3, 1, 2], [1, 2.5, 2.5]]
 
 
-V, L = rs.plots.RankingsDisplay.from_rankings, rs.plots.BumpDisplay.from_leaderboards
+V = rs.plots.RankingsDisplay.from_rankings
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.plots.WorthsDisplay.from_leaderboard(3), "expected a Leaderboard, not 3"),
         (lambda: rs.plots.WorthsDisplay.from_model(rs.PlackettLuce()), "model with worths, not Pl"),
         (lambda: rs.plots.BumpDisplay.from_rankings(make_votes(3)), "1 to 12 columns, not 40"),
-        (lambda: L({}), "a mapping of names to leaderboards"),
         (lambda: rs.plots.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
         (lambda: rs.plots.GroupsDisplay.from_mixture(rs.PlackettLuce()), "a fitted RankingMixture"),
         (lambda: V(make_votes(3), k=0), "k must be .*, not 0"),
         (lambda: V(make_votes(3)[:0]), "no rankings to draw"),
         (lambda: V(rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"])), "several targets"),
-        (lambda: V(make_votes(3), ax=3), "axes, not int"),
     ],
 )
 def test_other_values_are_refused(call, message):

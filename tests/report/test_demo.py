@@ -6,7 +6,7 @@ import pytest
 from rankshot.datasets import load_thumbnails
 from rankshot.report.demo import DR, DS, PR, demo_report, run_demo
 from rankshot.report.page import render_report
-from rankshot.report.pictures import Picture
+from rankshot.report.pictures import Thumbnail
 from rankshot.zeroshot.metrics import expected_calibration_error
 
 pytestmark = pytest.mark.slow
@@ -59,21 +59,21 @@ def test_the_page_shows_all_that_was_promised(demo):
     assert report.comparison.rows == demo.comparison.rows
     assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
     assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
-    assert len(report.map.names) == len(demo.rankings) == 210
+    assert len(report.map.groups) == len(demo.rankings) == 210
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
     assert report.explanations
     # Where no input with a picture is a good example, another one is explained.
     shown = [one.picture is not None for one in report.explanations]
     assert sum(shown) > len(shown) / 2
-    assert {one.label == one.truth for one in report.gallery.inputs} == {True, False}
+    assert {one.label == one.truth for one in report.gallery} == {True, False}
     images, _, rows = load_thumbnails()
-    for one in report.gallery.inputs:
+    for one in report.gallery:
         row = int(one.name.removeprefix("Image "))
         assert one.truth == demo.truth[row]
-        assert one.picture == Picture.from_pixels(images[rows == row][0])
-        assert one.speakers
+        assert one.picture == Thumbnail.from_pixels(images[rows == row][0])
+        assert one.supporters
     page = render_report(report)
-    for text in ("Comparison", "Consensus", "Map", "Evaluation", "Explanations", "Two classes"):
+    for text in ("Comparison", "Consensus", "Map", "Explanations", "Two classes"):
         assert text in page
     # The rehearsal chose the settings of the head.
     found = demo.comparison.rows[-1].cells[0].estimate

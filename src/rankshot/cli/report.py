@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
-    from rankshot.zeroshot.scores import Scores
 
     Labels = NDArray[np.str_]
 
-COMPARED = 10
+MAX_PLACES = 10
 """The largest number of places that distances between rankings compare."""
-EXAMPLES = 12
+MAX_EXAMPLES = 12
 """The largest number of inputs that are explained."""
 LEAD_WITHOUT_TRUTH = (
     "This page shows what a zero-shot classifier predicted: classes without a single training "
@@ -52,7 +51,7 @@ def report(
         typer.Option(
             help="A table of the true classes: with columns id and label, or with a column label "
             "alone and the same rows as the predictions (.csv, .parquet). Without it, the page "
-            "shows what was predicted, and how sure the predictions are."
+            "shows what was predicted, and how certain the predictions are."
         ),
     ] = None,
     scores: Annotated[
@@ -85,9 +84,8 @@ def report(
     on. With --scores as well, it explains why some inputs were given their classes, and names the
     seen classes that support each prediction that is shown with its picture; then give --head,
     --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
-    has all this already. With
-    --settings, --truth and --rankings, the page compares the calibration with that before the
-    rehearsal. Only --head weighted-mean and --head probabilistic are explained.
+    has all this already. With --settings, --truth and --rankings, the page compares the calibration
+    with that before the rehearsal. Only the heads weighted-mean and probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -96,44 +94,42 @@ def report(
     from rankshot.report.pictures import Outcomes, build_gallery
     from rankshot.zeroshot.files.predictions import read_predictions
     from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.files.truth import read_truth
 
     check_page(output)
     has_rankings = options.rankings is not None or options.fitted is not None
-    if scores is not None and not has_rankings:
-        raise RankshotError("--scores needs --rankings as well: explanations use both")
-    if options.reference is not None and scores is None:
-        raise RankshotError("--reference needs --scores as well: only explanations use it")
-    if options.settings_file is not None and not has_rankings:
-        raise RankshotError("--settings needs --rankings as well: they tell which classes are new")
+    needs = {
+        ("--scores", "--rankings"): scores is not None and not has_rankings,
+        ("--reference", "--scores"): options.reference is not None and scores is None,
+        ("--settings", "--rankings"): options.settings_file is not None and not has_rankings,
+    }
+    for (given, missing), is_missing in needs.items():
+        if is_missing:
+            raise RankshotError(f"{given} needs {missing} as well")
     if scores is not None and options.head not in REFERENCE_HEADS:
         raise RankshotError(
             f"--head {options.head} is not explained in a report: leave out --scores; --head "
             "weighted-mean and --head probabilistic are"
         )
     predicted = read_predictions(predictions)
-    labels = None
-    if truth is not None:
-        labels = read_truth(truth, predicted.ids.tolist()).astype(str)
-        _check_classes(labels, predicted, truth)
+    labels = None if truth is None else _read_labels(truth, predicted)
+    outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     try:
-        page = _build_page(title, predicted, labels)
+        page = _build_page(title, outcomes)
     except RankshotError as error:
         raise RankshotError(f"{predictions}: {error}") from None
-    outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
-    shots = _read_pictures(images, outcomes, predicted.ids)
+    pictures, choice, notes = _read_pictures(images, outcomes, predicted.ids)
     whys: dict[int, Explanation] = {}
     model, table = None, None
     if scores is not None:
         table = open_scores(scores)
         model, score_type = fit_head(table, score_type, options)
     if has_rankings:
-        page = _add_rankings(page, options, table, predicted, labels, model)
+        page = _add_rankings(page, options, table, outcomes, model)
     if table is not None and model is not None:
-        cards, whys = _explain_inputs(
-            outcomes, predicted.ids, shots.pictures, table, model, score_type
+        examples, whys = _explain_inputs(
+            outcomes, predicted.ids, pictures, table, model, score_type
         )
-        page = replace(page, explanations=cards)
+        page = replace(page, explanations=examples)
     files = {
         "predictions": predictions,
         "truth": truth,
@@ -142,31 +138,31 @@ def report(
         "scores": scores,
         "reference": options.reference,
         "images": images,
-        "settings": options.settings_file,
+        "settings": None if options.saved else options.settings_file,
     }
     # Not the whole paths: a page is made to be given away.
     shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
     page = replace(
         page,
-        gallery=build_gallery(outcomes, predicted.ids, shots.pictures, whys),
-        gallery_choice=shots.choice,
+        gallery=build_gallery(outcomes, predicted.ids, pictures, whys),
+        gallery_choice=choice,
         settings=(*shown, *page.settings),
-        notes=(*page.notes, *shots.notes),
+        notes=(*page.notes, *notes),
     )
     write_page(render_report(page), output)
-    say(f"{_summarize(predicted, labels)}; report written to {output}")
+    result = f"{format_count(len(predicted), 'prediction')} without true classes"
+    if labels is not None:
+        right = float((outcomes.predicted == labels).mean())
+        result = f"{right:.1%} of {format_count(len(labels), 'input')} right"
+    say(f"{result}; report written to {output}")
 
 
-def _summarize(predicted: Predictions, labels: Labels | None) -> str:
-    if labels is None:
-        return f"{format_count(len(predicted), 'prediction')} without true classes"
-    right = float((predicted.labels == labels).mean())
-    return f"{right:.1%} of {format_count(len(labels), 'input')} right"
-
-
-def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
+def _read_labels(path: Path, predicted: Predictions) -> Labels:
     import numpy as np
 
+    from rankshot.zeroshot.files.truth import read_truth
+
+    labels = read_truth(path, predicted.ids.tolist()).astype(str)
     unknown = np.flatnonzero(~np.isin(labels, predicted.targets))
     if unknown.size:
         name = str(labels[unknown[0]])
@@ -174,74 +170,67 @@ def _check_classes(labels: Labels, predicted: Predictions, path: Path) -> None:
             f"{path}: the true class {name!r} of input {predicted.ids[unknown[0]]!r} is none of "
             f"the predicted classes{suggest_name(name, predicted.targets)}"
         )
+    return labels
 
 
-def _build_page(title: str, predicted: Predictions, labels: Labels | None) -> Report:
+def _build_page(title: str, outcomes: Outcomes) -> Report:
     from rankshot.report.contents import Report
     from rankshot.report.predictions import count_predictions, evaluate_predictions
-    from rankshot.zeroshot.runner import REJECTED
 
-    rejected = 0 if REJECTED in predicted.targets else int((predicted.labels == REJECTED).sum())
-    given = predicted.labels.astype(str)
-    page = Report(title)
+    predicted, proba, labels, classes = outcomes
     if labels is None:
-        page = replace(
-            page,
-            lead=LEAD_WITHOUT_TRUTH,
-            overview=count_predictions(given, predicted.proba, predicted.targets),
-        )
-    else:
-        page = replace(
-            page,
-            evaluation=evaluate_predictions(labels, given, predicted.proba, predicted.targets),
-        )
-    if not rejected:
-        return page
-    note = "A rejected input counts as wrong, but is not in the confusion matrix."
-    if labels is None:
+        found = count_predictions(predicted, proba, classes)
+        page = Report(title, LEAD_WITHOUT_TRUTH, overview=found)
         note = "Rejected inputs have no predicted class, but their confidence counts."
-    return replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
+    else:
+        page = Report(title, evaluation=evaluate_predictions(labels, predicted, proba, classes))
+        note = "A rejected input counts as wrong, but is not in the confusion matrix."
+    if rejected := outcomes.rejected.sum():
+        page = replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
+    return page
 
 
 def _add_rankings(
     page: Report,
     options: HeadOptions,
     table: ScoreTable | None,
-    predicted: Predictions,
-    labels: Labels | None,
+    outcomes: Outcomes,
     model: BaseHead | None,
 ) -> Report:
     import numpy as np
 
     from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
+    from rankshot.zeroshot import ProbabilisticRanking
 
     path, rankings = _find_rankings(options, table)
-    has_seen = bool(set(predicted.targets) & set(rankings.items))
+    has_seen = bool(set(outcomes.classes) & set(rankings.items))
     if has_seen and model is not None:
         raise RankshotError(
             "--scores: explanations in a report are of new classes, and these predictions are of "
             "seen classes as well; leave out --scores, and use `rankshot explain --classes all`"
         )
     # Seen classes, as predicted by `classify --classes all`, have no rankings.
-    missing = sorted(set(predicted.targets) - set(rankings.target_names))
+    missing = sorted(set(outcomes.classes) - set(rankings.target_names))
     if missing and not has_seen:
         raise RankshotError(
             f"{path}: no ranking of {quote_names(missing)}, which are predicted classes"
             f"{suggest_name(missing[0], rankings.target_names)}"
         )
-    page = _add_calibration_before(page, options, predicted, labels, has_seen=has_seen)
-    rankings = rankings[np.isin(rankings.targets.astype(str), predicted.targets)]
+    page = _add_calibration_before(page, options, outcomes, has_seen=has_seen)
+    rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
     k = min(getattr(options.model, "k", None) or rankings.n_items, rankings.n_items)
     consensus = getattr(model, "consensus_", None)
     if consensus is None:
+        prior = getattr(options.model, "prior", None)
+        merging = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
         try:
-            consensus = _merge_rankings(rankings, options, k)
+            consensus = merging.fit(rankings.top(k)).consensus_
         except RankshotError as error:
             raise RankshotError(f"{path}: {error}") from None
-    compared = min(k, COMPARED)
+    compared = min(k, MAX_PLACES)
     settings = [("--k", f"{k} places of each ranking")]
+    # Without scores, it is not known how the predictions were made.
     if model is not None:
-        # Without scores, it is not known how the predictions were made.
         settings += _describe_head(options)
     return replace(
         page,
@@ -275,18 +264,13 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
 
 
 def _add_calibration_before(
-    page: Report,
-    options: HeadOptions,
-    predicted: Predictions,
-    labels: Labels | None,
-    *,
-    has_seen: bool,
+    page: Report, options: HeadOptions, outcomes: Outcomes, *, has_seen: bool
 ) -> Report:
     """Add the calibration with the temperature of the head before the rehearsal of --settings."""
     from rankshot.report.predictions import undo_temperature
 
     before, now = options.settings.default_temperature, options.settings.temperature
-    if before is None or now is None or labels is None or page.evaluation is None:
+    if before is None or now is None or outcomes.truth is None or page.evaluation is None:
         return page
     if has_seen:
         note = (
@@ -295,7 +279,7 @@ def _add_calibration_before(
         )
         say(f"{options.settings_file}: {note}")
         return replace(page, notes=(*page.notes, note))
-    found = undo_temperature(labels, predicted.proba, predicted.targets, now, before)
+    found = undo_temperature(outcomes.truth, outcomes.proba, outcomes.classes, now, before)
     return replace(page, evaluation=replace(page.evaluation, uncalibrated=found))
 
 
@@ -311,32 +295,16 @@ def _describe_head(options: HeadOptions) -> list[tuple[str, str]]:
     return settings
 
 
-def _merge_rankings(rankings: Rankings, options: HeadOptions, k: int) -> Rankings:
-    """Return the consensus of each class, as a head with these options merges its rankings."""
-    from rankshot.zeroshot import ProbabilisticRanking
-
-    prior = getattr(options.model, "prior", None)
-    head = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
-    return cast("Rankings", head.fit(rankings.top(k)).consensus_)
-
-
-class _Shots(NamedTuple):
-    """The pictures to show by their rows, how they were chosen, and what is missing."""
-
-    pictures: dict[int, Thumbnail]
-    choice: str = ""
-    notes: tuple[str, ...] = ()
-
-
-def _read_pictures(images: Path | None, outcomes: Outcomes, ids: NDArray[np.object_]) -> _Shots:
-    """Choose inputs that have a picture, and read these pictures only."""
+def _read_pictures(
+    images: Path | None, outcomes: Outcomes, ids: NDArray[np.object_]
+) -> tuple[dict[int, Thumbnail], str, list[str]]:
+    """Choose inputs that have a picture, and read these only; say how, and what is missing."""
     import numpy as np
 
     from rankshot.report.pictures import PictureFolder, choose_pictures, describe_choice
-    from rankshot.zeroshot.runner import REJECTED
 
     if images is None:
-        return _Shots({})
+        return {}, "", []
     folder = PictureFolder(images)
     # Of inputs with one id, the first is explained, so the first is shown.
     rows = {str(name): row for row, name in reversed(list(enumerate(ids)))}
@@ -347,7 +315,7 @@ def _read_pictures(images: Path | None, outcomes: Outcomes, ids: NDArray[np.obje
             f"{images}: there is no picture of any input; ids must be paths below this folder, "
             f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}"
         )
-    candidates = np.array(sorted(row for row in files if outcomes.predicted[row] != REJECTED), int)
+    candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
     pictures, unreadable = {}, []
     for row in choose_pictures(outcomes, candidates):
         try:
@@ -364,58 +332,47 @@ def _read_pictures(images: Path | None, outcomes: Outcomes, ids: NDArray[np.obje
     for note in notes:
         say(f"{images}: {note}")
     choice = describe_choice(outcomes, list(pictures), len(candidates)) if pictures else ""
-    return _Shots(pictures, choice, tuple(notes))
+    return pictures, choice, notes
 
 
 def _explain_inputs(
     outcomes: Outcomes,
     ids: NDArray[np.object_],
-    shown: dict[int, Thumbnail],
+    pictures: dict[int, Thumbnail],
     table: ScoreTable,
     model: BaseHead,
     score_type: ScoreType,
 ) -> tuple[tuple[ExplainedInput, ...], dict[int, Explanation]]:
-    """Explain a few inputs in detail, and those that are shown with a picture, in one reading.
-
-    Rejected inputs have no class to explain.
-    """
+    """Explain a few inputs in detail, and those that are shown with a picture, in one reading."""
     import numpy as np
 
     from rankshot.report.contents import ExplainedInput
     from rankshot.report.predictions import choose_examples, choose_rival
-    from rankshot.zeroshot.runner import REJECTED
+    from rankshot.zeroshot import explain
 
-    kept = np.flatnonzero(outcomes.predicted != REJECTED)
-    # Inputs with a picture are the best examples.
-    first = np.concatenate([np.array(list(shown), int), kept[~np.isin(kept, list(shown))]])
+    # Rejected inputs have no class to explain. Inputs with a picture are the best examples.
+    kept = np.flatnonzero(~outcomes.rejected)
+    first = np.concatenate([np.array(list(pictures), int), kept[~np.isin(kept, list(pictures))]])
     known = None if outcomes.truth is None else outcomes.truth[first]
-    found = choose_examples(outcomes.predicted[first], known, outcomes.classes[:EXAMPLES])
+    found = choose_examples(outcomes.predicted[first], known, outcomes.classes[:MAX_EXAMPLES])
     examples = set(first[found].tolist())
-    rows = {str(ids[row]): row for row in [*shown, *examples]}
+    rows = {str(ids[row]): row for row in [*pictures, *examples]}
     cards, whys = [], {}
     for name, scores in find_inputs(table, rows, score_type):
         row = rows[name]
         label = str(outcomes.predicted[row])
-        truth = None if outcomes.truth is None else str(outcomes.truth[row])
-        if row in shown:
-            whys[row] = _explain_prediction(model, scores, name, label, None)
+        why = explain(model, scores)[0]
+        if why.target != label:
+            raise RankshotError(
+                f"input {name!r} is {label!r} in the predictions, but {why.target!r} with these "
+                "--scores and this head: give the files and options that `classify` had, or "
+                "leave out --scores"
+            )
+        if row in pictures:
+            whys[row] = why
         if row in examples:
+            truth = None if outcomes.truth is None else str(outcomes.truth[row])
             rival = choose_rival(label, truth, outcomes.proba[row], outcomes.classes)
-            why = _explain_prediction(model, scores, name, label, rival)
-            cards.append(ExplainedInput(name, why, truth, shown.get(row)))
+            why = explain(model, scores, against=rival)[0]
+            cards.append(ExplainedInput(name, why, truth, pictures.get(row)))
     return tuple(cards), whys
-
-
-def _explain_prediction(
-    model: BaseHead, scores: Scores, name: str, label: str, against: str | None
-) -> Explanation:
-    from rankshot.zeroshot import explain
-
-    why = explain(model, scores, against=against)[0]
-    if why.target != label:
-        raise RankshotError(
-            f"input {name!r} is {label!r} in the predictions, but {why.target!r} with these "
-            "--scores and this head: give the files and options that `classify` had, or "
-            "leave out --scores"
-        )
-    return why

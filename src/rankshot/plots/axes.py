@@ -32,6 +32,8 @@ PAGE_COLOURS = {
 """On a page, its style sheet decides, so that a picture is readable on dark pages, too."""
 NUMBER_SIZE = 7
 """Points: the numbers in a picture."""
+DARKNESS = 0.4
+"""On darker cells, numbers are white."""
 WIDTH = 6.4
 """Inches: displays whose names are at the left."""
 ROW_HEIGHT = 0.24
@@ -121,8 +123,6 @@ class Display:
             pyplot = require_module("matplotlib.pyplot", "plots", "plot")
             figure, ax = pyplot.subplots(layout="constrained")
             self._fit(figure, None)
-        elif not hasattr(ax, "get_xlim"):
-            raise RankshotError(f"ax must be Matplotlib axes, not {type(ax).__name__}")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
@@ -215,8 +215,18 @@ def name_rows(ax: Any, names: list[str]) -> None:
     hide_spines(ax, "top", "right", "left")
 
 
-def name_cells(ax: Any, names: list[str]) -> None:
-    """Write the names of the rows and columns of a square matrix."""
+def draw_matrix(
+    ax: Any, percent: NDArray[Any], names: list[str], colours: Any, label: str, texts: Any = None
+) -> None:
+    """Draw a square matrix of numbers from 0 to 100 with its names; ``texts`` are (i, j, text)."""
+    image = ax.imshow(percent, cmap=colours, vmin=0, vmax=100)
+    ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02).set_label(label)
+    for i, j, text in texts or ():
+        # Not white itself, which is the colour of the paper on a page.
+        red, green, blue, alpha = image.to_rgba(percent[i, j])
+        is_dark = alpha * (1 - (red + green + blue) / 3) > DARKNESS
+        style = {"ha": "center", "va": "center", "color": "#fefefe" if is_dark else "black"}
+        ax.text(j, i, text, fontsize=NUMBER_SIZE, **style)
     short = [shorten(name) for name in names]
     side, room = measure_matrix(names)
     turned = room > side / len(names)

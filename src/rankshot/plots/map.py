@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_whole_number
 from rankshot.plots.axes import (
     COLOURS,
+    GRID,
     LETTER,
     LIGHT,
     MUTED,
@@ -140,8 +141,6 @@ class MapDisplay(Display):
         >>> rs.plots.MapDisplay.from_similarity(table).groups
         ['cat', 'dog', 'truck']
         """
-        if not isinstance(similarity, Similarity):
-            raise RankshotError(f"expected a Similarity, not {short_repr(similarity)}")
         values = similarity.values[:, ~np.isnan(similarity.values).all(axis=0)]
         known = np.flatnonzero(~np.isnan(values).any(axis=1))
         names = [similarity.targets[row] for row in known]
@@ -171,12 +170,11 @@ class MapDisplay(Display):
     def _draw(self, ax: Any) -> None:
         members = np.array(self.groups, dtype=object)
         legend = self._list_legend()
-        if len(set(self.groups)) == len(self.groups):
-            names, centers = self.groups, self.places
+        names, centers = self.groups, self.places
+        if len(set(names)) == len(names):
             self._draw_points(self.places, choose_style(0, 0))
         else:
-            groups = find_largest_groups(self.groups)
-            names = [group.name for group in groups]
+            names = [group.name for group in find_largest_groups(self.groups)]
             centers = np.array([self.places[members == name].mean(axis=0) for name in names])
             others = self.places[~np.isin(members, names)]
             self._draw_points(others, {"marker": ".", "color": LIGHT, "markersize": 4})
@@ -195,6 +193,7 @@ class MapDisplay(Display):
             below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.08 if self.caption else 0)}
             n_columns = _count_columns(legend, ax.figure.get_figwidth())
             ax.legend(**below, ncols=n_columns, fontsize=8, frameon=False, handletextpad=0.1)
+        ax.spines[:].set_color(GRID)
         self._draw_labels(names, centers)
 
     def _draw_points(self, points: Floats, style: dict[str, Any]) -> None:

@@ -22,9 +22,9 @@ from rankshot.plots.axes import (
     Display,
     choose_names,
     choose_style,
+    draw_matrix,
     hide_spines,
     measure_matrix,
-    name_cells,
     name_rows,
     shorten,
 )
@@ -41,11 +41,12 @@ COLUMN_WIDTH = 1.45
 """Inches per ranking, for `CELL_LETTERS` letters."""
 CELL_LETTERS = 18
 TITLE_LETTERS = 60
-COLOURED = 12
+GREY_LINE = {"color": LIGHT, "linewidth": 0.8, "zorder": 1, "marker": ".", "markersize": 3}
+MAX_COLOURED = 12
 """Lines of a bump chart after these, by mean place, are grey: more are not told apart."""
 TIE_STEP = 0.2
 """How far apart the lines of tied items are drawn, in places."""
-NUMBERED = 12
+MAX_NUMBERED = 12
 """Matrices of at most this many items have numbers in their cells."""
 
 
@@ -110,12 +111,21 @@ class RankingsDisplay(Display):
             Where to draw; by default, on a new figure.
         """
         k = require_whole_number("k", k)
-        chosen = _select_target(require_rankings(rankings), target)
+        rankings = require_rankings(rankings)
+        if target is None and len(rankings.target_names) > 1:
+            raise RankshotError(
+                f"these are rankings of several targets, {quote_names(rankings.target_names)}: "
+                "choose one (target)"
+            )
+        chosen = rankings.select(target=target)
+        if not len(chosen):
+            raise RankshotError("there are no rankings to draw")
         shown = chosen[:COLUMNS_SHOWN]
         title = list(chosen.target_names)
         if len(chosen) > len(shown):
             title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
-        return cls(shown.orders(), _name_rankings(shown), k, ", ".join(title)).plot(ax)
+        names = choose_names(shown.raters, shown.sources, shown.targets)
+        return cls(shown.orders(), names, k, ", ".join(title)).plot(ax)
 
     def _measure(self, width: float | None) -> tuple[float, float]:
         n_rows = max(len(_list_cells(order, self.k)) for order in self.orders)
@@ -143,18 +153,6 @@ class RankingsDisplay(Display):
         hide_spines(ax, "top", "right", "left", "bottom")
 
 
-def _select_target(rankings: Rankings, target: str | None) -> Rankings:
-    if target is None and len(rankings.target_names) > 1:
-        raise RankshotError(
-            f"these are rankings of several targets, {quote_names(rankings.target_names)}: "
-            "choose one (target)"
-        )
-    chosen = rankings.select(target=target)
-    if not len(chosen):
-        raise RankshotError("there are no rankings to draw")
-    return chosen
-
-
 def _list_cells(order: list[str | list[str]], k: int) -> list[tuple[str, str]]:
     """Return items and their texts, at most ``k``; the last says how many of a tie are cut off."""
     groups = [group if isinstance(group, list) else [group] for group in order]
@@ -177,10 +175,6 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
     shared = [item for item in places if item and len(places[item]) > 1]
     shared.sort(key=lambda item: (-len(places[item]), sum(places[item]), item))
     return dict(zip(shared, COLOURS, strict=False))
-
-
-def _name_rankings(rankings: Rankings) -> list[str]:
-    return choose_names(rankings.raters, rankings.sources, rankings.targets)
 
 
 # ---- Bump chart
@@ -233,8 +227,8 @@ class BumpDisplay(Display):
         """
         rankings = require_rankings(rankings)
         _require_columns(len(rankings))
-        places = find_mean_places(rankings)
-        return cls(list(rankings.items), _name_rankings(rankings), places).plot(ax)
+        names = choose_names(rankings.raters, rankings.sources, rankings.targets)
+        return cls(list(rankings.items), names, find_mean_places(rankings)).plot(ax)
 
     @classmethod
     def from_leaderboards(
@@ -249,17 +243,17 @@ class BumpDisplay(Display):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
-        boards = list(leaderboards.values()) if isinstance(leaderboards, Mapping) else []
-        if not boards or not all(isinstance(board, Leaderboard) for board in boards):
-            raise RankshotError(
-                f"expected a mapping of names to leaderboards, not {short_repr(leaderboards)}"
-            )
+        boards = list(leaderboards.values())
         _require_columns(len(boards))
         items = list(boards[0].items)
         if any(set(board.items) != set(items) for board in boards):
             raise RankshotError("the leaderboards must have the same items")
-        rows = [[_mean_ranks(board)[board.items.index(item)] for item in items] for board in boards]
-        return cls(items, [str(name) for name in leaderboards], np.array(rows)).plot(ax)
+        places = np.empty((len(boards), len(items)))
+        for row, board in zip(places, boards, strict=True):
+            # Tied items have one rank; their mean place is half of the others further down.
+            means = board.ranks + (np.bincount(board.ranks)[board.ranks] - 1) / 2
+            row[:] = means[[board.items.index(item) for item in items]]
+        return cls(items, [str(name) for name in leaderboards], places).plot(ax)
 
     def _measure(self, width: float | None) -> tuple[float, float]:
         return width or max(4.0, 3.4 + 1.1 * len(self.names)), 1 + ROW_HEIGHT * len(self.items)
@@ -270,7 +264,8 @@ class BumpDisplay(Display):
         # An item that no ranking places is drawn last: its mean is that of the added row alone.
         means = np.nanmean(np.vstack([places, np.full(len(items), len(items))]), axis=0)
         for number, i in enumerate(np.argsort(means, kind="stable")):
-            ax.plot(x, drawn[:, i], **_choose_bump_style(number))
+            style = choose_style(number, number // len(COLOURS))
+            ax.plot(x, drawn[:, i], **(style if number < MAX_COLOURED else GREY_LINE))
         columns = [shorten(name) for name in self.names]
         long = max(map(len, columns)) > 8
         ax.set_xticks(x, columns, rotation=30 if long else 0, ha="right" if long else "center")
@@ -296,11 +291,6 @@ def find_mean_places(rankings: Rankings) -> Floats:
     return places
 
 
-def _mean_ranks(board: Leaderboard) -> Floats:
-    ranks, counts = board.ranks, np.bincount(board.ranks)
-    return np.asarray(ranks + (counts[ranks] - 1) / 2)
-
-
 def _require_columns(count: int) -> None:
     if not 1 <= count <= COLUMNS_SHOWN:
         raise RankshotError(
@@ -317,12 +307,6 @@ def _part_ties(places: Floats) -> Floats:
             tied = np.flatnonzero(row == place)
             moved[tied] += TIE_STEP * (np.arange(tied.size) - (tied.size - 1) / 2)
     return parted
-
-
-def _choose_bump_style(number: int) -> dict[str, Any]:
-    if number >= COLOURED:
-        return {"color": LIGHT, "linewidth": 0.8, "zorder": 1, "marker": ".", "markersize": 3}
-    return choose_style(number, number // len(COLOURS))
 
 
 def _name_places(items: list[str], places: Floats) -> tuple[list[float], list[str]]:
@@ -391,17 +375,10 @@ class PrecedenceDisplay(Display):
         return width or 1.08 * side + margin + 0.7, side + margin
 
     def _draw(self, ax: Any) -> None:
-        percent = 100 * self.shares
-        image = ax.imshow(percent, cmap="PuOr_r", vmin=0, vmax=100)
-        bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02)
-        bar.set_label("row before column, %")
-        if len(self.items) <= NUMBERED:
-            for i, j in np.argwhere(~np.isnan(percent)):
-                # Both ends of the colours are dark.
-                colour = "white" if abs(percent[i, j] - 50) > 28 else "black"
-                text = f"{percent[i, j]:.0f}"
-                ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=8)
-        name_cells(ax, self.items)
+        percent, texts = 100 * self.shares, None
+        if len(self.items) <= MAX_NUMBERED:
+            texts = [(i, j, f"{percent[i, j]:.0f}") for i, j in np.argwhere(~np.isnan(percent))]
+        draw_matrix(ax, percent, self.items, "PuOr_r", "row before column, %", texts)
 
 
 # ---- Models
@@ -454,11 +431,6 @@ class WorthsDisplay(Display):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
-        if not isinstance(leaderboard, Leaderboard):
-            raise RankshotError(
-                f"expected a Leaderboard, not {short_repr(leaderboard)}: make one with "
-                "leaderboard(rankings), or use from_model for a fitted model"
-            )
         return cls(
             list(leaderboard.items),
             leaderboard.log_worths,

@@ -25,8 +25,8 @@ from rankshot.plots.axes import (
     Display,
     choose_style,
     draw_intervals,
+    draw_matrix,
     measure_matrix,
-    name_cells,
     name_rows,
     shorten,
 )
@@ -48,8 +48,6 @@ LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
 """Diameters in points."""
 DIGIT = 0.065
 """Inches per digit of a number in a cell."""
-DARK_SHARE = 0.55
-"""On cells with a larger share than this, numbers are white."""
 MARK_HEIGHT = 0.13
 """Inches between the marks of two series in one row."""
 HEADING_LETTERS = 70
@@ -255,14 +253,8 @@ class ConfusionDisplay(Display):
         colours = import_module("matplotlib.colors").LinearSegmentedColormap.from_list(
             "shares", [f"{COLOURS[0]}00", COLOURS[0]]
         )
-        image = ax.imshow(100 * shares, cmap=colours, vmin=0, vmax=100)
-        bar = ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02)
-        bar.set_label("inputs of the true class, %")
-        for i, j in np.argwhere(counts):
-            colour = "#fefefe" if shares[i, j] > DARK_SHARE else "black"
-            style = {"ha": "center", "va": "center", "fontsize": NUMBER_SIZE, "color": colour}
-            ax.text(j, i, f"{counts[i, j]:,}", **style)
-        name_cells(ax, names)
+        texts = [(i, j, f"{counts[i, j]:,}") for i, j in np.argwhere(counts)]
+        draw_matrix(ax, 100 * shares, names, colours, "inputs of the true class, %", texts)
         ax.set_xlabel("predicted class")
         ax.set_ylabel("true class")
         ax.set_title(textwrap.fill(note, int(ax.figure.get_figwidth() / LETTER)), fontsize=9)
@@ -325,10 +317,6 @@ class ComparisonDisplay(Display):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
-        if not isinstance(results, Mapping) or not results:
-            raise RankshotError(
-                f"expected a mapping of names to (estimate, low, high), not {short_repr(results)}"
-            )
         if chance is not None:
             chance = require_number("chance", chance, above=-np.inf, below=np.inf)
         pairs = [(str(name), _require_interval(name, cell)) for name, cell in results.items()]
@@ -492,9 +480,7 @@ class ExplanationDisplay(Display):
     def _group_rows(self) -> list[tuple[str, Contributions]]:
         """Return headings with their contributions, sorted; the weakest are added up."""
         why = self.explanation
-        groups: list[tuple[str, Contributions]] = []
-        if why.gate:
-            groups.append(("a new class rather than a seen one", why.gate))
+        groups = [("a new class rather than a seen one", why.gate)] if why.gate else []
         for group in why.group_items():
             pairs = (*group.shown, *group.rest)
             rest = sum(value for _, value in pairs[MAX_BARS:])

@@ -185,6 +185,11 @@ class Outcomes(NamedTuple):
     truth: Labels | None
     classes: Sequence[str]
 
+    @property
+    def rejected(self) -> NDArray[np.bool_]:
+        """Which inputs got none of the classes."""
+        return np.asarray(~np.isin(self.predicted, list(self.classes)))
+
     def probability(self, rows: Sequence[int] | Rows) -> NDArray[np.floating]:
         """Return the probabilities of the predicted classes of some inputs."""
         place = {name: j for j, name in enumerate(self.classes)}
