@@ -124,7 +124,7 @@ EXAMPLES = {
     "plot": "rankshot.ranking.plots",
     "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
-    "survey": "rankshot.survey.store.backup rankshot.survey.web.researcher_routes",
+    "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
     "postgresql": """
         >>> from rankshot.survey import Database
         >>> Database("postgresql://nobody@127.0.0.1:1/none")

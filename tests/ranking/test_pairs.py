@@ -1,63 +1,12 @@
-"""Pairs: from names, from tables of counts, and from files."""
+"""Files of pairs."""
 
 import re
 
-import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-
-
-def test_pairs_are_subset_rankings_of_two():
-    pairs = rs.Rankings.from_pairs(
-        ["c", "a", "b"], ["a", "b", "a"], ties=[False, False, True], weights=[1, 2, 3], raters="r"
-    )
-    assert pairs == rs.Rankings.from_orders(
-        [["c", "a"], ["a", "b"], [["a", "b"]]], kind="subset", weights=[1, 2, 3], raters="r"
-    )
-
-
-def test_pairs_are_the_same_from_every_kind_of_column():
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    winners, losers, ties = ["x", "y", "x"], ["y", "z", "z"], [True, False, False]
-    expected = rs.Rankings.from_pairs(winners, losers, ties=ties)
-    for make in (np.array, tuple, iter, pandas.Series, pandas.Categorical, polars.Series):
-        assert rs.Rankings.from_pairs(make(winners), make(losers), ties=ties) == expected
-    table = pandas.DataFrame({"tie": ties})
-    assert rs.Rankings.from_pairs(winners, losers, ties=table["tie"]) == expected
-    assert rs.Rankings.from_pairs(winners, losers, ties=table["tie"].astype("boolean")) == expected
-
-
-def test_whole_numbers_name_items():
-    pairs = rs.Rankings.from_pairs(np.array([10, 2]), [2, 7], items=[2, 7, 10])
-    assert pairs.orders() == [["10", "2"], ["2", "7"]]
-
-
-def test_counts_are_weighted_pairs():
-    wins = np.array([[0, 3, 0], [1, 0, 2.5], [0, 4, 0]])
-    ties = np.array([[0, 0, 2], [0, 0, 0], [2, 0, 0]])
-    pairs = rs.Rankings.from_pair_counts(wins, ties=ties, items=["a", "b", "c"])
-    expected = [["a", "b"], ["b", "a"], ["b", "c"], ["c", "b"], [["a", "c"]]]
-    assert pairs.orders() == expected
-    assert_allclose(pairs.weights, [3, 1, 2.5, 4, 2])
-    assert pairs.is_subset.all()
-
-
-def test_counts_and_single_pairs_have_the_same_fit():
-    rng = np.random.default_rng(0)
-    names = np.array(["a", "b", "c", "d"])
-    first = rng.integers(0, 4, 200)
-    second = (first + rng.integers(1, 4, 200)) % 4
-    wins = np.zeros((4, 4))
-    np.add.at(wins, (first, second), 1)
-    one_by_one = rs.PlackettLuce().fit(rs.Rankings.from_pairs(names[first], names[second]))
-    counted = rs.PlackettLuce().fit(rs.Rankings.from_pair_counts(wins, items=names))
-    assert_allclose(counted.log_worths_, one_by_one.log_worths_, atol=1e-8)
-
-
-# ---- Files
 
 ARENA = """id,model_a,model_b,winner,judge,weight
 1,ant,bee,model_a,p1,1

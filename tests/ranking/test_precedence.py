@@ -62,31 +62,20 @@ def built(items, rows):
 
 
 @st.composite
-def row(draw, items, cut_ties, weights):
+def row(draw, items, weights):
     groups = draw(tied_groups(items))
-    ends = np.cumsum([len(group) for group in groups]).tolist()
-    k = draw(st.integers(1, len(items)) if cut_ties else st.sampled_from(ends))
+    k = draw(st.integers(1, len(items)))
     return groups, k, draw(st.sampled_from(["top", "subset"])), draw(weights)
 
 
 @st.composite
-def mixtures(draw, weights, *, cut_ties):
+def mixtures(draw, weights):
     items = list("abcdef"[: draw(st.integers(1, 6))])
-    return items, draw(st.lists(row(items, cut_ties, weights), min_size=1, max_size=6))
+    return items, draw(st.lists(row(items, weights), min_size=1, max_size=6))
 
 
-eighths = st.integers(0, 80).map(lambda number: number / 8)
-
-
-@settings(max_examples=100, deadline=None)
-@given(mixtures(st.one_of(st.integers(0, 9), eighths), cut_ties=False))
-def test_agrees_with_the_definition_exactly_where_no_tie_is_cut(mixture):
-    items, rows = mixture
-    assert precedence(built(items, rows)).tolist() == brute_force(items, rows).tolist()
-
-
-@settings(max_examples=100, deadline=None)
-@given(mixtures(st.floats(0, 10), cut_ties=True))
+@settings(max_examples=50, deadline=None)
+@given(mixtures(st.floats(0, 10)))
 def test_agrees_with_the_mean_over_refinements_of_cut_ties(mixture):
     items, rows = mixture
     np.testing.assert_allclose(
@@ -94,8 +83,8 @@ def test_agrees_with_the_mean_over_refinements_of_cut_ties(mixture):
     )
 
 
-@settings(max_examples=50, deadline=None)
-@given(mixtures(st.integers(0, 9), cut_ties=True), st.integers(1, 20))
+@settings(max_examples=25, deadline=None)
+@given(mixtures(st.integers(0, 9)), st.integers(1, 20))
 def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
     items, rows = mixture
     with pytest.MonkeyPatch.context() as patch:
@@ -103,20 +92,6 @@ def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
         patch.setattr("rankshot.ranking.matrices.row_blocks", small)
         W = precedence(built(items, rows))
     np.testing.assert_allclose(W, brute_force(items, rows), rtol=1e-13, atol=1e-13)
-
-
-def test_by_hand_full_top_and_tied():
-    value = Rankings.from_orders(
-        [["a", "b", "c"], ["b"], [["a", "c"]]], items=list("abc"), weights=[1, 2, 4]
-    )
-    assert precedence(value).tolist() == [[0, 5, 1], [2, 0, 3], [0, 4, 0]]
-
-
-def test_by_hand_a_subset_says_nothing_of_what_it_leaves_out():
-    value = Rankings.from_orders([["c", "a"]], items=list("abcd"), kind="subset", weights=[2])
-    expected = np.zeros((4, 4))
-    expected[2, 0] = 2
-    assert precedence(value).tolist() == expected.tolist()
 
 
 def test_by_hand_a_cut_tie_counts_by_the_chance_to_be_taken():
@@ -127,18 +102,6 @@ def test_by_hand_a_cut_tie_counts_by_the_chance_to_be_taken():
     assert precedence(value.top(4)).tolist() == expected.tolist()
 
 
-def test_by_hand_a_cut_tie_of_a_subset_precedes_only_what_was_compared():
-    value = Rankings.from_orders([[["a", "b"], "c", "d"]], items=list("abcde"), kind="subset")
-    expected = np.zeros((5, 5))
-    expected[:2, 2:4] = 0.5
-    assert precedence(value.top(1)).tolist() == expected.tolist()
-
-
-def test_no_rankings_place_nothing_before_anything():
-    value = Rankings.from_orders([], items=["a", "b"])
-    assert precedence(value).tolist() == [[0, 0], [0, 0]]
-
-
 def test_large_whole_weights_are_added_without_rounding():
     value = Rankings.from_orders(
         [["a", "b"], ["a", "b"], ["b", "a"]], items=["a", "b"], weights=[2**24, 1, 2**52 + 1]
@@ -146,7 +109,7 @@ def test_large_whole_weights_are_added_without_rounding():
     assert precedence(value).tolist() == [[0, 2**24 + 1], [2**52 + 1, 0]]
 
 
-@pytest.mark.parametrize("n_items", [253, 254, 255, 256, 257, 300])
+@pytest.mark.parametrize("n_items", [254, 255, 300])
 def test_many_items(n_items):
     rng = random.Random(n_items)
     items = [f"i{number}" for number in range(n_items)]

@@ -133,6 +133,12 @@ ARGUMENTS = [
     (lambda: rs.ranking.mean_kendall_distance(VOTES, k=True), "k must be a whole number"),
     (lambda: rs.rank_biased_overlap(VOTES, p=1), "p must be positive and below 1, not 1"),
     (lambda: rs.agreement(VOTES[:1]), "agreement needs at least two rankings"),
+    (
+        lambda: rs.summarize(
+            Rankings.from_orders([["a"]] * 3, items=ABC, targets=["x", None, "x"])
+        ),
+        "ranking 1 has no target, but others have",
+    ),
     (lambda: rs.summarize(VOTES, k=0), "k must be a whole number from 1 on, not 0"),
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "best"), "method must be one of"),

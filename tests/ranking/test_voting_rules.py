@@ -1,4 +1,4 @@
-"""Copeland, Schulze, median rank, Condorcet winner, Smith set: against their definitions."""
+"""Copeland, Schulze, Condorcet winner, Smith set: against their definitions."""
 
 from itertools import chain, combinations, permutations
 
@@ -14,7 +14,7 @@ ITEMS = list("abcde")
 
 @pytest.fixture(params=["full", "top", "ties", "subset"])
 def votes(request, random_rankings, rng):
-    """Five values of each kind, with whole weights: majorities may be even."""
+    """Values of each kind, with whole weights: majorities may be even."""
     kind = request.param
     options = {"n_items": 5, "ties": kind == "ties", "shortest": 5 if kind == "full" else 1}
     return [
@@ -117,17 +117,8 @@ def test_smith_set_is_the_smallest_that_beats_the_rest(votes):
 
 def test_schulze_on_the_example_of_his_paper():
     """45 voters, 5 candidates (Schulze 2011, example 1): E > A > C > B > D."""
-    counts = {
-        "ACBED": 5,
-        "ADECB": 5,
-        "BEDAC": 8,
-        "CABED": 3,
-        "CAEBD": 7,
-        "CBADE": 2,
-        "DCEBA": 7,
-        "EBADC": 8,
-    }
-    votes = rs.Rankings.from_orders(map(list, counts), weights=list(counts.values()))
+    orders = ["ACBED", "ADECB", "BEDAC", "CABED", "CAEBD", "CBADE", "DCEBA", "EBADC"]
+    votes = rs.Rankings.from_orders(map(list, orders), weights=[5, 5, 8, 3, 7, 2, 7, 8])
     assert rs.schulze(votes).order == ("E", "A", "C", "B", "D")
     assert rs.ranking.condorcet_winner(votes) is None
     assert rs.ranking.smith_set(votes) == ("A", "B", "C", "D", "E")
@@ -199,19 +190,3 @@ def test_unlisted_items_come_last_in_every_rule(kind):
     for method in ("adjacent", "insertion", "exact"):
         assert rs.kemeny(votes, method).order == ("b", "a", "z", "p", "q")
     assert set(rs.ranking.smith_set(votes)) <= {"a", "b"}
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        rs.copeland,
-        rs.schulze,
-        rs.ranking.condorcet_winner,
-        rs.ranking.smith_set,
-    ],
-)
-def test_nothing_to_merge_is_refused(rule):
-    with pytest.raises(rs.RankshotError, match="no rankings to fit or merge"):
-        rule(rs.Rankings.from_orders([["a", "b"]])[:0])
-    with pytest.raises(rs.RankshotError, match="expected Rankings"):
-        rule([["a", "b"]])

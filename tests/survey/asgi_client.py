@@ -15,7 +15,7 @@ from rankshot.survey.web.app import Rates, create_app
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.
-MANY = Rates(requests=10**9, starts=10**9, logins=10**9)
+MANY = Rates(requests=10**9, logins=10**9)
 
 
 @contextmanager

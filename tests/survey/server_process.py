@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from rankshot.survey.study_text import format_study
+from rankshot.survey.study_files import format_study
 
 TOKEN = "a token of the tests, long enough"
 

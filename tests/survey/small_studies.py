@@ -21,6 +21,8 @@ def small_study(**changes):
         "answers_per_question": 1_000_000,
         "questions_per_participant": 4,
         "repeats": 0,
+        # All requests come from few addresses.
+        "starts_per_hour": 1_000_000,
     }
     return Study(**plan | changes)
 
@@ -28,3 +30,8 @@ def small_study(**changes):
 def questions_about(*targets, items=ITEMS):
     """Return one question per target, which shows all items."""
     return tuple(Question(target, items) for target in targets)
+
+
+def prolific_ids(person, study, session):
+    """Return what is stored of somebody who comes from Prolific."""
+    return {"platform_id": person, "platform_study": study, "platform_session": session}

@@ -1,32 +1,28 @@
 """Copies of a database: of the bare file, by the command, of an older version, read-only."""
 
-import os
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from random import Random
 
-import psycopg
 import pytest
 from asgi_client import MANY, Client, begin, form_of
 from server_process import Server, wait_until
 from small_studies import small_study
-from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import create_engine, inspect, text
 
 from command_line import rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.survey import backup_database
-from rankshot.survey.progress import read_answers
+from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store import sqlite_files
-from rankshot.survey.store.database import MIGRATIONS, Database
+from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.study_text import format_study
+from rankshot.survey.study_files import format_study
 from rankshot.survey.web.app import create_app
 
 STUDY = small_study()
@@ -112,50 +108,6 @@ def test_a_checkpoint_makes_the_bare_file_complete_and_so_does_the_end(tmp_path,
     assert read_all(path) == (8, None)
 
 
-def test_a_checkpoint_waits_for_no_reader_and_holds_up_no_writer(served):
-    with served.begin_read() as connection:
-        assert read_answers(connection) == []
-        take_part(served, "ann")
-        served._file._keep()
-        take_part(served, "bob")
-        assert read_answers(connection) == []
-    with served.begin_read() as connection:
-        assert len(read_answers(connection)) == 8
-
-
-def test_the_last_of_two_servers_clears_the_note(served, tmp_path, caplog):
-    path = tmp_path / "study.sqlite"
-    second = Database(path)
-    second.start_serving()
-    second.close()
-    assert is_serving(path)
-    # A command is no server.
-    Database(path).close()
-    assert is_serving(path)
-    served.close()
-    assert not is_serving(path)
-    served.close()
-    assert caplog.records == [], "closing twice is no loss"
-
-
-def test_servers_that_end_at_once_do_not_wait_for_each_other(tmp_path):
-    path = tmp_path / "study.sqlite"
-    servers = [Database(path, create=True) for _ in range(2)]
-    for server in servers:
-        server.start_serving()
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(Database.close, servers))
-    assert [file.name for file in tmp_path.iterdir()] == ["study.sqlite"]
-    assert not is_serving(path)
-
-
-def test_a_note_that_another_server_cleared_is_set_again(served, tmp_path):
-    with served.begin_write() as connection:
-        connection.execute(text("UPDATE survey SET serving = 0"))
-    served._file._keep()
-    assert is_serving(tmp_path / "study.sqlite")
-
-
 @pytest.mark.slow
 def test_a_killed_server_loses_nothing_and_is_repaired_by_the_next(tmp_path):
     server = Server(STUDY, tmp_path)
@@ -219,18 +171,6 @@ def test_a_file_without_tables_is_an_error_and_stays_as_it_is(tmp_path):
     assert listing(tmp_path) == before
 
 
-def test_two_servers_may_create_one_database_at_once(tmp_path):
-    paths = [tmp_path / f"{i}.sqlite" for i in range(5) for _ in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        opened = list(pool.map(lambda path: Database(path, create=True), paths))
-    for i in range(5):
-        links = {database.identity.link("0" * 16) for database in opened[4 * i : 4 * i + 4]}
-        assert len(links) == 1, "all have the same secret"
-    for database in opened:
-        database.close()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{i}.sqlite" for i in range(5)]
-
-
 # -------------------------------------------------------------------- the command
 
 
@@ -291,20 +231,6 @@ def test_the_command_makes_a_backup_and_does_not_replace_a_file(served, tmp_path
     assert read_all(target) == (16, None)
 
 
-def test_a_doubtful_file_stays_doubtful_in_its_backup(served, tmp_path):
-    take_part(served, "ann")
-    bare, study = tmp_path / "bare.sqlite", tmp_path / "study.toml"
-    shutil.copy(tmp_path / "study.sqlite", bare)
-    study.write_text(format_study(STUDY))
-    done = rankshot(f"survey backup {study} --database {bare} -o {tmp_path}/backup.sqlite")
-    assert done.status == 0
-    assert "answers may be missing" in done.err.replace("\n", " ")
-    assert read_all(tmp_path / "backup.sqlite")[1] is not None
-    status = rankshot(f"survey status {study} --database {bare}")
-    assert status.status == 0
-    assert "answers may be missing" in status.err.replace("\n", " ")
-
-
 @pytest.mark.parametrize(
     ("database", "target", "says"),
     [
@@ -341,13 +267,81 @@ def test_a_backup_that_cannot_be_made_leaves_nothing_behind(
 # -------------------------------------------------------------------- read-only
 
 
+# The tables of rankshot 0.1.0, as it created them.
+FIRST_VERSION = (
+    "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
+    """CREATE TABLE question (
+        key TEXT NOT NULL PRIMARY KEY,
+        target TEXT NOT NULL,
+        items TEXT NOT NULL,
+        first TEXT NOT NULL)""",
+    """CREATE TABLE participant (
+        rater TEXT NOT NULL PRIMARY KEY,
+        started_at DOUBLE PRECISION NOT NULL,
+        seen_at DOUBLE PRECISION NOT NULL,
+        finished_at DOUBLE PRECISION,
+        turk_assignment TEXT,
+        turk_host TEXT)""",
+    """CREATE TABLE assignment (
+        rater TEXT NOT NULL REFERENCES participant (rater),
+        number INTEGER NOT NULL,
+        question TEXT NOT NULL REFERENCES question (key),
+        repeat INTEGER NOT NULL,
+        shown TEXT NOT NULL,
+        shown_at DOUBLE PRECISION,
+        answer TEXT,
+        answered_at DOUBLE PRECISION,
+        PRIMARY KEY (rater, number),
+        UNIQUE (rater, question, repeat))""",
+    "CREATE INDEX assignment_of_question ON assignment (question)",
+)
+
+
+def columns_of(database):
+    with database.begin_read() as connection:
+        look = inspect(connection)
+        return {
+            table: sorted(column["name"] for column in look.get_columns(table))
+            for table in look.get_table_names()
+        }
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_answers(tmp_path):
+    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
+    make_old(old, "ann", "bob")
+    with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
+        assert columns_of(upgraded) == columns_of(fresh)
+        view = read_overview(STUDY, upgraded, time.time())
+        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
+        assert all(answer.seconds is not None for answer in view.answers)
+        take_part(upgraded, "cem")
+        assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
+
+
+def test_postgresql_is_brought_up_to_date_as_well(postgresql):
+    url = postgresql()
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        for statement in FIRST_VERSION:
+            connection.execute(text(statement))
+        connection.execute(text("INSERT INTO survey VALUES (1, 'ab')"))
+    engine.dispose()
+    with pytest.raises(RankshotError, match=r"schema version 1, .* reading does not change it"):
+        Database(url, read_only=True)
+    with (
+        closing(Database(url)) as upgraded,
+        closing(Database(postgresql(), create=True)) as fresh,
+    ):
+        assert columns_of(upgraded) == columns_of(fresh)
+
+
 def make_old(path, *names):
     """Make a database of the first version, with the answers of some people."""
     with closing(Database(path, create=True)) as database:
         take_part(database, *names)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ATTACH ? AS old", [f"{path}.old"])
-        for statement in MIGRATIONS[0]:
+        for statement in FIRST_VERSION:
             words = statement.replace("TABLE ", "TABLE old.").replace("INDEX ", "INDEX old.")
             connection.execute(words)
         connection.execute("INSERT INTO old.survey SELECT 1, secret FROM main.survey")
@@ -373,17 +367,6 @@ def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
     assert read_all(path) == (12, None)
 
 
-def test_what_is_read_only_refuses_to_write(tmp_path):
-    path = tmp_path / "study.sqlite"
-    Database(path, create=True).close()
-    with (
-        closing(Database(path, read_only=True)) as database,
-        pytest.raises(DBAPIError, match="readonly"),
-        database.begin_write() as connection,
-    ):
-        connection.execute(text("UPDATE survey SET serving = 1"))
-
-
 # For root, modes bind only without this capability.
 AS_OTHERS = ["setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
 
@@ -394,51 +377,3 @@ from test_backups import Path, read_all
 for name in sys.argv[1:]:
     print(read_all(Path(name)))
 """
-
-
-def test_read_only_files_in_a_read_only_folder_are_read(tmp_path):
-    names = ["old", "stopped", "with-log-mode", "killed"]
-    stopped, killed = tmp_path / "stopped.sqlite", tmp_path / "killed.sqlite"
-    make_old(tmp_path / "old.sqlite", "ann")
-    with closing(Database(stopped, create=True)) as database:
-        take_part(database, "ann")
-        for ending in ("", "-wal", "-shm"):
-            shutil.copy(f"{stopped}{ending}", f"{killed}{ending}")
-    shutil.copy(stopped, tmp_path / "with-log-mode.sqlite")
-    with closing(sqlite3.connect(tmp_path / "with-log-mode.sqlite")) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-    files = list(tmp_path.iterdir())
-    assert len(files) == 6
-    for file in files:
-        file.chmod(0o444)
-    tmp_path.chmod(0o555)
-    before = listing(tmp_path)
-    bound = AS_OTHERS if os.geteuid() == 0 else []
-    for words in (["touch", tmp_path / "new"], ["dd", "if=/dev/null", f"of={stopped}"]):
-        done = subprocess.run([*bound, *words], capture_output=True, text=True, check=False)
-        assert "denied" in done.stderr, "otherwise this test shows nothing"
-    command = [*bound, sys.executable, "-c", READ, *(tmp_path / f"{n}.sqlite" for n in names)]
-    folder = Path(__file__).parent
-    paths = os.pathsep.join([str(folder), str(folder.parent), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": paths}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    tmp_path.chmod(0o755)
-    assert done.stdout == "(4, None)\n" * 4, done.stderr
-    assert listing(tmp_path) == before
-
-
-def test_a_user_of_postgresql_who_may_only_select(postgresql):
-    url = postgresql()
-    with pytest.raises(RankshotError, match="has no tables of a survey"):
-        Database(url, read_only=True)
-    with closing(Database(url, create=True)) as database:
-        take_part(database, "ann")
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("CREATE ROLE reader LOGIN")
-        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    reader = url.replace("postgres@", "reader@")
-    assert read_all(reader) == (4, None)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("UPDATE survey SET version = 1")
-    with pytest.raises(RankshotError, match="schema version 1, this rankshot needs 2"):
-        read_all(reader)

@@ -1,11 +1,7 @@
 """The command ``rankshot survey``, and what its export is good for."""
 
-import json
-import re
 import socket
-import sys
 from contextlib import closing
-from itertools import combinations
 from random import Random
 
 import numpy as np
@@ -15,11 +11,10 @@ from small_studies import small_study
 
 import rankshot as rs
 from command_line import rankshot
-from rankshot.survey.presentation import Translation
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.people import set_state
-from rankshot.survey.study import CONSENT_PLACEHOLDER
+from rankshot.survey.study import CONSENT_PLACEHOLDER, Translation
 from rankshot.survey.study_files import read_study
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram", "whale", "wolf"]
@@ -67,75 +62,6 @@ def test_a_new_study_shows_the_nearest_items_and_is_not_written_over(folder):
     assert again.status == 2
     assert "study.toml: the file exists already" in again.err
     assert read_study(folder / "study.toml") == study
-
-
-def test_items_are_selected_by_a_rankings_file(folder):
-    lines = [
-        {"target": target, "ranking": ["wolf", "bus", "whale"], "rater": rater}
-        for target in NEW
-        for rater in "ab"
-    ]
-    (folder / "r.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert new(folder, f"--show 2 --preselect {folder}/r.jsonl").status == 0
-    study = read_study(folder / "study.toml")
-    assert {question.items for question in study.questions} == {("wolf", "bus")}
-
-
-def test_the_centres_of_mallows_raters_are_recovered(folder):
-    assert new(folder, "--show 7 --answers 80").status == 0
-    centers = {"cat": SEEN[::-1], "dog": sorted(SEEN, key=len), "truck": SEEN[3:] + SEEN[:3]}
-    rng = np.random.default_rng(5)
-
-    def choose_order(_person, question, _shown):
-        rater = rs.Mallows.from_center(centers[question.target], spread=1.2)
-        return rater.sample(1, k=int(rng.integers(5, 8)), random_state=rng).orders()[0]
-
-    take_part(folder, 80, choose_order)
-    done = rankshot(f"survey export {folder}/study.toml -o {folder}/rankings.jsonl")
-    assert done.status == 0, done.err
-    assert "240 answers written" in done.out
-    assert "0 skips, 80 repeats, 0 gold answers" in done.out
-
-    merged = f"{folder}/consensus.jsonl"
-    done = rankshot(f"consensus {folder}/rankings.jsonl --prior mallows --k 7 -o {merged}")
-    assert done.status == 0, done.err
-    found = rs.read_rankings(merged, items=SEEN)
-    assert dict(zip(found.targets, found.orders(), strict=True)) == centers
-
-    rankings = rs.read_rankings(folder / "rankings.jsonl", items=SEEN)
-    for target, theirs in rankings.by_target().items():
-        assert list(rs.PlackettLuce().fit(theirs).mode_)[:4] == centers[target][:4]
-        model = rs.Mallows().fit(theirs)
-        assert list(model.center_) == centers[target]
-        assert model.spread_ == pytest.approx(1.2, abs=0.2)
-
-
-def test_answers_to_several_item_sets_make_one_consensus(folder):
-    assert new(folder, "--show 4 --pool 7 --answers 30 --questions 4").status == 0
-    study = read_study(folder / "study.toml")
-    assert study.unshown == "unknown"
-    assert len(study.questions) == 3 * 4
-    center = sorted(SEEN)
-    rng = np.random.default_rng(8)
-
-    def choose_order(_person, question, _shown):
-        items = [name for name in center if name in question.items]
-        return (
-            rs.Mallows.from_center(items, spread=1.5).sample(1, k=3, random_state=rng).orders()[0]
-        )
-
-    take_part(folder, 90, choose_order)
-    assert rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl").status == 0
-    rankings = rs.read_rankings(folder / "r.jsonl", items=SEEN)
-    assert len(rankings) == 360
-    assert rankings.is_subset.all()
-    for target, theirs in rankings.by_target().items():
-        shown = [q.items for q in study.questions if q.target == target]
-        # What was never shown together has no majority.
-        together = {pair for order in shown for pair in combinations(sorted(order), 2)}
-        for found in (rs.kemeny(theirs).order, rs.PlackettLuce().fit(theirs).mode_):
-            place = {name: i for i, name in enumerate(found)}
-            assert all(place[a] < place[b] for a, b in together)
 
 
 def test_flagged_raters_are_exported_unless_told_and_counted(folder):
@@ -195,25 +121,6 @@ def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_an_export_that_fails_leaves_the_old_file(folder):
-    assert new(folder).status == 0
-    take_part(folder, 1, lambda *_: [])
-    (folder / "r.jsonl").write_text("what was there before")
-    done = rankshot(f"survey export {folder}/study.toml -o {folder}/r.jsonl")
-    assert done.status == 2
-    assert "there are no answers to export yet, only 3 skips" in done.err
-    assert (folder / "r.jsonl").read_text() == "what was there before"
-
-
-def test_an_export_is_json_lines(folder):
-    assert new(folder).status == 0
-    take_part(folder, 1, lambda _person, _question, shown: list(shown))
-    done = rankshot(f"survey export {folder}/study.toml -o {folder}/x.csv")
-    assert done.status == 2
-    assert "x.csv: unknown ending '.csv'; known are .jsonl" in done.err
-    assert not (folder / "x.csv").exists()
-
-
 def test_a_port_that_is_in_use_is_named_with_the_options_that_change_it(folder):
     assert new(folder).status == 0
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -231,39 +138,6 @@ def test_a_short_token_is_refused(folder, monkeypatch):
     done = rankshot(f"survey serve {folder}/study.toml --port 0")
     assert done.status == 2
     assert "token has 6 characters; give at least 16" in done.err
-
-
-def test_a_missing_extra_is_named(folder, monkeypatch):
-    assert new(folder).status == 0, "a study is written without the extra"
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    done = rankshot(f"survey status {folder}/study.toml")
-    assert done.status == 2
-    assert "pip install 'rankshot[survey]'" in done.err
-
-
-def test_answers_to_questions_that_are_gone_are_counted_apart(folder):
-    assert new(folder, "--show 3 --answers 4").status == 0
-    take_part(folder, 2, lambda _person, _question, shown: list(shown))
-    path = folder / "study.toml"
-    text = path.read_text()
-    cat = next(q for q in read_study(path).questions if q.target == "cat")
-    path.write_text(text.replace(f'"{cat.items[2]}"]\n\n[[', '"whale"]\n\n[[', 1))
-    changed = next(q for q in read_study(path).questions if q.target == "cat")
-    assert changed != cat
-    status = rankshot(f"survey status {path}").out
-    assert "2 more answers to questions that are no longer in the study" in status
-    assert status.count("2 of 4") == 2
-    assert status.count("0 of 4") == 1
-    done = rankshot(f"survey export {path} -o {folder}/r.jsonl")
-    assert "6 answers written" in done.out
-    rankings = rs.read_rankings(folder / "r.jsonl", items=SEEN)
-    # Of the edited question's target nothing is claimed about what was not shown.
-    is_cat = np.array([target == "cat" for target in rankings.targets])
-    assert rankings.is_subset.tolist() == is_cat.tolist()
-    server = Server(read_study(path), folder)
-    server.start()
-    server.stop()
-    assert "Note: the database has 2 answers to questions that" in server.said
 
 
 PAID = small_study(
@@ -297,32 +171,3 @@ def test_serve_says_what_a_study_lacks_how_to_try_it_and_that_it_is_a_pilot(tmp_
     assert len(notes) == 4
     assert any(line.startswith("State         PILOT: answers do not count") for line in said)
     assert f"Try it        {url}/?PROLIFIC_PID=test" in said
-
-
-def test_serve_says_little_if_nothing_is_missing(tmp_path):
-    said, url = serve(small_study(languages=("en",)), tmp_path)
-    assert [line.split()[0] for line in said] == ["Alike:", "Participants", "Researcher", "Press"]
-    said, url = serve(small_study(languages=("en",), platform="mturk"), tmp_path)
-    (trial,) = (line for line in said if line.startswith("Try it"))
-    assert f"{url}/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE" in trial
-
-
-def test_status_names_groups_of_raters(folder):
-    assert new(folder, "--show 4 --answers 14").status == 0
-    take_part(folder, 14, lambda person, _, shown: sorted(shown, reverse=person >= 8))
-    out = rankshot(f"survey status {folder}/study.toml").out
-    assert re.search(
-        r"^The raters of cat fall into 2 groups\. 8 raters: .* 6 raters: ", out, re.MULTILINE
-    )
-
-
-def test_status_shows_all_six_items_of_a_target(folder, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert new(folder, "--show 6 --answers 2").status == 0
-    take_part(folder, 2, lambda person, _, shown: sorted(shown))
-    shown = sorted(read_study(folder / "study.toml").questions[0].items)
-    out = rankshot(f"survey status {folder}/study.toml").out
-    assert len(shown) == 6
-    assert " > ".join(shown) in out
-    assert "┃ target" in out
-    assert "new class" not in out

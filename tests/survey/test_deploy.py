@@ -2,13 +2,8 @@
 
 import json
 import re
-import shutil
-import subprocess
-import sys
-from configparser import ConfigParser
 from pathlib import Path
 
-import pytest
 import yaml
 
 from command_line import rankshot
@@ -74,35 +69,3 @@ def test_the_services_fit_together():
     assert address.endswith(f"@database/{known['POSTGRES_DB']}")
     assert (DEPLOY / services["survey"]["build"]["context"]).resolve() == ROOT
     assert (ROOT / services["survey"]["build"]["dockerfile"]).exists()
-
-
-def test_secrets_come_from_a_file_that_is_not_committed():
-    used = set(re.findall(r"\$\{(\w+)", read("compose.yaml")))
-    example = dict(line.split("=") for line in read(".env.example").splitlines() if line[0] != "#")
-    assert set(example) == used
-    assert example["RANKSHOT_SURVEY_TOKEN"] == example["POSTGRES_PASSWORD"] == ""
-    # Without a value, compose says so instead of starting without a password.
-    assert all(f"{name}:?" in read("compose.yaml") for name in used)
-    assert "deploy/.env" in (ROOT / ".gitignore").read_text().splitlines()
-
-
-def test_the_unit_is_restarted_and_may_do_little():
-    unit = ConfigParser(strict=False, interpolation=None)
-    unit.optionxform = str
-    unit.read(UNIT, encoding="utf-8")
-    service = unit["Service"]
-    assert service["Restart"] == "always"
-    assert service["User"] != "root"
-    assert service["ProtectSystem"] == "strict"
-    assert service["WorkingDirectory"] == f"/var/lib/{service['StateDirectory']}"
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_understands_the_unit(tmp_path):
-    # systemd also looks whether the program is there.
-    text = UNIT.read_text(encoding="utf-8").replace(unit_command()[0], sys.executable)
-    (tmp_path / UNIT.name).write_text(text, encoding="utf-8")
-    command = ["systemd-analyze", "verify", str(tmp_path / UNIT.name)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert UNIT.name not in done.stderr
-    assert done.returncode == 0, done.stderr

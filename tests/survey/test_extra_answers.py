@@ -1,19 +1,15 @@
 """Extra questions after the last ranking: what is accepted, what is stored, when it is over."""
 
-import re
 from dataclasses import replace
 
 import pytest
 from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from small_studies import questions_about, small_study
 
-from rankshot import RankshotError
 from rankshot.survey import Database, ExtraQuestion
-from rankshot.survey.extra_answers import (
+from rankshot.survey.answers import (
     MOST_CHARACTERS,
     check_extra_answers,
-    read_extra_answers,
-    save_extra_answers,
 )
 from rankshot.survey.store.participation import (
     CurrentQuestion,
@@ -84,22 +80,6 @@ def test_answers_that_are_refused(question, sent, message):
         {},
         {question.name: message},
     )
-
-
-def test_the_first_stored_value_stays(place):
-    database = Database(place, create=True)
-    try:
-        rater = Participation(small_study(), database).start("ann")
-        with database.begin_write() as connection:
-            save_extra_answers(connection, rater, {"age": "42", "note": ""})
-            save_extra_answers(connection, rater, {"age": "43", "pet": "cat"})
-        with database.begin_read() as connection:
-            stored = {"age": "42", "note": "", "pet": "cat"}
-            assert read_extra_answers(connection) == {rater: stored}
-            assert read_extra_answers(connection, rater) == {rater: stored}
-            assert read_extra_answers(connection, "another") == {}
-    finally:
-        database.close()
 
 
 def test_a_participant_has_finished_when_the_extra_questions_are_answered(place):
@@ -188,44 +168,3 @@ def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
         stored = {row["name"]: row["value"] for row in dump(database)["extra_answer"]}
         assert stored == {"age": "42", "height": "", "form": "cat", "note": "<b>&"}
         assert client.get(f"{home}/leave").status == 303
-
-
-def test_every_answer_of_the_page_is_described(tmp_path):
-    with open_survey(small_study(extra=EXTRA), tmp_path) as (app, _):
-        paths = app.openapi()["paths"]
-    assert set(paths["/p/{link}"]["get"]["responses"]) >= {"200", "303", "404"}
-    assert set(paths["/p/{link}/extra"]["get"]["responses"]) >= {"200", "303", "404", "410", "503"}
-    assert set(paths["/p/{link}/extra"]["post"]["responses"]) >= {"303", "403", "404", "422"}
-    with open_survey(small_study(), tmp_path) as (app, _):
-        assert "/p/{link}/extra" not in app.openapi()["paths"]
-
-
-def test_a_form_cannot_have_too_many_questions():
-    many = tuple(ExtraQuestion(f"q{i}", "And?", "text") for i in range(51))
-    assert len(small_study(extra=many[:50]).extra) == 50
-    with pytest.raises(RankshotError, match=r"51 \[\[extra\]\] are too many: at most 50"):
-        small_study(extra=many)
-
-
-@pytest.mark.parametrize("letter", ["x", "雪", "🦊"])
-def test_the_longest_texts_fit_in_any_script(tmp_path, letter):
-    """A form writes each byte of such a letter with three characters."""
-    names = ("a", "b", "c", "d")
-    study = small_study(extra=tuple(ExtraQuestion(name, f"{name}?", "text") for name in names))
-    with open_survey(study, tmp_path) as (app, database):
-        client = Client(app)
-        home = begin(client)
-        finish(client, home)
-        form = form_of(client.get(f"{home}/extra").text)
-        said = dict.fromkeys(names, letter * MOST_CHARACTERS)
-        fields = re.findall(
-            r'<textarea id="[^"]+" name="([^"]+)"', client.get(f"{home}/extra").text
-        )
-        sent = dict(zip(fields, said.values(), strict=True))
-        assert client.post(form.action, {**form.fields, **sent}).status == 303
-        with database.begin_read() as connection:
-            assert [*read_extra_answers(connection).values()] == [said]
-        # There is still a limit, and other forms keep theirs.
-        far = {"x": "x" * (64 * 1024 + len(names) * 12 * MOST_CHARACTERS)}
-        assert client.post(form.action, far).status == 413
-        assert client.post(f"{home}/1", {"x": "x" * 64 * 1024}).status == 413

@@ -1,18 +1,12 @@
 """The headers of every response, whatever its status; and no cookie for participants."""
 
-from functools import partial
-from mimetypes import guess_type
-
 import pytest
 from asgi_client import Client, Survey, begin, finish, open_survey
 from server_process import TOKEN
 from small_studies import small_study
-from starlette.responses import StreamingResponse
 
 from rankshot.survey.store.participation import Participation
-from rankshot.survey.web.app import Rates
 from rankshot.survey.web.guards import MOST_BYTES
-from rankshot.survey.web.pages import STATIC
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -93,34 +87,6 @@ def test_every_response_has_the_headers_and_sets_no_cookie(survey):
     assert statuses == {200, 303, 400, 401, 403, 404, 405, 409, 413, 415, 422}
 
 
-@pytest.mark.parametrize("name", list(STATIC))
-def test_files_have_them_too_however_often_they_are_asked_for(survey, name):
-    first, *others = (survey.client.get(f"/static/{name}") for _ in range(3))
-    assert_guarded(name, first, "public, max-age=300")
-    assert first["content-type"] == f"{guess_type(name)[0]}; charset=utf-8"
-    assert others == [first, first]
-
-
-def test_who_asks_too_often_gets_them_too(tmp_path):
-    with open_survey(small_study(), tmp_path, rates=Rates(requests=1)) as (app, _):
-        client = Client(app)
-        client.get("/")
-        reply = client.get("/")
-        assert reply.status == 429
-        assert_guarded("too often", reply)
-
-
-def test_a_full_survey_has_them_too(tmp_path):
-    study = small_study(answers_per_question=1)
-    with open_survey(study, tmp_path) as (app, database):
-        client = Client(app)
-        start = partial(client.post, "/start")
-        assert start({"form": database.identity.nonce("start")}).status == 303
-        reply = start({"form": database.identity.nonce("start")})
-        assert reply.status == 503
-        assert_guarded("full", reply)
-
-
 def quiet(app, raised):
     """Return an application whose errors are noted, where a server would write them down."""
 
@@ -147,21 +113,3 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
     assert "secret" not in reply.text
     assert "Traceback" not in reply.text
     assert_guarded("error", reply)
-
-
-def test_an_error_in_the_middle_of_a_response_begins_no_other_one(tmp_path):
-    raised = []
-    with open_survey(small_study(), tmp_path) as (app, _):
-
-        @app.get("/half")
-        def half():
-            def lines():
-                yield b"the first half"
-                raise RuntimeError("no second half")
-
-            return StreamingResponse(lines())
-
-        reply = Client(quiet(app, raised)).get("/half")
-    assert (reply.status, reply.text) == (200, "the first half")
-    assert len(raised) == 1
-    assert_guarded("half", reply)

@@ -1,29 +1,97 @@
-"""Hostile forms: refused with a status of their own, and stored nowhere."""
+"""Hostile requests: refused with a status of their own, harmless on the page, stored nowhere."""
 
 import json
 import re
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Survey, begin, dump, form_of, open_survey
+from asgi_client import URLENCODED, Client, Survey, begin, dump, form_of, open_survey
 from small_studies import ITEMS, small_study
 
-from rankshot.survey.store.database import PARTICIPANT
-from rankshot.survey.store.identity import LINK_DIGITS, RATER_DIGITS
+from rankshot.survey.store.database import LINK_DIGITS, PARTICIPANT, RATER_DIGITS
 from rankshot.survey.web.guards import MOST_BYTES, MOST_FIELDS
 
 STUDY = small_study()
 SCRIPT = "<script>alert(1)</script>"
+TURK = {"workerId": "A1", "assignmentId": "3A", "turkSubmitTo": "https://www.mturk.com"}
+
+
+def assert_harmless(reply):
+    """Hold that nothing of what was sent is on the page."""
+    assert not any(mark in reply.text for mark in ("<script>", "<img", "\0", "\r", "\u202e"))
+    assert str(1234567 * 7654321) not in reply.text, "a template would be filled in"
+    assert reply.all("set-cookie") == reply.all("location") == []
+    assert len(reply.text) < 12_000
 
 
 def test_the_same_forms_without_anything_hostile_are_stored(fresh):
     for action, fields in fresh.forms():
         before = dump(fresh.database)
-        assert fresh.client.post(action, fields).status == 303
+        kind = {"content-type": f"{URLENCODED.upper()} ; charset=utf-8"}
+        assert fresh.client.post(action, fields, kind).status == 303
         assert dump(fresh.database) != before
 
 
-# ---- Bodies ----
+# ---- One table of bodies, for both forms that store something
+
+
+def multipart(fields):
+    part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    pairs = [(k, v) for k, vs in fields.items() for v in (vs if isinstance(vs, list) else [vs])]
+    return ("".join(part.format(*pair) for pair in pairs) + "--b--\r\n").encode()
+
+
+def plain(fields):
+    return urlencode(fields, doseq=True).encode()
+
+
+def add(more):
+    return lambda fields: plain(fields) + more
+
+
+BODIES = [
+    # too much, or what our pages do not send
+    (add(b"&place=1" * 10_000), {}, 413),
+    (add(b";x=" * 10_000), {}, 413),
+    (add(b"&place=" * (MOST_FIELDS + 1)), {}, 413),
+    (add(b"&place=" * 51), {}, 422),
+    *((add(more), {}, 422) for more in (b"&unknown=1", b"&__proto__=1", b"&FORM=1", b"&place[]=1")),
+    *((add(more), {}, 422) for more in (b"&=1", b"&skip=yes&skip=yes", b"&skip=no", b"&%00=1")),
+    (add(b"&form=" + b"0" * 64), {}, 422),
+    # lengths that are no numbers; the byte b2 is a small two: a digit, but no number
+    *((plain, {"content-length": n}, 413) for n in ("-1", "1e3", "\xb2", "9" * 5000, "", "5, 5")),
+    # other kinds of content
+    *(
+        (multipart, {"content-type": kind}, 415)
+        for kind in (
+            "multipart/form-data; boundary=b",
+            "multipart/form-data; boundary=b; charset=unicode_escape",
+            f"{URLENCODED}, multipart/form-data; boundary=b",
+        )
+    ),
+    (lambda fields: json.dumps(fields).encode(), {"content-type": "application/json"}, 415),
+    *((plain, {"content-type": it}, 415) for it in ("text/plain", f"x{URLENCODED}", "", "\xff")),
+    # from other sites
+    *(
+        (plain, {"origin": origin}, 403)
+        for origin in (
+            *("https://evil.example", "null", "", "http://[", "survey.example"),
+            "http://survey.example.evil.example",
+            "http://evil.example@survey.example",
+        )
+    ),
+    *((plain, {"sec-fetch-site": site}, 403) for site in ("cross-site", "same-site", "nonsense")),
+    (plain, {"sec-fetch-site": "cross-site", "origin": "http://survey.example"}, 403),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("write", "headers", "status"), BODIES)
+def test_forms_as_our_pages_do_not_send_them_are_refused(survey, write, headers, status):
+    for action, fields in survey.forms():
+        with survey.hold_unchanged(ignored={"seen_at"}):
+            reply = survey.client.post(action, write(fields), headers)
+        assert reply.status == status
+        assert_harmless(reply)
 
 
 def test_a_body_that_is_too_large_is_refused_as_soon_as_that_is_known(survey):
@@ -49,14 +117,6 @@ def test_a_body_of_unknown_length_is_read_up_to_the_bound(survey):
         assert len(list(chunks)) >= 1000 - MOST_BYTES // 1024 - 1, "the rest was not read"
 
 
-# In a header, the byte b2 is a small two: a digit, but no number.
-@pytest.mark.parametrize("length", ["-1", "+5", "1e3", "\xb2", "9" * 5000, "", "5, 5", "0x10"])
-def test_a_length_that_is_no_number_is_refused(survey, length):
-    for action, fields in survey.forms():
-        with survey.hold_unchanged():
-            assert survey.client.post(action, fields, {"content-length": length}).status == 413
-
-
 def test_an_answer_that_breaks_off_is_no_answer(fresh):
     # Cut after any byte, many of these bodies are forms of their own: other answers.
     body = urlencode(fresh.form.answer("1", "2", "3", skip="yes"), doseq=True).encode()
@@ -67,79 +127,6 @@ def test_an_answer_that_breaks_off_is_no_answer(fresh):
             reply = fresh.client.send("POST", action, headers, [body[:end]], breaks_off=True)
             assert reply.status is None
     assert fresh.client.post(action, body).status == 303
-
-
-@pytest.mark.parametrize(
-    ("more", "status"),
-    [
-        ("&place=1" * 10_000, 413),
-        ("&x=" * 10_000, 413),
-        (";x=" * 10_000, 413),
-        ("".join(f"&{i}=" for i in range(10_000)), 413),
-        ("&place=" * (MOST_FIELDS + 1), 413),
-        ("&place=" * 51, 422),
-        ("&unknown=1", 422),
-        ("&__proto__=1", 422),
-        ("&FORM=1", 422),
-        ("&place[]=1", 422),
-        ("&=1", 422),
-        ("&skip=yes&skip=yes", 422),
-        ("&skip=no", 422),
-        ("&skip=true", 422),
-        ("&%00=1", 422),
-        ("&%FF=1", 422),
-    ],
-)
-def test_fields_that_our_pages_do_not_send_are_refused(survey, more, status):
-    for action, fields in survey.forms():
-        body = urlencode(fields, doseq=True) + more
-        with survey.hold_unchanged(ignored={"seen_at"}):
-            assert survey.client.post(action, body.encode()).status == status
-
-
-def test_a_field_given_twice_is_refused_even_if_both_are_right(survey):
-    for action, fields in survey.forms():
-        body = urlencode(fields, doseq=True)
-        for name in set(fields) - {"place"}:
-            for value in (fields[name], "0" * len(fields[name])):
-                for twice in (f"{body}&{name}={value}", f"{name}={value}&{body}"):
-                    with survey.hold_unchanged():
-                        assert survey.client.post(action, twice.encode()).status == 422
-
-
-def multipart(fields):
-    part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
-    pairs = [(k, v) for k, vs in fields.items() for v in (vs if isinstance(vs, list) else [vs])]
-    file = '--b\r\nContent-Disposition: form-data; name="f"; filename="a.sh"\r\n\r\nrm\r\n'
-    return ("".join(part.format(*pair) for pair in pairs) + file + "--b--\r\n").encode()
-
-
-@pytest.mark.parametrize(
-    ("kind", "written"),
-    [
-        ("multipart/form-data; boundary=b", multipart),
-        ("multipart/form-data; boundary=b; charset=unicode_escape", multipart),
-        ("multipart/form-data", multipart),
-        ("application/json", lambda fields: json.dumps(fields).encode()),
-        ("text/plain", lambda fields: urlencode(fields, doseq=True).encode()),
-        ("application/xml", lambda _: b"<!DOCTYPE x [<!ENTITY y SYSTEM 'file:///etc/passwd'>]>"),
-        (f"{URLENCODED}, multipart/form-data; boundary=b", multipart),
-        (f"x{URLENCODED}", lambda fields: urlencode(fields, doseq=True).encode()),
-        ("", lambda fields: urlencode(fields, doseq=True).encode()),
-        ("\xff", lambda fields: urlencode(fields, doseq=True).encode()),
-    ],
-)
-def test_only_forms_as_our_pages_send_them_are_read(survey, kind, written):
-    for action, fields in survey.forms():
-        with survey.hold_unchanged():
-            reply = survey.client.post(action, written(fields), {"content-type": kind})
-        assert reply.status == 415
-
-
-def test_a_form_may_say_its_charset(fresh):
-    for action, fields in fresh.forms():
-        kind = {"content-type": f"{URLENCODED.upper()} ; charset=utf-8"}
-        assert fresh.client.post(action, fields, kind).status == 303
 
 
 @pytest.mark.parametrize(
@@ -158,40 +145,33 @@ def test_bytes_that_are_no_text_are_refused_in_every_field(survey, hostile):
                 assert survey.client.post(action, body).status in {400, 422}
 
 
-# ---- Places ----
+# ---- Places
+
 
 PLACES = [
-    SCRIPT, "-1", "0", "4", "99", "999", "1000", "9" * 5000, "1.0", "1e0", "+1", " 1", "1 ", "01 ",
-    "1_0", "0x1", "١", "１", "Ⅰ", "²", "①", "1\n", "1\0", "NaN", "inf", "None", "null", "true", "'",
-    "1;DROP TABLE assignment", "1--", "{{7*7}}", "\u202e1", "1\u200b",
-]  # fmt: skip
+    *("-1", "0", "4", "999", "9" * 5000, "1.0", "1e0", "+1", " 1", "1_0", "0x1", "١", "１", "²"),
+    *("1\n", "1\0", "NaN", "null", "true", "'", "1;DROP TABLE assignment", "{{7*7}}", "\u202e1"),
+    SCRIPT,
+]
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_places_that_are_none_are_refused(survey, place):
-    fields = survey.form.answer(place)
+@pytest.mark.parametrize(
+    "places",
+    [
+        *([place, "", ""] for place in PLACES),
+        *(["1", *[""] * (n - 1)] for n in (1, len(ITEMS) - 1, len(ITEMS) + 1, 50, 51)),
+        *([], ["1", "1", "1"], ["1", "2", "2"], ["2", "3", ""], ["3", "", ""], ["", "", ""]),
+    ],
+)
+def test_places_that_make_no_ranking_are_refused(survey, places):
     # A sign of life is one, whatever the answer.
     with survey.hold_unchanged(ignored={"seen_at"}):
-        reply = survey.client.post(survey.form.action, fields)
+        reply = survey.client.post(survey.form.action, {**survey.form.fields, "place": places})
     assert reply.status == 422
     assert "<script>alert" not in reply.text
 
 
-@pytest.mark.parametrize("n", [0, 1, len(ITEMS) - 1, len(ITEMS) + 1, 50, 51, MOST_FIELDS - 2])
-def test_too_few_and_too_many_places_are_refused(survey, n):
-    fields = {**survey.form.fields, "place": ["1", *[""] * (n - 1)] if n else []}
-    with survey.hold_unchanged(ignored={"seen_at"}):
-        assert survey.client.post(survey.form.action, fields).status == 422
-
-
-@pytest.mark.parametrize("places", ["111", "122", "133", "23 ", "3  ", "   "])
-def test_places_that_make_no_ranking_are_refused(survey, places):
-    with survey.hold_unchanged(ignored={"seen_at"}):
-        fields = survey.form.answer(*places.replace(" ", ""))
-        assert survey.client.post(survey.form.action, fields).status == 422
-
-
-# ---- Tokens and links ----
+# ---- Tokens and links
 
 
 @pytest.fixture(scope="module")
@@ -286,3 +266,78 @@ def test_links_of_others_and_links_that_were_made_up_lead_nowhere(survey, elsewh
             assert survey.client.get(f"/p/{forged}").status == 404, name
             fields = survey.form.answer("1")
             assert survey.client.post(f"/p/{forged}/1", fields).status in {403, 404}, name
+
+
+# ---- Ids, addresses and methods
+
+IDS = [
+    SCRIPT, '"><img src=x onerror=alert(1)>', "'; DROP TABLE participant; --", "a\nb", "a\0b",
+    "a\r\nSet-Cookie: a=b", "../../etc/passwd", "%s%n", "é", "٣", "a b", "{{1234567*7654321}}",
+    "${1234567*7654321}", "\u202eann", "x" * 101, "x" * 60_000, "javascript:alert(1)//",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("platform", ["none", "prolific", "mturk"])
+def test_ids_that_no_platform_gives_are_refused_and_not_repeated(tmp_path, platform):
+    good = {"none": {"participant": "A1"}, "prolific": {"PROLIFIC_PID": "A1"}, "mturk": TURK}[
+        platform
+    ]
+    with open_survey(small_study(platform=platform), tmp_path) as (app, database):
+        client = Client(app)
+        for text in IDS:
+            for name in good:
+                given = {**good, name: text}
+                nonce = database.identity.nonce("start")
+                for reply in (
+                    client.get(f"/?{urlencode(given)}"),
+                    client.post("/start", {"form": nonce, **given}),
+                ):
+                    assert reply.status in {400, 422}, (name, text)
+                    assert_harmless(reply)
+        assert dump(database)["participant"] == []
+
+
+PATHS = [
+    "/static/", "/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/%00",
+    "/static/survey.css%00", "/static/..%5capp.py", "/static//etc/passwd", "//evil.example/",
+    "/\\evil.example", "/start/", "/researcher/", "/researcher//progress", "/researcher;/progress",
+    "/%2e/researcher/progress", "/.git/config", "/.env", "/docs", "/redoc", "/p", "/p/", "/p//",
+    "/p/%00", "/p/..%2fresearcher", "/P/x", "/p/x/leave", "/%", "/%zz", "/%ff", "*",
+    "/" + "a" * 60_000,
+]  # fmt: skip
+
+
+def test_addresses_that_are_not_ours_lead_nowhere(survey):
+    numbers = (
+        "0",
+        "-1",
+        "01",
+        "1.0",
+        "+1",
+        "1_0",
+        "1%0a",
+        "%D9%A1",
+        "9" * 5000,
+        "NaN",
+        "1'",
+        "1%00",
+    )
+    with survey.hold_unchanged():
+        for path in PATHS:
+            for method in ("GET", "POST"):
+                reply = survey.client.send(method, path, {"host": "evil.example"})
+                assert reply.status in {404, 405, 422}, (method, path)
+                assert reply.all("location") == []
+                assert "evil" not in reply.text
+        for number in numbers:
+            reply = survey.client.post(f"{survey.home}/{number}", survey.form.answer("1"))
+            assert reply.status == 422, number
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "DELETE", "TRACE", "CONNECT", "get", "X"])
+def test_methods_that_are_not_ours_are_told_which_are(survey, method):
+    paths = {"/": "GET", "/start": "POST", survey.form.action: "POST", survey.home: "GET"}
+    with survey.hold_unchanged():
+        for path, allowed in paths.items():
+            reply = survey.client.send(method, path, {"content-type": URLENCODED})
+            assert (reply.status, reply["allow"]) == (405, allowed), path

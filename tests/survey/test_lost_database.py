@@ -11,8 +11,8 @@ from asgi_client import Client, begin, form_of, open_survey
 from server_process import Server, wait_until
 from small_studies import questions_about, small_study
 
-from rankshot.survey.progress import read_answers
-from rankshot.survey.store import backup, sqlite_files
+from rankshot.survey.overview import read_answers
+from rankshot.survey.store import sqlite_files
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 
@@ -162,7 +162,6 @@ def test_a_server_says_once_what_happened_and_what_to_do(tmp_path):
 
 
 def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp_path, monkeypatch):
-    monkeypatch.setattr(backup, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr(sqlite_files, "BUSY_SECONDS", 0.05)
     with open_survey(STUDY, tmp_path) as (app, database):
         client = Client(app)

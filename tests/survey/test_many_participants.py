@@ -12,8 +12,7 @@ from server_process import Server, hidden_fields
 from small_studies import questions_about, small_study
 
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.overview import read_overview
-from rankshot.survey.progress import read_answers
+from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store.database import Database
 
 pytestmark = pytest.mark.slow

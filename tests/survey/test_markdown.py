@@ -1,14 +1,9 @@
 """Consent and instructions: a safe subset of Markdown, whatever is written."""
 
-import re
-import time
 from html.parser import HTMLParser
 
 import pytest
-from asgi_client import Client, begin, open_survey
-from small_studies import small_study
 
-from rankshot.survey.validation import CONSENT_LENGTH
 from rankshot.survey.web.pages import render_line, render_markdown
 
 ALLOWED = {"p", "ul", "ol", "li", "em", "strong", "a"}
@@ -89,59 +84,3 @@ def test_what_may_be_written():
 def test_hostile_texts_become_text(text):
     assert_safe(render_markdown(text))
     assert_safe(render_line(text.replace("\n", " ")))
-
-
-def test_text_without_marks_looks_as_written():
-    for text in (
-        "a & b < c > d \"e\" 'f'",
-        "&amp; &lt;b&gt;",
-        "# 1",
-        "> 2",
-        "a `b` c",
-        "x_y_z 2*3",
-    ):
-        parser = HTMLParser()
-        shown = []
-        parser.handle_data = shown.append
-        parser.feed(render_markdown(text))
-        assert "".join(shown).strip() == text
-
-
-def test_the_paragraphs_of_a_plain_consent_stay():
-    text = "First line,\nsame paragraph.\n\n  Second: a@b.org\n\n\n\nThird."
-    paragraphs = re.findall("<p>(.*?)</p>", render_markdown(text), re.DOTALL)
-    old = [paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()]
-    assert paragraphs == old
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["- ", "[", "*", "**a", "[a](", "<", "![", "_a*", "\\", "1. ", "(", "](", "*a_ ", "- a\n  "],
-)
-def test_long_and_deep_texts_take_little_time(piece):
-    text = (piece * CONSENT_LENGTH)[:CONSENT_LENGTH]
-    start = time.process_time()
-    assert_safe(render_markdown(text))
-    assert time.process_time() - start < 2
-
-
-def test_nested_lists_stay_whole_up_to_eight_levels():
-    text = "\n".join(f"{'  ' * level}- level {level}" for level in range(8))
-    assert "level 7" in render_markdown(text)
-
-
-def test_pages_show_it(tmp_path):
-    study = small_study(
-        consent="**Yes**<b>\n\n- one",
-        instructions="*Think*<i>",
-        contact="Ada <ada@example.org> <u>",
-    )
-    with open_survey(study, tmp_path) as (app, _):
-        client = Client(app)
-        page = client.get("/").text
-        assert "<p><strong>Yes</strong>&lt;b&gt;</p>\n<ul>\n<li>one</li>\n</ul>" in page
-        assert ">ada@example.org</a> &lt;u&gt;</bdi>" in page
-        how = client.get(f"{begin(client)}/instructions").text
-        assert "<p><em>Think</em>&lt;i&gt;</p>" in how
-        for lost in ("/nowhere", "/p/" + "0" * 48, "/static/none.js"):
-            assert 'href="mailto:ada@example.org"' in client.get(lost).text

@@ -6,14 +6,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import schemathesis
-from asgi_client import URLENCODED, Client, begin, finish, form_of, open_survey
+from asgi_client import Client, begin, finish, form_of, open_survey
 from schemathesis.config import SchemathesisConfig
 from server_process import TOKEN
 from small_studies import small_study
 
-from rankshot.survey.store.identity import RATER_DIGITS
-from rankshot.survey.web.pages import STATIC
-from rankshot.survey.web.researcher_routes import COOKIE
+from rankshot.survey.store.database import RATER_DIGITS
 
 AS_RESEARCHER = {"Authorization": f"Bearer {TOKEN}"}
 STUDY = small_study(completion_url="https://example.org/done")
@@ -37,7 +35,7 @@ CONFIG = {
         *(
             # Every page of them is made of all participants and answers.
             {"include-path": f"/researcher{path}", "generation": {"max-examples": 5}}
-            for path in ("", "/progress", "/confirm", "/data/{name}")
+            for path in ("", "/progress", "/data/{name}")
         ),
         {
             # A document cannot say that places are 1, 2, 3, each once.
@@ -85,19 +83,10 @@ FORMS = {
     "POST /researcher/login": ("/researcher",),
     **{
         f"POST /researcher/{name}": ("/researcher", {"authorization": f"Bearer {TOKEN}"})
-        for name in ("logout", "confirm", "act")
+        for name in ("logout",)
     },
 }
 """Where forms come from."""
-KINDS = {
-    "GET /static/{name}": sorted(set(STATIC.values())),
-    "GET /researcher/rankings.jsonl": ["application/x-ndjson"],
-    "GET /health": ["text/plain"],
-    "GET /ready": ["application/json"],
-    "GET /researcher/data/{name}": ["application/x-ndjson", "text/csv"],
-    "GET /researcher/payment/{name}": ["text/csv", "text/plain"],
-}
-"""What is not a page."""
 SEEN = {}
 NAMES = count()
 
@@ -174,54 +163,3 @@ def test_every_operation_was_tried_to_its_end():
 
 def test_the_document_is_valid():
     _load_schema(DOCUMENT).validate()
-
-
-def test_forms_redirects_and_pages_are_described_as_they_are():
-    for label, operation in OPERATIONS.items():
-        responses = operation["responses"]
-        assert {"413", "422", "429"} <= set(responses), label
-        for status, response in responses.items():
-            kinds = list(response.get("content", {}))
-            if status in {"303", "304"}:
-                assert kinds == []
-                assert ("Location" in response.get("headers", {})) == (status == "303")
-            else:
-                is_page = status not in {"200", "503" if label == "GET /ready" else "200"}
-                page = ["text/html"] if is_page else KINDS.get(label, ["text/html"])
-                assert sorted(kinds) == page, (label, status)
-            assert ("Retry-After" in response.get("headers", {})) == (status == "429")
-            assert ("WWW-Authenticate" in response.get("headers", {})) == (status == "401")
-        if label.startswith("POST"):
-            assert list(operation["requestBody"]["content"]) == [URLENCODED]
-            assert {"403", "415"} <= set(responses)
-            # What changes something redirects; one form only asks whether it is meant.
-            done = "200" if label == "POST /researcher/confirm" else "303"
-            assert {"200", "303"} & set(responses) == {done}
-        else:
-            assert "requestBody" not in operation
-
-
-def test_the_researchers_routes_are_described_as_locked():
-    schemes = DOCUMENT["components"]["securitySchemes"]
-    assert schemes["token"]["scheme"] == "bearer"
-    assert (schemes["cookie"]["in"], schemes["cookie"]["name"]) == ("cookie", COOKIE)
-    either = [{"cookie": []}, {"token": []}]
-    locked = {label: o["security"] for label, o in OPERATIONS.items() if "security" in o}
-    assert locked == {
-        # Without either, it is the page that asks for the token.
-        "GET /researcher": [*either, {}],
-        "POST /researcher/logout": either,
-        "GET /researcher/progress": either,
-        "GET /researcher/participants/{rater}": either,
-        "POST /researcher/confirm": either,
-        "POST /researcher/act": either,
-        "GET /researcher/rankings.jsonl": either,
-        "GET /researcher/data/{name}": either,
-        "GET /researcher/payment/{name}": either,
-    }
-
-
-def test_without_a_token_the_document_has_no_researcher(tmp_path):
-    with open_survey(STUDY, tmp_path, token=None) as (app, _):
-        paths = app.openapi()["paths"]
-    assert set(paths) == {path for path in DOCUMENT["paths"] if "researcher" not in path}

@@ -4,15 +4,12 @@ from contextlib import closing
 from random import Random
 
 import pytest
-from small_studies import questions_about, small_study
+from small_studies import prolific_ids, small_study
 
+from rankshot.survey.export import answer_records
 from rankshot.survey.overview import OverviewReader, read_overview
-from rankshot.survey.platforms import ProlificSession
-from rankshot.survey.presentation import ExtraQuestion
-from rankshot.survey.progress import count_other_answers
-from rankshot.survey.raw_data import answer_records
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.participation import Participation
 from rankshot.survey.store.people import (
     delete_participants,
     exclude,
@@ -21,6 +18,7 @@ from rankshot.survey.store.people import (
     set_state,
     withdraw,
 )
+from rankshot.survey.study import ExtraQuestion
 
 STUDY = small_study(extra=(ExtraQuestion("age", "How old?", "number"),))
 
@@ -83,7 +81,7 @@ def test_every_change_is_seen_and_nothing_else_is_read_again(survey):
         assert read() is seen[-1]
         # What is used again is what is found without it.
         fresh = read_overview(STUDY, database, survey.now)
-        assert fresh.progress == seen[-1].progress
+        assert (fresh.questions, fresh.targets) == (seen[-1].questions, seen[-1].targets)
         assert fresh.people == seen[-1].people
     assert len({view.version for view in seen}) == len(seen)
 
@@ -97,9 +95,9 @@ def test_the_pilot_and_the_others_never_mix(survey):
     survey.answer(ann)
     both = [survey.reader.read(pilot=pilot) for pilot in (False, True)]
     assert [list(view.people) for view in both] == [[ann], [tried]]
-    assert [view.progress.n_answers for view in both] == [1, 3]
+    assert [view.n_answers for view in both] == [1, 3]
     assert [{a.rater for a in view.answers} for view in both] == [{ann}, {tried}]
-    assert [sum(q.in_progress for q in view.progress.questions) for view in both] == [3, 1]
+    assert [sum(q.in_progress for q in view.questions) for view in both] == [3, 1]
     assert [view.n_pilot for view in both] == [1, 1]
     assert [survey.reader.read(pilot=pilot) for pilot in (False, True)] == both
 
@@ -114,7 +112,7 @@ def test_nobody_is_compared_with_who_is_excluded(survey):
     assert set(view.flags) == set(raters[1:])
     assert view.people[raters[0]].n_answers == 2
     assert {answer.rater for answer in view.excluded_answers} == {raters[0]}
-    assert view.progress.n_answers == 4
+    assert view.n_answers == 4
 
 
 def test_the_evidence_for_an_exclusion_stays(survey):
@@ -127,49 +125,15 @@ def test_the_evidence_for_an_exclusion_stays(survey):
     view = survey.reader.read()
     assert view.people[raters[0]].flags == before[raters[0]].flags
     assert raters[0] not in view.flags
-    assert raters[0] not in {one.rater for one in view.progress.raters}
+    assert raters[0] not in view.flags
     named = [record["flags"] for record in answer_records(view) if record["excluded"]]
     assert named == [["fast", "distance"]] * 4
 
 
 def test_a_new_submission_is_seen(survey):
     """Somebody returned a submission, and takes part again with the same id."""
-    one, other = (ProlificSession("5f1e", "study", session) for session in ("s1", "s2"))
-    ann = survey.visits.start("prolific:5f1e", session=one)
+    one, other = (prolific_ids("5f1e", "study", session) for session in ("s1", "s2"))
+    ann = survey.visits.start("prolific:5f1e", ids=one)
     assert survey.reader.read().people[ann].ids["platform_session"] == "s1"
-    survey.visits.start("prolific:5f1e", session=other)
+    survey.visits.start("prolific:5f1e", ids=other)
     assert survey.reader.read().people[ann].ids["platform_session"] == "s2"
-
-
-def test_states_say_who_withdrew_and_who_answered_nothing(survey):
-    ann, bob = (survey.visits.start(f"none:id:{name}") for name in ("ann", "bob"))
-    survey.answer(ann, n=4, skip=True)
-    survey.visits.current_question(ann)
-    survey.answer(bob, n=4)
-    exclude(survey.database, [bob], "why")
-    withdraw(survey.database, [bob])
-    people = survey.reader.read().people
-    assert (people[ann].state, people[bob].state) == ("answered nothing", "withdrawn")
-
-
-def test_answers_to_other_questions_are_counted_like_all(survey):
-    set_state(survey.database, "pilot")
-    survey.answer(survey.visits.start("none:id:tester"), n=2)
-    set_state(survey.database, "open")
-    ann, bob = (survey.visits.start(f"none:id:{name}") for name in ("ann", "bob"))
-    survey.answer(ann, n=3)
-    survey.answer(bob, n=4)
-    exclude(survey.database, [bob], "why")
-    other = small_study(questions=questions_about("owl"))
-    with survey.database.begin_read() as connection:
-        assert count_other_answers(connection, other) == 3
-
-
-def test_times_that_make_no_sense_are_unknown(survey):
-    ann = survey.visits.start("none:id:ann")
-    assert isinstance(survey.visits.current_question(ann), CurrentQuestion)
-    survey.answer(ann, skip=True)
-    reopen_participants(survey.database, [ann])
-    person = survey.reader.read().people[ann]
-    assert person.duration is None
-    assert person.state == "left"

@@ -4,7 +4,6 @@ from collections import Counter
 from contextlib import closing
 from random import Random
 
-import pytest
 from asgi_client import MANY, dump
 from prolific import COMPLETE, FULL, NO_CONSENT, TIME_OUT, Prolific, completion_code
 from server_process import TOKEN
@@ -12,14 +11,14 @@ from small_studies import questions_about, small_study
 
 from command_line import rankshot
 from rankshot.survey.deletion import delete_everywhere
+from rankshot.survey.export import read_payments
 from rankshot.survey.overview import read_overview
-from rankshot.survey.payment import read_payments
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.store.people import exclude
 from rankshot.survey.study import Question
-from rankshot.survey.study_text import format_study
+from rankshot.survey.study_files import format_study
 from rankshot.survey.web import app as app_module
 
 ITEMS = ("bus", "fox", "leopard", "tram", "whale")
@@ -345,34 +344,3 @@ def test_a_smaller_one_on_postgresql(postgresql, monkeypatch):
         delete_everywhere(paid.database, [person.rater])
         assert person.rater not in str(dump(paid.database))
         assert person.ids["platform_id"] not in str(dump(paid.database))
-
-
-@pytest.mark.parametrize("spare", [0, 1])
-def test_who_replaces_somebody_finds_a_place_at_once(tmp_path, monkeypatch, spare):
-    """Without spare answers, the places of those who left are taken for half an hour."""
-    study = small_study(
-        questions=questions_about("cat", "dog"),
-        answers_per_question=4,
-        questions_per_participant=2,
-        spare_answers=spare,
-        platform="prolific",
-        completion_url=COMPLETE,
-        full_url=FULL,
-    )
-
-    def leaves(visit):
-        assert visit.agree()
-        yield 30
-        visit.give_back()
-
-    paid = PaidStudy(study, tmp_path / "study.sqlite", [careful, leaves, careful], monkeypatch)
-
-    def think_simply(visit):
-        return visit.shown
-
-    monkeypatch.setitem(globals(), "think", think_simply)
-    with closing(paid.database):
-        paid.prolific.run(4)
-        statuses = Counter(paid.prolific.statuses().values())
-        assert statuses["returned: full"] == 1 - spare
-        assert statuses["awaiting review"] == 3 + spare

@@ -8,12 +8,11 @@ from random import Random
 
 import pytest
 from small_studies import questions_about, small_study
-from sqlalchemy import func, inspect, select, text
+from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.overview import read_overview
-from rankshot.survey.progress import read_answers
+from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store.assignment import (
     arrange_turns,
     assign_questions,
@@ -22,11 +21,7 @@ from rankshot.survey.store.assignment import (
 )
 from rankshot.survey.store.database import (
     ASSIGNMENT,
-    METADATA,
-    MIGRATIONS,
-    PARTICIPANT,
     Database,
-    migrate,
 )
 from rankshot.survey.store.participation import (
     AlreadyAnsweredError,
@@ -35,7 +30,6 @@ from rankshot.survey.store.participation import (
     NotAssignedError,
     Participation,
 )
-from rankshot.survey.study import Question
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
 TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")
@@ -103,15 +97,6 @@ def test_a_participant_goes_through_all_questions_and_gets_a_code(database):
     assert all(a.order == a.shown[:3] and a.rater == rater for a in answers)
 
 
-def test_the_shown_order_is_random_and_kept(database):
-    survey, _ = open_participation(STUDY, database)
-    raters = [survey.start(f"none:{i}") for i in range(8)]
-    firsts = Counter(survey.current_question(rater).shown for rater in raters)
-    assert len(firsts) > 4
-    asked = survey.current_question(raters[0])
-    assert survey.current_question(raters[0]) == asked, "a reload shows the same screen"
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_loads_stay_within_one_of_each_other(seed):
     def open_ones(counts):
@@ -149,19 +134,6 @@ def test_every_question_reaches_its_plan_and_then_the_survey_is_full(database):
     assert set(pairs.values()) == {1}
 
 
-def test_people_who_start_at_once_are_spread_evenly(database):
-    survey, clock = open_participation(STUDY, database)
-    with ThreadPoolExecutor(8) as pool:
-        raters = list(pool.map(survey.start, [f"none:{i}" for i in range(7)] * 2))
-    assert raters[:7] == raters[7:], "who starts twice is the same participant"
-    with database.begin_read() as connection:
-        loads = count_answers(connection, STUDY, clock.now)
-        counts = {key: sum(load) for key, load in loads.items()}
-        assert connection.execute(select(func.count()).select_from(PARTICIPANT)).scalar() == 7
-    assert sum(counts.values()) == 21
-    assert max(counts.values()) - min(counts.values()) <= 1
-
-
 def test_abandoned_questions_return_to_the_pool(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = open_participation(study, database)
@@ -176,7 +148,7 @@ def test_abandoned_questions_return_to_the_pool(database):
     assert read_overview(study, database, clock.now).counts["left"] == 1
     assert answer_all(survey, second).n_answers == 5
     assert survey.current_question(first) == Finished(
-        database.identity.code(first), 1, 1, 0, None, False
+        database.identity.code(first), 1, 1, 0, None, None, False
     )
     assert set(Counter(a.question.target for a in read_stored_answers(database)).values()) == {1}
 
@@ -201,93 +173,6 @@ def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(datab
     assert set(counts.values()) == {1}
 
 
-def test_a_second_tab_of_somebody_who_comes_back_changes_nothing(database):
-    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
-    survey, clock = open_participation(study, database)
-    rater = survey.start("none:two-tabs")
-    clock.now += 31 * 60
-    first = survey.current_question(rater)
-    # The other tab had seen that they were away just before this one took the questions up again.
-    with database.begin_assignment() as connection:
-        survey._resume(connection, rater, clock.now)
-    assert survey.current_question(rater) == first
-    assert first.total == 6
-
-
-def test_an_exchanged_question_takes_its_repeat_along_in_another_order(database):
-    study = replace(STUDY, answers_per_question=1, questions_per_participant=2, repeats=1)
-    survey, clock = open_participation(study, database)
-    away = survey.start("none:away")
-    had = {survey.current_question(away).question}
-    clock.now += 31 * 60
-    others = [survey.start(f"none:{i}") for i in range(2)]
-    for rater in others:
-        answer_all(survey, rater)
-    taken = {a.question for a in read_stored_answers(database)}
-    assert len(taken) == 4
-    answer_all(survey, away)
-    mine = [a for a in read_stored_answers(database) if a.rater == away]
-    assert [a.repeat for a in mine] == [False, False, True]
-    assert mine[2].question == mine[0].question
-    assert had <= taken, "somebody else has answered what was before them"
-    assert {a.question for a in mine} & taken == set()
-    assert mine[0].shown != mine[2].shown
-
-
-def test_who_had_no_question_left_may_start_anew(database):
-    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
-    survey, clock = open_participation(study, database)
-    away = survey.start("none:away")
-    survey.current_question(away)
-    clock.now += 31 * 60
-    unsure = survey.start("none:unsure")
-    while isinstance(asked := survey.current_question(unsure), CurrentQuestion):
-        # All but one are answered.
-        submit(survey, unsure, asked, skip=asked.position == 1)
-    clock.now += 1
-    assert survey.current_question(away).total == 1, (
-        "the one that nobody could answer is still theirs"
-    )
-    clock.now += 31 * 60
-    assert answer_all(survey, survey.start("none:last")).n_answers == 1
-    assert survey.current_question(away) == Finished(
-        database.identity.code(away), 0, 0, 0, None, False
-    )
-    assert read_overview(study, database, clock.now).counts["finished"] == 2
-    assert survey.start("none:away") is None
-    larger = replace(study, answers_per_question=2)
-    later = Participation(larger, database, clock, Random(0))
-    assert later.start("none:away") == away
-    assert answer_all(later, away).n_answers == 6
-
-
-def test_gold_questions_alone_are_not_asked(database):
-    gold = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
-    study = replace(STUDY, gold=(gold,), answers_per_question=1, questions_per_participant=6)
-    survey, clock = open_participation(study, database)
-    away = survey.start("none:away")
-    clock.now += 31 * 60
-    answer_all(survey, survey.start("none:other"))
-    assert survey.current_question(away) == Finished(
-        database.identity.code(away), 0, 0, 0, None, False
-    )
-    assert survey.start("none:away") is None
-
-
-def test_what_somebody_skips_is_not_repeated(database):
-    study = replace(STUDY, questions_per_participant=4, repeats=2)
-    survey, _ = open_participation(study, database)
-    rater = survey.start("none:ann")
-    asked = survey.current_question(rater)
-    assert asked.total == 6
-    submit(survey, rater, asked, skip=True)
-    assert survey.current_question(rater).total == 5
-    answer_all(survey, rater)
-    mine = [(a.question.key, a.repeat, a.order != ()) for a in read_stored_answers(database)]
-    assert mine[0] == (asked.question.key, False, False)
-    assert [key for key, repeat, _ in mine if repeat] == [mine[1][0]]
-
-
 def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
     survey, clock = open_participation(study, database)
@@ -299,34 +184,6 @@ def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
     quick = survey.start("none:quick")
     assert answer_all(survey, quick).n_answers == 5, "what slow has not answered is free"
     assert survey.current_question(slow).n_answers == 1
-
-
-def test_planned_repeats_are_the_only_ones(database):
-    study = replace(STUDY, repeats=1, questions_per_participant=4)
-    survey, _ = open_participation(study, database)
-    for person in range(6):
-        answer_all(survey, survey.start(f"none:{person}"))
-    answers = read_stored_answers(database)
-    for rater in {a.rater for a in answers}:
-        theirs = [a for a in answers if a.rater == rater]
-        assert len(theirs) == 5
-        assert sum(a.repeat for a in theirs) == 1
-        assert theirs[-1].repeat
-        keys = Counter(a.question.key for a in theirs)
-        assert keys[theirs[-1].question.key] == 2
-        assert sorted(keys.values()) == [1, 1, 1, 2]
-    counted = Counter(a.question.key for a in answers if not a.repeat)
-    assert set(counted.values()) == {4}
-
-
-def test_gold_questions_are_asked_of_everybody_and_fill_no_plan(database):
-    gold = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
-    study = replace(STUDY, gold=(gold,), answers_per_question=1)
-    survey, _ = open_participation(study, database)
-    for person in range(2):
-        assert answer_all(survey, survey.start(f"none:{person}")).n_answers == 4
-    assert sum(a.question == gold for a in read_stored_answers(database)) == 2
-    assert survey.start("none:late") is None
 
 
 def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
@@ -441,38 +298,6 @@ def test_a_clock_that_is_set_back_changes_no_seconds_of_the_same_process(databas
     assert [a.seconds for a in read_stored_answers(database)] == [8.0, 9.0]
 
 
-def test_seconds_across_a_restart_are_those_of_the_clock_or_unknown(database):
-    clock = Clock()
-    rater = Participation(STUDY, database, clock, Random(0)).start("none:ann")
-    for jump in (20.0, -3600.0, 30.0):
-        asked = Participation(STUDY, database, clock, Random(0)).current_question(rater)
-        clock.now += jump
-        # Ticks of another process begin anywhere.
-        submit(Participation(STUDY, database, clock, Random(0), lambda: 1e6), rater, asked)
-    assert [a.seconds for a in read_stored_answers(database)] == [20.0, None, 30.0]
-
-
-def test_a_question_that_leaves_the_study_keeps_its_answers(database):
-    survey, _ = open_participation(STUDY, database)
-    answer_all(survey, survey.start("none:ann"))
-    before = read_stored_answers(database)
-    smaller = replace(STUDY, questions=STUDY.questions[:1])
-    later, _ = open_participation(smaller, database)
-    assert answer_all(later, later.start("none:bob")).n_answers == 1
-    assert [a for a in read_stored_answers(database) if a.rater == before[0].rater] == before
-
-
-def test_ids_are_hashed_and_the_hash_differs_between_surveys(database, tmp_path):
-    survey, _ = open_participation(STUDY, database)
-    rater = survey.start("prolific:id:5f1e2d3c")
-    with database.begin_read() as connection:
-        kept = [str(row) for row in connection.execute(select(PARTICIPANT))]
-    assert "5f1e2d3c" not in "".join(kept)
-    other = Database(tmp_path / "other.sqlite", create=True)
-    assert other.identity.rater("prolific:id:5f1e2d3c") != rater
-    other.close()
-
-
 def test_a_database_is_opened_again_with_its_answers_and_links(place):
     first = Database(place, create=True)
     survey, _ = open_participation(STUDY, first)
@@ -485,73 +310,6 @@ def test_a_database_is_opened_again_with_its_answers_and_links(place):
     assert read_stored_answers(second) == before
     assert second.identity.verify_link(link) == rater
     second.close()
-
-
-def test_the_migrations_make_the_tables_that_the_code_uses(database):
-    with database.begin_read() as connection:
-        found = inspect(connection)
-        for table in METADATA.sorted_tables:
-            columns = {c["name"]: c["nullable"] for c in found.get_columns(table.name)}
-            assert columns == {c.name: c.nullable for c in table.columns}, table.name
-            keys = found.get_pk_constraint(table.name)["constrained_columns"]
-            assert keys == [c.name for c in table.primary_key], table.name
-            indices = {index["name"] for index in found.get_indexes(table.name)}
-            assert {index.name for index in table.indexes} <= indices
-        unique = found.get_unique_constraints("assignment")
-        assert [u["column_names"] for u in unique] == [["rater", "question", "repeat"]]
-
-
-def test_an_older_schema_is_brought_up_to_date_with_its_answers(database):
-    survey, _ = open_participation(STUDY, database)
-    answer_all(survey, survey.start("none:ann"))
-    before = read_stored_answers(database)
-    more = (*MIGRATIONS, ("ALTER TABLE participant ADD COLUMN remark TEXT",))
-    with database.begin_write() as connection:
-        assert migrate(connection, more) == len(MIGRATIONS)
-    with database.begin_write() as connection:
-        assert migrate(connection, more) == len(MIGRATIONS) + 1, "a second time does nothing"
-        names = [c["name"] for c in inspect(connection).get_columns("participant")]
-    assert "remark" in names
-    assert read_stored_answers(database) == before
-
-
-def test_a_failing_migration_leaves_the_database_as_it_was(database):
-    broken = (*MIGRATIONS, ("ALTER TABLE participant ADD COLUMN remark TEXT", "NO SQL"))
-    with pytest.raises(Exception, match="NO SQL"), database.begin_write() as connection:
-        migrate(connection, broken)
-    with database.begin_read() as connection:
-        names = [c["name"] for c in inspect(connection).get_columns("participant")]
-        assert "remark" not in names
-        assert connection.execute(text("SELECT version FROM survey")).scalar() == len(MIGRATIONS)
-
-
-def test_a_newer_schema_and_a_database_of_others_are_refused(place):
-    Database(place, create=True).close()
-    opened = Database(place)
-    with opened.begin_write() as connection:
-        connection.execute(text("UPDATE survey SET version = 99"))
-    opened.close()
-    with pytest.raises(RankshotError, match="schema version 99, this rankshot supports 2"):
-        Database(place)
-
-
-def test_a_database_of_others_is_refused(place):
-    opened = Database(place, create=True)
-    with opened.begin_write() as connection:
-        for table in reversed(METADATA.sorted_tables):
-            connection.execute(text(f"DROP TABLE {table.name}"))
-        connection.execute(text("CREATE TABLE customers (name TEXT)"))
-    opened.close()
-    with pytest.raises(RankshotError, match=r"other tables \(customers\)"):
-        Database(place)
-
-
-def test_a_path_is_a_path_whatever_it_is_called(tmp_path):
-    for name in ("what?1.sqlite", "what?2.sqlite", "50%.sqlite", "a#b.sqlite"):
-        Database(tmp_path / name, create=True).close()
-        assert (tmp_path / name).stat().st_size > 0
-    assert len(list(tmp_path.glob("*.sqlite"))) == 4
-    assert not (tmp_path / "what").exists()
 
 
 def test_bad_places_for_a_database_say_so(tmp_path):
@@ -567,8 +325,3 @@ def test_bad_places_for_a_database_say_so(tmp_path):
     with pytest.raises(RankshotError, match="cannot open") as error:
         Database("postgresql://user:very-secret@127.0.0.1:1/x")
     assert "very-secret" not in str(error.value)
-
-
-def test_the_file_is_for_its_owner_alone(tmp_path):
-    Database(tmp_path / "study.sqlite", create=True).close()
-    assert (tmp_path / "study.sqlite").stat().st_mode & 0o077 == 0

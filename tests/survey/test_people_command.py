@@ -1,27 +1,22 @@
 """The commands about participants, states, invitations and payment."""
 
 import csv
-import os
 import shutil
 import sqlite3
-import stat
 import time
 from contextlib import closing
 from random import Random
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, open_survey
-from small_studies import small_study
+from small_studies import prolific_ids, small_study
 
 from command_line import rankshot
 from rankshot.survey.deletion import delete_everywhere
 from rankshot.survey.overview import read_overview
-from rankshot.survey.platforms import ProlificSession
 from rankshot.survey.store.database import EXTRA_ANSWER, PARTICIPANT, Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.people import read_events, read_state, withdraw
-from rankshot.survey.study_files import read_study
-from rankshot.survey.study_text import format_study
+from rankshot.survey.study_files import format_study, read_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(
@@ -43,8 +38,8 @@ def take_part(folder, names, *, skip=(), seconds=9.0):
         survey = Participation(study, database, lambda: now[0], Random(1), lambda: now[0])
         raters = {}
         for name in names:
-            session = ProlificSession(name, "study-1", f"session-of-{name}")
-            rater = survey.start(f"{study.platform}:id:{name}", session=session)
+            session = prolific_ids(name, "study-1", f"session-of-{name}")
+            rater = survey.start(f"{study.platform}:id:{name}", ids=session)
             raters[name] = rater
             while isinstance(asked := survey.current_question(rater), CurrentQuestion):
                 now[0] += seconds
@@ -81,18 +76,6 @@ def raters(folder):
 # ---- Participants
 
 
-def test_participants_are_listed_and_found_by_their_ids(folder, raters):
-    out = run(folder, "participants")
-    assert all(rater in out for rater in raters.values())
-    assert "3 participants; the study is open" in out
-    one = run(folder, "participants bob-5f1e2d3c")
-    assert raters["bob-5f1e2d3c"] in one
-    assert raters["ann-5f1e2d3c"] not in one
-    assert "1 participant; the study" in one
-    assert "0 pilot participants" in run(folder, "participants --pilot")
-    assert "code or rater 'eva'; nothing" in run(folder, "participants eva", status=2)
-
-
 def test_exclude_and_restore(folder, raters):
     out = run(folder, "exclude bob-5f1e2d3c eve-5f1e2d3c --why 'too fast'")
     assert "2 participants excluded: too fast" in out
@@ -120,29 +103,6 @@ def test_exclude_and_restore(folder, raters):
     before = read_all(folder)
     assert "'nobody'" in run(folder, "exclude ann-5f1e2d3c nobody --why x", status=2)
     assert read_all(folder) == before
-
-
-def test_reopen_of_participants(folder):
-    take_part(folder, ["ann"], skip=["ann"])
-    assert read_all(folder)[0][0].n_skipped == 4
-    assert "1 participant may go on" in run(folder, "reopen ann")
-    (ann,), events, state = read_all(folder)
-    assert (ann.n_skipped, ann.finished_at, state) == (0, None, "open")
-    assert [event.action for event in events] == ["reopen"]
-    take_part(folder, ["bob"])
-    assert "1 participant skipped nothing" in run(folder, "reopen bob")
-    (bob,) = (person for person in read_all(folder)[0] if person.ids["platform_id"] == "bob")
-    assert bob.finished_at is not None, "and is paid as before"
-
-
-@pytest.mark.parametrize("place", ["sqlite", "postgresql"], indirect=True)
-def test_only_a_pilot_makes_a_database(folder, place):
-    for command in ("pause", "close", "reopen"):
-        said = run(folder, f"{command} --database {place}", status=2)
-        assert "`rankshot survey serve` creates it" in said
-    said = run(folder, f"pilot --database {place}")
-    assert (f"New database: {place}" in said) == (not isinstance(place, str))
-    assert "New database" not in run(folder, f"pause --database {place}")
 
 
 def test_states_and_reset(folder, raters):
@@ -230,15 +190,6 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
     assert not [path.name for path in folder.iterdir() if ".rankshot-" in path.name]
 
 
-def test_a_mention_of_the_deleted_in_the_words_about_others_is_hidden(folder, raters):
-    ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
-    path = folder / "people.csv"
-    path.write_text(f"\ufeffrater,flags\n{ann},fast\n{bob},the same answers as {ann}\n'@x,fast\n")
-    with closing(Database(folder / "study.sqlite")) as database:
-        assert delete_everywhere(database, [ann], [path]) == {path: 1}
-    assert path.read_text() == f"\ufeffrater,flags\n{bob},the same answers as deleted\n'@x,fast\n"
-
-
 def test_only_columns_that_name_people_are_compared(folder, raters):
     ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
     with closing(Database(folder / "study.sqlite")) as database:
@@ -270,14 +221,6 @@ def test_only_columns_that_name_people_are_compared(folder, raters):
     assert kept[2] == [files["codes.csv"][0], files["codes.csv"][2]]
     assert kept[3] == files["people.jsonl"][:1]
     assert kept[4] == ["77"]
-
-
-def test_the_own_database_is_no_copy(folder, raters):
-    (folder / "link.sqlite").symlink_to(folder / "study.sqlite")
-    for name in ("study.sqlite", "link.sqlite"):
-        words = f"delete ann-5f1e2d3c --yes --also {folder}/{name}"
-        assert "this is the survey's own database" in run(folder, words, status=2)
-    assert len(read_all(folder)[0]) == 3
 
 
 @pytest.mark.parametrize(
@@ -312,36 +255,6 @@ def test_a_file_that_cannot_be_changed_is_named_and_nothing_is_done(folder, rate
     assert read_files() == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_named(folder, raters):
-    locked = folder / "locked"
-    locked.mkdir()
-    run(folder, f"export -o {locked}/rankings.jsonl")
-    locked.chmod(0o500)
-    assert "cannot write there" in run(
-        folder, f"delete ann-5f1e2d3c --yes --also {locked}/rankings.jsonl", status=2
-    )
-    assert len(read_all(folder)[0]) == 3
-
-
-def test_a_backup_that_is_in_use_is_refused(folder, raters):
-    backup = folder / "backup.sqlite"
-    shutil.copy(folder / "study.sqlite", backup)
-    other = sqlite3.connect(backup, isolation_level=None)
-    other.execute("PRAGMA journal_mode = WAL")
-    other.execute("BEGIN")
-    other.execute("SELECT count(*) FROM participant").fetchone()
-    second = sqlite3.connect(backup)
-    second.execute("UPDATE participant SET seen_at = 0")
-    second.commit()
-    assert "a program has it open" in run(
-        folder, f"delete ann-5f1e2d3c --yes --also {backup}", status=2
-    )
-    assert len(read_all(folder)[0]) == 3
-    other.close()
-    second.close()
-
-
 def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
     name = "ann-5f1e2d3c"
     run(folder, f"backup -o {folder}/backup.sqlite")
@@ -357,20 +270,6 @@ def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
     assert not [path.name for path in folder.iterdir() if ".rankshot-" in path.name]
 
 
-def test_delete_asks_first_and_says_what_is_left(folder, raters):
-    assert rankshot(f"survey delete {folder}/study.toml ann-5f1e2d3c").status == 1
-    assert len(read_all(folder)[0]) == 3
-    take_part(folder, ["fast"], seconds=0.1)
-    run(folder, "exclude bob-5f1e2d3c --why 'too fast'")
-    said = run(folder, "delete fast --yes")
-    assert "fast is to be paid (look at). Pay first" in said
-    said = run(folder, "delete ann-5f1e2d3c bob-5f1e2d3c --yes")
-    assert "ann-5f1e2d3c is to be paid (approve). Pay first" in said
-    assert "bob-5f1e2d3c is to be paid" not in said
-    assert "2 participants deleted" in said
-    assert "Backups and exported files still have the answers" in said
-
-
 # ---- Payment
 
 
@@ -380,8 +279,8 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     run(folder, "exclude bob --why '=too(fast)'")
     with closing(Database(folder / "study.sqlite")) as database:
         survey = Participation(read_study(folder / "study.toml"), database)
-        survey.start("prolific:id:slow", session=ProlificSession("slow", "s", "t"))
-        away = survey.start("prolific:id:away", session=ProlificSession("away", "s", "u"))
+        survey.start("prolific:id:slow", ids=prolific_ids("slow", "s", "t"))
+        away = survey.start("prolific:id:away", ids=prolific_ids("away", "s", "u"))
         survey.withdraw(away)
     said = run(folder, f"payments --approve -o {folder}/approve.csv")
     assert "1 participant id written" in said
@@ -425,118 +324,4 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert not (folder / "x.csv").exists()
 
 
-def test_files_with_ids_are_for_their_owner_only(folder, raters):
-    (folder / "approve.csv").touch(0o644)
-    run(folder, f"payments --approve -o {folder}/approve.csv")
-    run(folder, f"payments --approve -o {folder}/approve.txt")
-    run(folder, f"export --participants --with-ids -o {folder}/ids.csv")
-    for name in ("approve.csv", "approve.txt", "ids.csv"):
-        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
-
-
-def test_who_withdraws_after_the_end_is_looked_at_and_the_excluded_do_not_wait(folder):
-    raters = take_part(folder, ["ann", "bob"])
-    with closing(Database(folder / "study.sqlite")) as database:
-        survey = Participation(read_study(folder / "study.toml"), database)
-        survey.withdraw(raters["ann"])
-        survey.start("prolific:id:slow", session=ProlificSession("slow", "s", "t"))
-    run(folder, "exclude slow --why 'a bot'")
-    said = run(folder, "payments")
-    for line in ("approve: 1 (", "look at: 1 (", "reject: 0 (", "return: 1 (", "wait: 0 ("):
-        assert line in said
-    assert "    ann withdrew after the end\n" in said
-    assert "    slow excluded before the end: a bot\n" in said
-
-
-def test_pilot_participants_are_paid_by_a_list_of_their_own(folder):
-    run(folder, "pilot")
-    take_part(folder, ["ann", "bob"])
-    run(folder, "reopen")
-    take_part(folder, ["bob", "eve"])
-    for words, ids in (("--pilot", ["ann", "bob"]), ("", ["bob", "eve"])):
-        said = run(folder, f"payments --approve {words} -o {folder}/approve.txt")
-        assert "2 participant ids written" in said
-        assert sorted((folder / "approve.txt").read_text().split()) == ids
-
-
-def test_without_a_platform_completion_codes_are_paid(tmp_path):
-    folder = make_folder(tmp_path, small_study())
-    raters = take_part(folder, ["ann"])
-    run(folder, f"payments --approve -o {folder}/approve.txt")
-    with closing(Database(folder / "study.sqlite")) as database:
-        code = database.identity.code(raters["ann"])
-    assert (folder / "approve.txt").read_text() == f"{code}\n"
-
-
 # ---- Invitations
-
-
-def test_invitations_are_links_for_one_participant_each(tmp_path):
-    folder = make_folder(tmp_path, small_study(invitations=True))
-    run(folder, f"invite -n 3 -o {folder}/links.csv --url https://example.org/survey/")
-    with (folder / "links.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [row["number"] for row in rows] == ["1", "2", "3"]
-    assert all(row["link"].startswith("https://example.org/survey/?invitation=") for row in rows)
-    url = "--url https://example.org/survey/"
-    run(folder, f"invite -n 2 --first 2 -o {folder}/again.csv {url}")
-    assert (folder / "again.csv").read_text().splitlines()[1] == f"2,{rows[1]['link']}"
-    assert "exists already" in run(folder, f"invite -n 2 -o {folder}/links.csv {url}", status=2)
-    said = run(folder, f"invite -n 2 --first 3 -o {folder}/x.csv {url}", status=2)
-    assert "end at link 4, but there are only 3" in said
-    assert not (folder / "x.csv").exists()
-    run(folder, f"invite -n 2 -o {folder}/more.csv {url}")
-    more = [line.split(",")[0] for line in (folder / "more.csv").read_text().splitlines()]
-    assert more == ["number", "4", "5"], "a second run invites other people"
-    queries = [row["link"].partition("?")[2] for row in rows]
-    with open_survey(read_study(folder / "study.toml"), folder) as (app, database):
-        client = Client(app)
-        homes = [begin(client, query) for query in queries]
-        assert len(set(homes)) == 3
-        assert begin(client, queries[0]) == homes[0]
-        assert "Your completion code" in finish(client, homes[0])
-        for bad in (
-            "",
-            "participant=ann",
-            queries[0][:-1],
-            queries[0].replace("=1-", "=2-"),
-            queries[0].replace("=1-", "=01-"),
-            queries[0].replace("=1-", "=%D9%A1-"),
-            "invitation=-",
-            "invitation=1",
-        ):
-            page = client.get(f"/?{bad}")
-            assert page.status == 403, bad
-            assert "<form" not in page.text
-        form = form_of(client.get(f"/?{queries[1]}").text).fields
-        for forged in ("", "2", form["invitation"].replace("2-", "3-")):
-            assert client.post("/start", {**form, "invitation": forged}).status == 403
-        study = read_study(folder / "study.toml")
-        people = read_overview(study, database, time.time()).people.values()
-        assert [person.ids["invitation"] for person in people] == ["1", "2", "3"]
-    assert "1 participant" in run(folder, "participants 2")
-    assert " 3 " in run(folder, "participants 3").splitlines()[1]
-    run(folder, f"export --participants --with-ids -o {folder}/people.csv")
-    with (folder / "people.csv").open(newline="", encoding="utf-8-sig") as stream:
-        assert [row["invitation"] for row in csv.DictReader(stream)] == ["1", "2", "3"]
-    assert "2 of 5 invitations are not used: 4-5" in run(folder, "participants")
-    assert "--url is 'x'" in run(folder, f"invite -o {folder}/x.csv --url x", status=2)
-
-
-def test_nobody_is_invited_to_a_study_of_a_platform(folder):
-    said = run(folder, f"invite -o {folder}/x.csv --url https://example.org/", status=2)
-    assert "participants come from prolific" in said
-    assert [path.name for path in folder.iterdir()] == ["study.toml"]
-
-
-def test_commands_are_listed_in_groups():
-    out = rankshot("survey --help").out
-    titles = [line for line in out.splitlines() if line.endswith(":") and line[0] != " "]
-    assert titles[1:] == [
-        "Make a study and run it:",
-        "See and export the results:",
-        "Try, pause and end a study:",
-        "Participants:",
-        "Invitations and payment:",
-    ]
-    assert "..." not in out.partition("Options:")[2], "every line is a whole sentence"

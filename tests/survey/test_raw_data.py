@@ -11,23 +11,18 @@ import numpy as np
 import pytest
 from small_studies import small_study
 
-from command_line import rankshot
-from rankshot.ranking.agreement import concordance
-from rankshot.ranking.rankings import Rankings
-from rankshot.survey.overview import read_overview
-from rankshot.survey.presentation import ExtraQuestion
-from rankshot.survey.raw_data import (
+from rankshot.survey.export import (
     answer_records,
     format_csv,
     format_jsonl,
     participant_records,
-    write_records,
 )
+from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import PARTICIPANT, Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.people import exclude, set_state, withdraw
-from rankshot.survey.study import Question
-from rankshot.survey.study_text import format_study
+from rankshot.survey.study import ExtraQuestion, Question
+from rankshot.survey.study_files import format_study
 
 ITEMS = ("=bus", 'fox, "red"', "leopard\u202e", "雪", "cup")
 GOLD = Question("wolf", ("dog", "bus", "cup"), ("dog",))
@@ -117,21 +112,6 @@ def test_every_answer_is_there_once(folder, views, lines):
     assert all(line["pilot"] for line in tried)
 
 
-def test_a_record_says_what_was_shown_and_when(views, lines):
-    stored = {(a.rater, a.number): a for a in (*views[0].answers, *views[0].excluded_answers)}
-    for line in lines:
-        answer = stored[line["rater"], line["number"]]
-        assert sorted(line["shown"]) == sorted(answer.question.items)
-        assert tuple(line["order"]) == answer.order
-        assert line["skipped"] == (line["order"] == [])
-        assert line["shown_at"] < line["answered_at"]
-        assert line["shown_at"].startswith("2023-11-1")
-        assert line["shown_at"].endswith("Z")
-        assert 5 <= line["seconds"] <= 9
-    (language,) = {line["language"] for line in lines if line["language"]}
-    assert language == "de"
-
-
 # ---- What it is for
 
 
@@ -169,19 +149,6 @@ def test_flags_are_computed_again_from_the_lines_alone(lines):
     assert gold
 
 
-def test_agreement_is_computed_again_from_the_lines_alone(views, lines):
-    for row in views[0].progress.targets:
-        orders = [
-            line["order"]
-            for line in lines
-            if line["target"] == row.target
-            and not (line["excluded"] or line["skipped"] or line["repeat"] or line["gold"])
-        ]
-        assert len(orders) == row.n_answers
-        within = concordance(Rankings.from_orders(orders, items=ITEMS))
-        assert row.concordance == pytest.approx(within)
-
-
 # ---- Participants
 
 
@@ -201,11 +168,6 @@ def test_participants_have_their_states_and_extra_answers(folder, views):
     assert people[careful[0]]["extra_age"] == "-5"
     assert people[careful[1]]["extra_note"] == ""
     assert people[careful[0]]["code"] == views[0].codes[careful[0]]
-
-
-def test_ids_of_the_platform_are_there_only_if_asked_for(views):
-    assert "5f1e2d" not in "".join(format_jsonl(participant_records(views[0])))
-    assert "5f1e2d" in "".join(format_jsonl(participant_records(views[0], with_ids=True)))
 
 
 # ---- CSV
@@ -254,77 +216,4 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(text, cell):
     assert row == {"a": cell, "'=b": "x"}
 
 
-def test_hostile_reasons_and_answers_stay_in_their_cells(folder, views):
-    _, careful, strange, _ = folder
-    rows = {r["rater"]: r for r in read_csv("".join(format_csv(participant_records(views[0]))))}
-    assert len(rows) == 10
-    assert rows[strange[0]]["excluded_why"].startswith("'=HYPERLINK(")
-    assert rows[careful[0]]["extra_note"] == '\'@SUM(A1)\r\n"x",\ty'
-    assert rows[careful[0]]["extra_age"] == "-5"
-
-
 # ---- The command
-
-
-def test_the_command_writes_raw_data(folder, views, lines):
-    place = folder[0]
-    done = rankshot(f"survey export {place}/study.toml --raw -o {place}/answers.jsonl")
-    assert done.status == 0, done.err
-    assert done.out == f"{len(lines)} answers written to {place}/answers.jsonl\n"
-    written = (place / "answers.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in written] == lines
-    done = rankshot(f"survey export {place}/study.toml --participants --with-ids -o {place}/p.csv")
-    assert done.out == f"10 participants written to {place}/p.csv\n"
-    assert len(read_csv((place / "p.csv").read_bytes().decode())) == 10
-    done = rankshot(f"survey export {place}/study.toml --raw --pilot -o {place}/pilot.csv")
-    n_tried = len(views[1].answers)
-    assert done.out == f"{n_tried} answers written to {place}/pilot.csv\n"
-
-
-def test_rankings_leave_out_who_is_excluded_and_the_pilot(folder, views):
-    place = folder[0]
-    done = rankshot(f"survey export {place}/study.toml -o {place}/r.jsonl")
-    n_excluded = len(views[0].excluded_answers)
-    assert f"left out: 1 excluded participant, with {n_excluded} answers" in done.out
-    raters = {json.loads(x)["rater"] for x in (place / "r.jsonl").read_text().splitlines()}
-    assert raters <= {*folder[1][:5], *folder[2][1:]}
-    tried = rankshot(f"survey export {place}/study.toml --pilot -o {place}/t.jsonl")
-    assert tried.status == 0, tried.err
-    assert {json.loads(x)["rater"] for x in (place / "t.jsonl").read_text().splitlines()} == {
-        *folder[3]
-    }
-    status = " ".join(rankshot(f"survey status {place}/study.toml").out.split())
-    assert "10 participants: 8 finished, 0 active, 0 left before the end, 1 withdrawn, 1" in status
-    assert "not counted: 2 pilot participants (--pilot)" in status
-    assert "The survey is a pilot." in status
-    assert "2 participants: 2 finished" in rankshot(f"survey status {place}/study.toml --pilot").out
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ("--raw --participants -o {0}/x.csv", "two files: give one"),
-        ("--raw --exclude-flagged -o {0}/x.csv", "raw data name the flags"),
-        ("--raw --with-ids -o {0}/x.csv", "--with-ids needs --participants"),
-        ("--raw -o {0}/x.txt", "unknown ending '.txt'; known are .csv, .jsonl"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(folder, options, says):
-    done = rankshot(f"survey export {folder[0]}/study.toml {options.format(folder[0])}")
-    assert done.status == 2
-    assert says in done.err
-    assert not (folder[0] / "x.csv").exists()
-
-
-def test_a_file_appears_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_text("old")
-
-    def broken():
-        yield {"a": 1}
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        write_records(path, broken())
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["x.jsonl"]

@@ -8,7 +8,7 @@ from small_studies import small_study
 
 from rankshot import RankshotError
 from rankshot.survey import Picture
-from rankshot.survey.web.pictures import MOST_BYTES, Pictures
+from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
 
 PICTURES = {
     "image/png": b"\x89PNG\r\n\x1a\n" + b"\0" * 20,
@@ -23,7 +23,7 @@ def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path, kind):
     path = tmp_path / "fox.jpg"
     path.write_bytes(PICTURES[kind])
     (tmp_path / "secret.png").write_bytes(PICTURES["image/png"] + b"secret")
-    study = small_study(pictures={"fox": Picture(path, 'A "fox" & <b>more</b>')})
+    study = small_study(pictures=(Picture("fox", path, 'A "fox" & <b>more</b>'),))
     with open_survey(study, tmp_path) as (app, _):
         client = Client(app)
         page = client.get(begin(client)).text
@@ -46,41 +46,17 @@ def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path, kind):
             assert client.get(other).status == 404, other
 
 
-def test_the_prefix_of_every_path_is_in_the_address(tmp_path):
-    path = tmp_path / "fox.png"
-    path.write_bytes(PICTURES["image/png"])
-    shown = Pictures({"fox": Picture(path, "A fox")}, "/lab").shown["fox"]
-    assert re.fullmatch("/lab/pictures/[0-9a-f]{32}[.]png", shown)
-
-
-def test_a_study_without_pictures_has_no_such_route(tmp_path):
-    with open_survey(small_study(), tmp_path) as (app, _):
-        assert "/pictures/{file}" not in app.openapi()["paths"]
-
-
 def test_a_file_that_is_no_picture_or_too_large_or_gone_is_named(tmp_path):
     path = tmp_path / "fox.png"
     for content, message in (
         (b"<svg onload='alert(1)'/>", "not a JPEG, PNG or WebP picture"),
         (b"", "not a JPEG, PNG or WebP picture"),
-        (PICTURES["image/png"] + b"\0" * MOST_BYTES, "more than 1 MiB: make it smaller"),
+        (PICTURES["image/png"] + b"\0" * MOST_PICTURE_BYTES, "more than 1 MiB: make it smaller"),
         (None, "cannot read this picture (No such file or directory)"),
     ):
         path.unlink(missing_ok=True)
         if content is not None:
             path.write_bytes(content)
         with pytest.raises(RankshotError, match=re.escape(message)) as caught:
-            Pictures({"fox": Picture(path, "A fox")})
+            load_pictures([Picture("fox", path, "A fox")])
         assert str(caught.value).startswith(f"{path}: ")
-
-
-def test_all_pictures_together_have_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankshot.survey.web.pictures.MOST_BYTES_TOGETHER", 2 * 2**20)
-    found = {}
-    for i in range(3):
-        path = tmp_path / f"{i}.png"
-        path.write_bytes(PICTURES["image/png"] + bytes([i]) * (MOST_BYTES - 28))
-        found[str(i)] = Picture(path, "A fox")
-    assert len(Pictures({"0": found["0"], "1": found["1"], "2": found["1"]}).shown) == 3
-    with pytest.raises(RankshotError, match="the 3 pictures have 3 MiB together: at most 2 MiB"):
-        Pictures(found)

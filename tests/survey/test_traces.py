@@ -15,10 +15,10 @@ from asgi_client import URLENCODED, form_of
 from server_process import TOKEN, wait_until
 from small_studies import small_study
 
-from rankshot.survey.progress import read_answers
+from rankshot.survey.overview import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.people import forget_ids
-from rankshot.survey.study_text import format_study
+from rankshot.survey.study_files import format_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)

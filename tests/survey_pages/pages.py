@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from rankshot.survey.progress import read_answers
+from rankshot.survey.overview import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.study import Question, Study
@@ -72,7 +72,7 @@ def serve_study(study, folder, token=None):
     """Serve a study in a thread while the block runs; a token opens the researcher's page."""
     database = Database(folder / "study.sqlite", create=True)
     # All tests come from one address, faster than people do.
-    rates = Rates(requests=100_000, starts=10_000, logins=10_000)
+    rates = Rates(requests=100_000, logins=10_000)
     app = create_app(study, database, token=token, rates=rates)
     port = open_port(HOST, 0)
     # A browser may keep connections open that it does not use.

@@ -1,7 +1,5 @@
 """WCAG 2.2 AA, as far as a machine can tell: axe-core, reflow, text spacing, targets, focus."""
 
-from dataclasses import replace
-
 import pytest
 from axe import check
 from pages import arrive, begin, choose, send, serve_study, skip, small_study, unranked_names
@@ -52,68 +50,6 @@ def test_every_page_of_a_survey(open_page, survey):
     check(page)
     page.goto(f"{survey.url}/nowhere")
     check(page)
-
-
-def test_the_page_without_scripts_and_with_an_error(open_page, survey):
-    page = open_page(java_script_enabled=False)
-    begin(page, survey.url, "axe-plain")
-    # axe-core itself is a script: it runs in a copy of the page that may.
-    send(page)
-    page.get_by_role("alert").wait_for()
-    text = page.content().replace("question.js", "none.js")
-    copy = open_page()
-    copy.route("**/copy", lambda route: route.fulfill(body=text, content_type="text/html"))
-    copy.route("**/none.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
-    copy.goto(f"{survey.url}/copy")
-    assert copy.get_by_role("combobox").count() >= 4
-    check(copy)
-
-
-@pytest.mark.parametrize("platform", ["prolific", "mturk"])
-def test_the_pages_of_a_platform(open_page, tmp_path, platform):
-    study = replace(
-        ONE_QUESTION,
-        platform=platform,
-        completion_url="https://example.org/complete" if platform == "prolific" else None,
-    )
-    query = {
-        "prolific": "PROLIFIC_PID={}",
-        "mturk": "workerId={}&assignmentId=3A&turkSubmitTo=https://www.mturk.com",
-    }[platform]
-    leaving = {
-        "prolific": ("link", "Return to Prolific"),
-        "mturk": ("button", "Submit to Mechanical Turk"),
-    }[platform]
-    page = open_page()
-    with serve_study(study, tmp_path) as running:
-        if platform == "mturk":
-            page.goto(f"{running.url}/?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE")
-            assert "accept the task first" in page.locator("main").inner_text()
-            assert page.get_by_role("button").count() == 0
-            check(page)
-        page.goto(f"{running.url}/?{query.format('one')}")
-        page.get_by_role("button", name="I agree: start").click()
-        page.get_by_role("link", name="Continue to the question").click()
-        arrive(page, 1)
-        skip(page)
-        page.get_by_role("heading", name="No completion code yet").wait_for()
-        check(page)
-        page.get_by_role("button", name="Answer the skipped questions now").click()
-        arrive(page, 1)
-        choose(page, "tiger")
-        send(page)
-        page.get_by_role(leaving[0], name=leaving[1]).wait_for()
-        assert "Everything that you sent is saved.\n\nQuestions done: 1" in page.inner_text("main")
-        check(page)
-
-
-def test_the_page_that_says_that_nothing_is_left(open_page, tmp_path):
-    page = open_page()
-    with serve_study(ONE_QUESTION, tmp_path) as running:
-        begin(page, running.url, "one")
-        page.goto(f"{running.url}/?participant=two")
-        page.get_by_role("heading", name="No question is left").wait_for()
-        check(page)
 
 
 def test_the_pages_of_a_pilot_of_a_pause_and_of_who_withdraws(open_page, tmp_path):

@@ -2,11 +2,10 @@
 
 import pytest
 from axe import check
-from pages import begin, choose, focus_name, send, serve_study, small_study, tab_to, unranked_names
+from pages import begin, choose, send, serve_study, small_study
 
-from rankshot.survey.extra_answers import read_extra_answers
-from rankshot.survey.presentation import ExtraQuestion
-from rankshot.survey.study import Question
+from rankshot.survey.store.people import read_extra_answers
+from rankshot.survey.study import ExtraQuestion, Question
 
 pytestmark = pytest.mark.slow
 
@@ -64,30 +63,6 @@ def test_errors_get_the_focus_and_what_was_typed_stays(open_page, extra_survey, 
     assert page.locator("code").count() == 1
     stored = {"age": "42", "home": "a village", "note": "one\n<two>", "pet": "dog"}
     assert stored in extra_answers(extra_survey)
-
-
-def test_by_keyboard_alone(open_page, extra_survey):
-    page = open_page()
-    begin(page, extra_survey.url, "keyboard")
-    choose(page, *unranked_names(page))
-    send(page)
-    page.get_by_role("heading", name="Last questions").wait_for()
-    check(page)
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    page.get_by_role("alert").wait_for()
-    # A link of the summary leads to its field.
-    tab_to(page, "Which pet do you have?")
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.value") == "cat"
-    page.keyboard.press("Space")
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.type("30")
-    tab_to(page, "Send")
-    assert focus_name(page) == "Send"
-    page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Thank you").wait_for()
-    assert {"age": "30", "home": "", "note": "", "pet": "cat"} in extra_answers(extra_survey)
 
 
 def extra_answers(survey):

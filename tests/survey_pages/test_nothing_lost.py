@@ -3,13 +3,11 @@
 from pages import (
     arrive,
     begin,
-    choice,
     choose,
     ranked_names,
     send,
     skip,
     status,
-    tab_to,
     unranked_names,
 )
 
@@ -47,80 +45,6 @@ def test_a_lost_connection_loses_nothing(open_page, survey):
     send(page)
     arrive(page, 2)
     assert survey.orders("offline") == [(b, a)]
-
-
-def test_a_survey_on_the_same_computer_needs_no_network(open_page, survey):
-    page = open_page()
-    page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
-    begin(page, survey.url, "same-computer")
-    skip(page)
-    arrive(page, 2)
-    assert survey.orders("same-computer") == [()]
-
-
-def test_a_connection_that_breaks_while_sending_loses_nothing(open_page, survey):
-    page = open_page()
-    begin(page, survey.url, "breaks")
-    a, b, *_ = unranked_names(page)
-    choose(page, b, a)
-    page.route("**/p/*/1", lambda route: route.abort())
-    send(page)
-    page.wait_for_url("chrome-error://**")
-    page.unroute("**/p/*/1")
-    page.go_back()
-    assert ranked_names(page) == (b, a)
-
-
-def test_a_double_click_means_one_item_and_sends_one_answer(open_page, survey):
-    page = open_page()
-    begin(page, survey.url, "double")
-    a, b, c, *_ = unranked_names(page)
-    choice(page, a).dblclick()
-    assert ranked_names(page) == (a,)
-    choose(page, b, c)
-    # The pool closes its gaps when nobody touches the page; on a busy machine between two clicks.
-    page.wait_for_timeout(2500)
-    # Another row comes under the pointer with the first click.
-    page.get_by_role("button", name=f"Move {c} up", exact=True).dblclick()
-    assert ranked_names(page) == (c, a, b)
-    page.get_by_role("button", name=f"Remove {c}", exact=True).dblclick()
-    assert ranked_names(page) == (a, b)
-    posts = []
-    page.on("request", lambda request: posts.append(request) if request.method == "POST" else None)
-    page.get_by_role("button", name="Next").dblclick()
-    arrive(page, 2)
-    page.get_by_role("button", name="Skip: I do not know").dblclick()
-    arrive(page, 3)
-    assert len(posts) == 2
-    assert survey.orders("double") == [(a, b), ()]
-
-
-def test_a_slow_connection_sends_one_answer(open_page, survey):
-    page = open_page()
-    begin(page, survey.url, "slow")
-    first, *_ = unranked_names(page)
-    choose(page, first)
-    waiting = []
-
-    def hold(route):
-        waiting.append(route)
-
-    page.route("**/p/*/1", hold)
-    tab_to(page, "Next")
-    # While a page is on its way, the browser cannot be asked.
-    page.evaluate("""() => {
-      const said = document.getElementById('status');
-      const note = () => sessionStorage.setItem('said', said.textContent);
-      new MutationObserver(note).observe(said, { childList: true });
-    }""")
-    for _ in range(3):
-        page.keyboard.press("Enter")
-    page.wait_for_timeout(200)
-    assert len(waiting) == 1
-    waiting[0].continue_()
-    arrive(page, 2)
-    assert survey.orders("slow") == [(first,)]
-    assert page.evaluate("sessionStorage.said") == "Sending…"
 
 
 def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, survey):

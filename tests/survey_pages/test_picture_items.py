@@ -5,8 +5,7 @@ from axe import TOO_WIDE, check
 from pages import arrive, begin, send, serve_study, small_study
 from PIL import Image
 
-from rankshot.survey.presentation import Picture
-from rankshot.survey.study import Question
+from rankshot.survey.study import Picture, Question
 
 pytestmark = pytest.mark.slow
 
@@ -79,31 +78,3 @@ def send_other_answer(page):
     """Answer the question of a second tab in another way."""
     page.locator("#choices").get_by_role("button", name="no picture", exact=True).tap()
     send(page)
-
-
-@pytest.mark.parametrize("scripts", [True, False])
-def test_nothing_moves_while_pictures_load(open_page, picture_survey, scripts):
-    page = open_page(java_script_enabled=scripts)
-    begin(page, picture_survey.url, f"loading-{scripts}")
-    open_cat(page)
-    after = page.evaluate(BOXES)
-    # No picture comes any more: each shows its alternative text.
-    page.route("**/pictures/*", lambda route: route.abort())
-    page.reload()
-    assert page.evaluate(BOXES) == after
-    assert page.evaluate(TOO_WIDE) == ""
-    if not scripts:
-        name = "A photo of animal 3 animal 3"
-        assert page.get_by_role("combobox", name=name, exact=True).count() == 1
-
-
-def test_a_picture_is_dragged_as_its_name_is(open_page, picture_survey):
-    page = open_page(viewport={"width": 1280, "height": 900})
-    begin(page, picture_survey.url, "drag")
-    open_cat(page)
-    page.locator("#choices img").nth(3).hover()
-    page.mouse.down()
-    box = page.locator("#none-ranked").bounding_box()
-    page.mouse.move(box["x"] + 80, box["y"] + 10, steps=6)
-    page.mouse.up()
-    assert page.locator("#ranking .row img").count() == 1

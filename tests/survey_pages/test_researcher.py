@@ -4,7 +4,7 @@ import json
 
 import pytest
 from axe import check
-from pages import serve_study, small_study, tab_to
+from pages import serve_study, small_study
 
 from rankshot.survey.store.people import exclude, reset, set_state
 from rankshot.survey.study import Question
@@ -13,7 +13,6 @@ pytestmark = pytest.mark.slow
 
 TOKEN = "0123456789abcdef0123"
 STUDY = small_study(gold=(Question("dog", ("wolf", "bus", "cup"), ("wolf",)),))
-DESKTOP = {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +56,6 @@ def rows(page):
 
 def row(page, rater):
     return page.locator(f"#r-{rater}")
-
-
-def mark(page, rater):
-    return page.get_by_role("checkbox", name=f"Choose {rater}")
 
 
 def download_lines(page, name):
@@ -131,55 +126,6 @@ def test_participants_answers_and_downloads(open_page, served):
     check(page)
 
 
-def test_the_table_is_sorted_by_click_and_by_key(open_page, served):
-    for name, seconds in (("slow", 30), ("middle", 20), ("quick", 10)):
-        served.take_part(name, seconds)
-    order = [rater_of(served, name) for name in ("slow", "middle", "quick")]
-    page = open_page(viewport=DESKTOP)
-    log_in(page, served.url)
-    heading = page.get_by_role("columnheader", name="Median seconds")
-    heading.get_by_role("link").click()
-    page.locator('[aria-sort="descending"]').get_by_text("Median seconds").wait_for()
-    assert rows(page) == order
-    # The page is the same one, the address says what it shows, and the focus has stayed.
-    assert page.url.endswith("?sort=-seconds")
-    assert heading.get_by_role("link").evaluate("link => link === document.activeElement")
-    page.keyboard.press("Enter")
-    page.locator('[aria-sort="ascending"]').get_by_text("Median seconds").wait_for()
-    assert rows(page) == order[::-1]
-    assert page.locator("[aria-sort]").count() == 1
-    page.reload()
-    assert rows(page) == order[::-1]
-
-
-def test_the_table_is_filtered_at_once_and_without_a_script(open_page, served):
-    served.take_part("careful", 20)
-    served.take_part("hasty", 0.5)
-    hasty, careful = rater_of(served, "hasty"), rater_of(served, "careful")
-    page = open_page(viewport=DESKTOP)
-    log_in(page, served.url)
-    page.get_by_label("Flag", exact=True).select_option("fast")
-    page.get_by_text("1 of 2 participants.").wait_for()
-    assert rows(page) == [hasty]
-    page.get_by_label("Flag", exact=True).select_option("all")
-    page.get_by_text("2 of 2 participants.").wait_for()
-    search = page.get_by_label("Rater, code, id or text")
-    search.fill(careful[:10])
-    page.keyboard.press("Enter")
-    page.get_by_text("1 of 2 participants.").wait_for()
-    assert rows(page) == [careful]
-    assert search.input_value() == careful[:10]
-    plain = open_page(viewport=DESKTOP, java_script_enabled=False)
-    log_in(plain, served.url)
-    plain.get_by_label("State", exact=True).select_option("finished")
-    plain.get_by_label("Flag", exact=True).select_option("none")
-    plain.get_by_role("button", name="Show").click()
-    assert rows(plain) == [careful]
-    plain.get_by_role("columnheader", name="Rater").get_by_role("link").click()
-    assert plain.locator('[aria-sort="ascending"]').inner_text() == "Rater"
-    assert rows(plain) == [careful]
-
-
 def test_the_page_renews_itself_and_leaves_its_reader_alone(open_page, served):
     served.take_part("careful", 20)
     careful, hasty = rater_of(served, "careful"), rater_of(served, "hasty")
@@ -187,10 +133,9 @@ def test_the_page_renews_itself_and_leaves_its_reader_alone(open_page, served):
     page.clock.install()
     log_in(page, served.url)
     region = page.get_by_role("region", name="Participants")
-    mark(page, careful).check()
     row(page, careful).evaluate("row => { row.isTheSame = true; }")
-    page.locator("#who").fill("half a list")
-    mark(page, careful).focus()
+    link = page.get_by_role("link", name=careful)
+    link.focus()
     region.evaluate("region => { region.scrollLeft = 90; region.isTheSame = true; }")
     # The new row has a flag, and comes before the old one.
     served.take_part("hasty", 0.5)
@@ -198,12 +143,8 @@ def test_the_page_renews_itself_and_leaves_its_reader_alone(open_page, served):
     assert rows(page) == [hasty, careful]
     assert (figure(page, "Answers"), figure(page, "Flagged")) == ("4 of 40", "1 of 2")
     assert row(page, careful).evaluate("row => row.isTheSame")
-    assert mark(page, careful).is_checked()
-    assert not mark(page, hasty).is_checked()
-    assert mark(page, careful).evaluate("mark => mark === document.activeElement")
+    assert link.evaluate("link => link === document.activeElement")
     assert region.evaluate("region => [region.isTheSame, region.scrollLeft]") == [True, 90]
-    assert page.locator("#who").input_value() == "half a list"
-    assert 0 < mark(page, careful).bounding_box()["y"] < page.viewport_size["height"]
     # Nothing has changed: nothing is sent.
     with page.expect_response("**/researcher/progress?*") as response:
         renew(page)
@@ -212,84 +153,3 @@ def test_the_page_renews_itself_and_leaves_its_reader_alone(open_page, served):
     renewed = page.locator("#progress").inner_html()
     page.reload()
     assert page.locator("#progress").inner_html() == renewed
-
-
-def test_excluding_by_keyboard_and_restoring_without_a_script(open_page, served):
-    served.take_part("careful", 20)
-    served.take_part("hasty", 0.5)
-    hasty = rater_of(served, "hasty")
-    page = open_page()
-    log_in(page, served.url)
-    mark(page, hasty).focus()
-    page.keyboard.press("Space")
-    tab_to(page, "Exclude…")
-    page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Exclude 1 participant?").wait_for()
-    check(page)
-    tab_to(page, "")
-    page.get_by_label("Reason").focus()
-    page.keyboard.type("too fast")
-    page.keyboard.press("Enter")
-    page.get_by_role("status").get_by_text("1 participant was excluded.").wait_for()
-    # A reload does not say it again.
-    page.reload()
-    assert page.get_by_role("status").count() == 0
-    assert "excluded: too fast" in row(page, hasty).inner_text()
-    assert figure(page, "Excluded") == "1"
-    assert "too fast" in page.get_by_role("region", name="Record of changes").inner_text()
-    plain = open_page(java_script_enabled=False)
-    log_in(plain, served.url)
-    plain.locator("#who").fill("hasty")
-    plain.get_by_role("button", name="Restore").last.click()
-    plain.get_by_role("button", name="Restore 1 participant").click()
-    assert plain.get_by_role("status").inner_text() == "1 participant was restored."
-    assert figure(plain, "Excluded") == "0"
-
-
-def test_pasted_ids_stay_after_a_mistake_and_marked_rows_are_not_meant(open_page, served):
-    for name in ("ann", "bob", "cem"):
-        served.take_part(name, 20)
-    page = open_page(viewport=DESKTOP)
-    log_in(page, served.url)
-    page.get_by_label("State", exact=True).select_option("finished")
-    page.wait_for_url("**/researcher?*state=finished*")
-    page.get_by_label("All 3 that these filters find").check()
-    page.locator("#who").fill("ann nobody")
-    delete = page.get_by_role("button", name="Delete…").last
-    delete.click()
-    assert "'nobody'" in page.get_by_role("alert").inner_text()
-    check(page)
-    # The page can be loaded again, and shows the same table.
-    assert page.url.endswith("/researcher?state=finished")
-    page.locator("#who").fill(page.locator("#who").input_value().replace(" nobody", ""))
-    delete.click()
-    page.get_by_role("heading", name="Delete 1 participant?").wait_for()
-    check(page)
-    page.get_by_role("link", name="Cancel").click()
-    assert page.url.endswith("/researcher?state=finished")
-    assert len(rows(page)) == 3
-
-
-def test_a_slow_or_absent_server_and_an_ended_login(open_page, served):
-    page = open_page()
-    page.clock.install()
-    log_in(page, served.url)
-    waiting = []
-
-    def hold(route):
-        waiting.append(route)
-
-    page.route("**/researcher/progress?*", hold)
-    with page.expect_request("**/researcher/progress?*"):
-        page.clock.run_for(5_000)
-    page.clock.run_for(50_000)
-    page.wait_for_timeout(100)
-    # One at a time.
-    assert len(waiting) == 1
-    waiting[0].abort()
-    page.get_by_text("The survey does not respond at the moment").wait_for()
-    page.unroute("**/researcher/progress?*")
-    renew(page)
-    page.context.clear_cookies()
-    page.clock.run_for(5_000)
-    page.get_by_label("The token").wait_for()

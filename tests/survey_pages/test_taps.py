@@ -3,19 +3,12 @@
 import random
 
 import pytest
-from axe import check
 from pages import (
     begin,
-    choice,
-    choose,
-    drag,
-    finger,
-    fingers,
     ranked_names,
     row,
     serve_study,
     small_study,
-    status,
     unranked_names,
 )
 
@@ -121,36 +114,6 @@ def test_the_pool_never_moves_and_the_newest_item_is_seen(open_page, long_survey
     assert page.evaluate(POOL) == before
 
 
-def test_rows_without_items_go_when_nobody_touches_the_page(open_page, long_survey):
-    page = open_page(**PHONE)
-    page.clock.install()
-    begin(page, long_survey.url, "rows")
-    page.clock.pause_at(page.evaluate("Date.now() + 3000"))
-    names = unranked_names(page)
-    choose(page, *names[:3], *names[6:20])
-    before = page.evaluate(POOL)
-    page.clock.run_for(1000)
-    assert page.evaluate(POOL) == before
-    assert page.locator("#pool-title").inner_text() == "Not ranked: 8"
-    page.clock.run_for(600)
-    # In two columns, the fourth item has an empty slot beside it.
-    assert page.locator("#choices li:visible").count() == 9
-    # A tap that was on its way is not meant for what is there now.
-    choose(page, names[20])
-    assert len(ranked_names(page)) == 17
-    page.clock.run_for(1000)
-    choose(page, names[20])
-    assert ranked_names(page)[-1] == names[20]
-    # What is removed is seen again, and moves nothing.
-    rest = unranked_names(page)
-    at = {name["name"]: name["y"] for name in page.evaluate(POOL)}
-    row(page, names[0]).get_by_role("button", name=f"Remove {names[0]}", exact=True).click()
-    after = {name["name"]: name["y"] for name in page.evaluate(POOL)}
-    assert unranked_names(page) == (*rest, names[0])
-    # The last row may become higher: the name beside it may have two lines.
-    assert [at[name] for name in rest] == pytest.approx([after[name] for name in rest], abs=12)
-
-
 def test_the_first_screen_of_a_small_telephone_has_items(open_page, long_survey):
     page = open_page(**PHONE | {"viewport": {"width": 375, "height": 553}}, locale="de")
     page.goto(f"{long_survey.url}/?participant=small")
@@ -158,49 +121,3 @@ def test_the_first_screen_of_a_small_telephone_has_items(open_page, long_survey)
     page.locator("main > .actions a.primary").click()
     page.locator("#choices button").first.wait_for()
     assert sum(at["isSeen"] for at in page.evaluate(POOL)) >= 4
-
-
-def test_by_keyboard_the_newest_item_and_the_focus_are_seen(open_page, long_survey):
-    page = open_page()
-    begin(page, long_survey.url, "keys")
-    page.locator("#choices button").first.focus()
-    for _ in NAMES:
-        page.keyboard.press("Enter")
-        newest = page.evaluate(NEWEST)
-        assert (newest["isSeen"], newest["isFocusSeen"]) == (True, True), newest
-    assert len(ranked_names(page)) == len(NAMES)
-    check(page)
-
-
-def test_a_row_is_dragged_through_a_long_ranking_over_a_part_of_the_pool(open_page, long_survey):
-    page = open_page(**PHONE)
-    begin(page, long_survey.url, "drag-far")
-    names = unranked_names(page)[:12]
-    choose(page, *names)
-    page.evaluate("scrollTo(0, 0)")
-    # The pool goes on below the ranking and the buttons, where it does not count.
-    assert page.locator("#pool").evaluate("pool => pool.getBoundingClientRect().bottom") > 740
-    row(page, names[0]).evaluate("row => row.scrollIntoView({block: 'nearest'})")
-    one, touch = finger(row(page, names[0]).locator(".handle svg")), fingers(page)
-    touch("touchStart", one)
-    for y in (one["y"] + 10, one["y"] + 80, 640):
-        touch("touchMove", {**one, "y": y})
-    page.locator("#ranking .row:last-child").filter(has_text=names[0]).wait_for()
-    touch("touchEnd")
-    assert ranked_names(page) == (*names[1:], names[0])
-    assert status(page) == f"{names[0]} moved to place 12"
-    assert page.evaluate("scrollY") == 0
-
-
-def test_a_mouse_drags_between_the_pool_and_the_ranking_below_it(open_page, long_survey):
-    page = open_page()
-    begin(page, long_survey.url, "narrow")
-    a, b, *_ = unranked_names(page)
-    drag(page, choice(page, a), page.locator("#none-ranked"))
-    drag(page, choice(page, b), row(page, a))
-    assert (ranked_names(page), status(page)) == ((b, a), f"{b} placed 1 of 25")
-    before = page.evaluate(POOL)
-    drag(page, row(page, b), page.locator("#pool-title"))
-    assert (ranked_names(page), status(page)) == ((a,), f"{b} removed")
-    assert choice(page, b).is_visible()
-    assert places(page.evaluate(POOL)) == places(before)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,6 @@ import typer
 
 from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_invitations import invite
 from rankshot.cli.survey_options import (
     PAY,
     PEOPLE,
@@ -28,25 +26,21 @@ from rankshot.cli.survey_options import (
     open_database,
     require_extra,
 )
-from rankshot.cli.survey_results import export, status
-from rankshot.cli.survey_upkeep import backup
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.cli.survey_results import backup, export, status
+from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from socket import socket
 
     from rankshot.survey.study import Study
 
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
-OWN_PATHS = {"health", "openapi.json", "p", "pictures", "ready", "researcher", "start", "static"}
-"""How paths of the survey's own pages begin."""
+# What `serve` says about a study that is not open.
 STOPPED = {
     "pilot": "PILOT: answers do not count. Begin with `rankshot survey reopen`",
     "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
     "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
 }
-"""What `serve` says about a study that is not open."""
 survey = typer.Typer(
     cls=SurveyCommands,
     no_args_is_help=True,
@@ -98,18 +92,6 @@ def new(
         ),
     ] = None,
     answers: Annotated[int, typer.Option(help="The number of answers per question.")] = 50,
-    questions: Annotated[
-        int | None,
-        typer.Option(
-            show_default=False,
-            help="The number of questions per participant. The default is 10, or all if there "
-            "are fewer.",
-        ),
-    ] = None,
-    title: Annotated[
-        str | None,
-        typer.Option(show_default=False, help="The title that participants see on every page."),
-    ] = None,
 ) -> None:
     """Write the file of a new study.
 
@@ -117,11 +99,12 @@ def new(
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
+    require_extra()
     from rankshot.core.files import read_names, replace_file, require_ending
     from rankshot.ranking.files.ranking_files import read_rankings
-    from rankshot.survey.design import DEFAULT_TITLE, new_study
+    from rankshot.survey.design import new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
-    from rankshot.survey.study_text import format_study
+    from rankshot.survey.study_files import format_study
 
     require_ending(study, (".toml",))
     if study.exists():
@@ -134,9 +117,7 @@ def new(
         show=show,
         pool=pool,
         rankings=None if preselect is None else read_rankings(preselect, items=seen_classes),
-        title=DEFAULT_TITLE if title is None else title,
         answers_per_question=answers,
-        questions_per_participant=questions,
     )
     with replace_file(study) as stream:
         stream.write(format_study(designed))
@@ -165,6 +146,7 @@ def catalogue(
 
     Example: rankshot survey catalogue fr.toml
     """
+    require_extra()
     from rankshot.core.files import replace_file, require_ending
     from rankshot.survey.languages import english_text
     from rankshot.survey.study import LANGUAGE
@@ -181,13 +163,6 @@ def catalogue(
     say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
-class LogOption(StrEnum):
-    """The format of the log."""
-
-    text = "text"
-    json = "json"
-
-
 @survey.command(rich_help_panel=RUN)
 def serve(
     study: StudyFile,
@@ -200,25 +175,9 @@ def serve(
         typer.Option(min=0, max=65535, help="The port to listen on. With 0, any free port."),
     ] = 8000,
     database: DatabaseOption = None,
-    root: Annotated[
-        str,
-        typer.Option(help="The path below which a proxy serves the survey, such as /survey."),
-    ] = "",
     requests: Annotated[
         int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
     ] = 600,
-    starts: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            show_default=False,
-            help="The number of participants per hour that may start from one address. The "
-            "default is starts_per_hour of the study; a lecture hall needs more.",
-        ),
-    ] = None,
-    log: Annotated[
-        LogOption, typer.Option(help="How events are written to stderr, one line each.")
-    ] = LogOption.text,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
@@ -227,14 +186,13 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     require_extra()
-    from rankshot.survey.progress import count_other_answers
+    from rankshot.survey.platforms import ID_PARAMETER
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import Rates, create_app
-    from rankshot.survey.web.server import is_loopback, serve as serve_app
+    from rankshot.survey.web.server import is_loopback, open_port, serve as serve_app
 
-    _check_root(root)
     definition = read_study(study)
     if CONSENT_PLACEHOLDER in definition.consent:
         todo = f"{study}: the consent still contains {CONSENT_PLACEHOLDER}"
@@ -244,53 +202,37 @@ def serve(
     for note in (*_find_missing_links(definition), *_find_untranslated(definition)):
         say(f"Note: {study}: {note}.")
     token = os.environ.get(TOKEN)
-    rates = Rates(requests=requests, starts=starts)
+    rates = Rates(requests=requests)
     with (
-        _open_port(host, port) as listening,
+        open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
-        app = create_app(definition, answers, token=token, rates=rates, root=root)
+        app = create_app(definition, answers, token=token, rates=rates)
         with answers.begin_read() as connection:
-            others = count_other_answers(connection, definition)
             state = read_state(connection)
-        if others:
-            say(
-                f"Note: the database has {format_count(others, 'answer')} to questions that "
-                f"{study} does not contain. They are kept, and exported."
-            )
         name = f"[{host}]" if ":" in host else host
-        address = f"http://{name}:{listening.getsockname()[1]}{root}"
+        address = f"http://{name}:{listening.getsockname()[1]}"
         say(f"{definition.title}: {_describe_plan(definition)}")
         if state in STOPPED:
             say(f"State         {STOPPED[state]}")
         say(f"Participants  {address}/")
-        if query := _make_trial_query(definition):
-            counts = definition.platform == "prolific" and state == "open"
+        if definition.platform == "prolific" and definition.allowed is None:
             hint = " (answers count, unless you run `rankshot survey pilot` first)"
-            say(f"Try it        {address}/?{query}{hint if counts else ''}")
+            hint = hint if state == "open" else ""
+            say(f"Try it        {address}/?{ID_PARAMETER['prolific']}=test{hint}")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
-        serve_app(app, listening, log=log.value)
+        serve_app(app, listening)
 
 
 for panel, commands in {
     RESULTS: (status, export, backup),
     STOP: (people.pilot, people.pause, people.close, people.reopen, people.reset),
     PEOPLE: (people.participants, people.exclude, people.restore, people.delete),
-    PAY: (invite, people.payments, people.forget_ids),
+    PAY: (people.payments, people.forget_ids),
 }.items():
     for command in commands:
         survey.command(rich_help_panel=panel)(command)
-
-
-def _check_root(root: str) -> None:
-    if root and (not root.startswith("/") or root.endswith("/")):
-        raise RankshotError(f"--root is {root!r}: begin it with a slash and end it without one")
-    first = root.split("/")[1] if root else ""
-    if first in OWN_PATHS:
-        raise RankshotError(
-            f"--root is {root!r}: pages of the survey itself begin with /{first}; take another path"
-        )
 
 
 def _find_missing_links(study: Study) -> Iterator[str]:
@@ -320,33 +262,6 @@ def _find_untranslated(study: Study) -> Iterator[str]:
             f"{study.language}: translate it under [translations.{foreign[0]}], or write the "
             "languages that you want under [language] offered"
         )
-    names = {*study.items}.union(*((q.target, *q.items) for q in (*study.questions, *study.gold)))
-    for tag, texts in study.translations.items():
-        if texts.names and (missing := sorted(names - {*texts.names})):
-            yield (
-                f"[translations.{tag}] has {len(texts.names):,} of {len(names):,} names; others, "
-                f"such as {short_repr(missing[0])}, are shown in {study.language}"
-            )
-
-
-def _make_trial_query(study: Study) -> str | None:
-    """Return what a platform would add to the address; None if anybody may open it plainly."""
-    from rankshot.survey.platforms import ID_PARAMETER, PREVIEW
-
-    if study.platform == "mturk":
-        return f"assignmentId={PREVIEW}"
-    if study.platform == "prolific" and study.allowed is None:
-        return f"{ID_PARAMETER['prolific']}=test"
-    return None
-
-
-def _open_port(host: str, port: int) -> socket:
-    from rankshot.survey.web.server import open_port
-
-    try:
-        return open_port(host, port)
-    except RankshotError as error:
-        raise RankshotError(f"{error}; give another --port or --host") from None
 
 
 def _describe_plan(study: Study) -> str:

@@ -33,7 +33,7 @@ DatabaseOption = Annotated[
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask whether this is really meant.")]
 
 RUN, RESULTS = "Make a study and run it", "See and export the results"
-STOP, PEOPLE, PAY = "Try, pause and end a study", "Participants", "Invitations and payment"
+STOP, PEOPLE, PAY = "Try, pause and end a study", "Participants", "Payment"
 
 
 class SurveyCommands(TyperGroup):
@@ -62,7 +62,15 @@ class SurveyCommands(TyperGroup):
 
 def require_extra() -> None:
     """Refuse to go on without the packages that the survey needs."""
-    for name in ("fastapi", "jinja2", "markdown_it", "python_multipart", "sqlalchemy", "uvicorn"):
+    for name in (
+        "fastapi",
+        "jinja2",
+        "markdown_it",
+        "pydantic",
+        "python_multipart",
+        "sqlalchemy",
+        "uvicorn",
+    ):
         if find_spec(name) is None:
             raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
 
@@ -80,8 +88,8 @@ def open_database(
     """Open the database of a study; say so if answers may be missing from it."""
     from rich.console import Console
 
-    from rankshot.survey.store.backup import MissingDatabaseError
     from rankshot.survey.store.database import Database
+    from rankshot.survey.store.sqlite_files import MissingDatabaseError
 
     try:
         opened = Database(find_database(study, database), create=create, read_only=read_only)

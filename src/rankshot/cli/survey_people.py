@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_invitations import say_unused
 from rankshot.cli.survey_options import (
     DatabaseOption,
     StudyFile,
@@ -32,14 +31,14 @@ Ids = Annotated[
     list[str],
     typer.Argument(
         metavar="ID...",
-        help="Participants: ids of the platform, completion codes, invitations or raters.",
+        help="Participants: ids of the platform, completion codes or raters.",
     ),
 ]
 OptionalIds = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ID...]",
-        help="Participants: ids of the platform, completion codes, invitations or raters.",
+        help="Participants: ids of the platform, completion codes or raters.",
         show_default=False,
     ),
 ]
@@ -150,16 +149,15 @@ def participants(
     Example: rankshot survey participants study.toml
     """
     from rankshot.survey.overview import read_overview
-    from rankshot.survey.store.people import describe_state, find_raters, read_invited
+    from rankshot.survey.store.people import describe_state, find_raters
 
     with open_survey(study, database, read_only=True) as (definition, answers):
         view = read_overview(definition, answers, time.time(), pilot=pilots)
         people = list(view.people.values())
-        with answers.begin_read() as connection:
-            n_invited = read_invited(connection)
-            if ids:
+        if ids:
+            with answers.begin_read() as connection:
                 wanted = find_raters(connection, answers.identity, definition.platform, ids)
-                people = [person for person in people if person.rater in wanted]
+            people = [person for person in people if person.rater in wanted]
     seconds: defaultdict[str, float] = defaultdict(float)
     for answer in (*view.answers, *view.excluded_answers):
         seconds[answer.rater] += answer.seconds or 0.0
@@ -169,7 +167,7 @@ def participants(
         row = (
             person.rater,
             view.codes[person.rater],
-            ids_of["platform_id"] or ids_of["turk_assignment"] or ids_of["invitation"] or "-",
+            ids_of["platform_id"] or ids_of["turk_assignment"] or "-",
             f"{person.n_answers:,}",
             f"{person.n_skipped:,}",
             f"{seconds[person.rater] / 60:.1f}",
@@ -182,8 +180,6 @@ def participants(
         say("  ".join(cells).rstrip())
     who = "pilot participant" if pilots else "participant"
     say(f"{format_count(len(people), who)}; the study is {describe_state(view.state)}")
-    if not ids and not pilots:
-        say_unused(answers.identity, n_invited, {person.rater for person in people})
 
 
 def exclude(
@@ -251,7 +247,7 @@ def delete(
     Example: rankshot survey delete study.toml 5f1e2d3c --also backup.sqlite --also rankings.jsonl
     """
     from rankshot.survey.deletion import delete_everywhere
-    from rankshot.survey.payment import read_payments
+    from rankshot.survey.export import read_payments
 
     with _find(study, database, ids, deleted=bool(also)) as (definition, answers, raters):
         for payment in read_payments(definition, answers):
@@ -313,7 +309,7 @@ def payments(
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
     from rankshot.core.files import replace_file, require_ending
-    from rankshot.survey.payment import ID_NAME, Decision, format_payments, read_payments
+    from rankshot.survey.export import ID_NAMES, Decision, format_payments, read_payments
 
     if approve and reject:
         raise RankshotError("give --approve or --reject, each with a file of its own")
@@ -334,7 +330,7 @@ def payments(
         with replace_file(output, private=True) as stream:
             stream.write(lines)
         n = sum(payment.decision in which for payment in found)
-        say(f"{format_count(n, ID_NAME[definition.platform])} written to {output}")
+        say(f"{format_count(n, ID_NAMES[definition.platform])} written to {output}")
     for decision, meaning in (
         ("approve", "finished"),
         ("look at", "finished, but flagged, or withdrew afterwards"),
@@ -356,7 +352,7 @@ def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOptio
 
     Example: rankshot survey forget-ids study.toml
     """
-    from rankshot.survey.payment import read_payments
+    from rankshot.survey.export import read_payments
     from rankshot.survey.store.people import forget_ids as erase_ids
 
     with open_survey(study, database) as (definition, answers):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankshot.cli.console import SHOWN, check_writable, format_order, say
-from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
+from rankshot.cli.console import check_writable, format_order, say
+from rankshot.cli.survey_options import (
+    DatabaseOption,
+    StudyFile,
+    find_database,
+    open_survey,
+    require_extra,
+)
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -27,25 +32,19 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     """Show the progress of a survey.
 
     A table shows the answers to the questions of each target, their consensus and how much
-    they agree. Below it are groups of raters who clearly do not agree, and the flagged raters.
-    Excluded participants do not count.
+    they agree (Kendall's W). Below it are the flagged raters. Excluded participants do not count.
 
     Example: rankshot survey status study.toml
     """
     from rich.console import Console
 
-    from rankshot.ranking.rater_groups import format_groups
     from rankshot.survey.store.people import describe_state
 
     view = _read_overview(study, database, pilot=pilot)
-    people, progress = view.counts, view.progress
+    people = view.counts
     console = Console()
     console.print(_make_table(view))
-    for result in progress.targets:
-        if result.groups:
-            text = format_groups(result.groups, SHOWN)
-            say(f"The raters of {result.target} fall into {text}", console)
-    more = sum(q.answered for q in progress.questions if not q.is_asked)
+    more = sum(question.answered for question in view.questions if not question.planned)
     if more:
         say(
             f"{format_count(more, 'more answer')} to questions that are no longer in the study",
@@ -61,8 +60,8 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     )
     if view.n_pilot and not pilot:
         say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)", console)
-    say(f"{len(progress.flagged):,} of {len(progress.raters):,} raters are flagged", console)
-    for row in progress.flagged:
+    say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged", console)
+    for row in view.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
         what = "code" if view.study.platform == "none" else "id"
         say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}", console)
@@ -137,7 +136,7 @@ def export(
 
 
 def _export_raw(output: Path, view: Overview, *, participants: bool, with_ids: bool) -> None:
-    from rankshot.survey.raw_data import answer_records, participant_records, write_records
+    from rankshot.survey.export import answer_records, participant_records, write_records
 
     if not view.people:
         raise RankshotError(f"{view.study.title}: nobody has started yet, nothing was written")
@@ -151,12 +150,9 @@ def _export_raw(output: Path, view: Overview, *, participants: bool, with_ids: b
 
 
 def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overview:
-    require_extra()
-    from rankshot.survey.overview import read_overview
-    from rankshot.survey.study_files import read_study
+    with open_survey(study, database, read_only=True) as (definition, answers):
+        from rankshot.survey.overview import read_overview
 
-    definition = read_study(study)
-    with closing(open_database(study, database, read_only=True)) as answers:
         return read_overview(definition, answers, time.time(), pilot=pilot)
 
 
@@ -169,21 +165,46 @@ def _make_table(view: Overview) -> Table:
     table.add_column("answers", justify="right")
     table.add_column("in progress", justify="right")
     table.add_column("consensus so far", overflow="fold")
-    table.add_column("stable", justify="right")
-    table.add_column("first 3", justify="right")
     table.add_column("W", justify="right")
-    questions = view.progress.questions
-    for row in view.progress.targets:
-        answered = sum(
-            q.answered for q in questions if q.is_asked and q.question.target == row.target
-        )
-        shares = (row.stability, row.first_stability, row.concordance)
+    for row in view.targets:
         cells = [
             row.target,
-            f"{answered:,} of {row.planned:,}",
+            f"{row.answered:,} of {row.planned:,}",
             f"{row.in_progress:,}",
             format_order(row.consensus),
-            *("-" if share is None else f"{share:.2f}" for share in shares),
+            "-" if row.concordance is None else f"{row.concordance:.2f}",
         ]
         table.add_row(*map(Text, cells))
     return table
+
+
+def backup(
+    study: StudyFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write (.sqlite).")],
+    database: DatabaseOption = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the file if it exists already.")
+    ] = False,
+) -> None:
+    """Copy the database, also while the survey is running.
+
+    The copy is complete and checked. Do not copy the file of a running survey in another way: the
+    newest answers are in a second file, its log.
+
+    Example: rankshot survey backup study.toml -o backup.sqlite
+    """
+    require_extra()
+    from rich.console import Console
+
+    from rankshot.core.files import require_ending
+    from rankshot.survey.store.sqlite_files import backup_database, describe_doubt
+
+    place = find_database(study, database)
+    require_ending(output, (".sqlite",))
+    check_writable(output, study)
+    done = backup_database(place, output, force=force)
+    if not done.is_complete:
+        say(f"Warning: {describe_doubt(Path(place))}", Console(stderr=True))
+    answers = format_count(done.n_answers, "answer")
+    people = format_count(done.n_participants, "participant")
+    say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}, checked")

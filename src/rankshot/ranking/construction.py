@@ -134,9 +134,9 @@ def _flatten(orders: Sequence[Order]) -> _FlatOrders | None:
 
 def _flatten_one_by_one(orders: Sequence[Order], where: Where) -> _FlatOrders:
     """Do the same for any labels, and raise for what is not a list of names."""
-    labels: list[str] = []
+    labels: list[Any] = []
     places: list[int] = []
-    sizes = np.zeros(len(orders), np.int64)
+    rows: list[int] = []
     for row, order in enumerate(orders):
         if not isinstance(order, LIST_TYPES):
             raise RankshotError(
@@ -147,10 +147,11 @@ def _flatten_one_by_one(orders: Sequence[Order], where: Where) -> _FlatOrders:
             tie = entry if isinstance(entry, TIE_TYPES) else (entry,)
             if not tie:
                 raise RankshotError(f"{where(row)}: an empty tie at place {place + 1}")
-            labels += _require_names(list(tie), lambda _, row=row: where(row))
+            labels += tie
             places += [place] * len(tie)
-            sizes[row] += len(tie)
-    return labels, np.array(places, np.int32), row_starts(sizes)
+            rows += [row] * len(tie)
+    names = _require_names(labels, lambda index: where(rows[index]))
+    return names, np.array(places, np.int32), row_starts(np.bincount(rows, minlength=len(orders)))
 
 
 def _require_names(labels: list[Any], where: Where) -> list[str]:

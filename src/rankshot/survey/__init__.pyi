@@ -1,31 +1,30 @@
 from .answers import Answer as Answer
 from .design import new_study as new_study
-from .export import Export as Export, export_lines as export_lines, write_export as write_export
+from .export import (
+    Export as Export,
+    answer_records as answer_records,
+    export_lines as export_lines,
+    participant_records as participant_records,
+    write_export as write_export,
+    write_records as write_records,
+)
 from .overview import (
     Overview as Overview,
     Participant as Participant,
     read_overview as read_overview,
 )
-from .presentation import (
+from .quality import Flag as Flag, find_flags as find_flags
+from .store.database import Database as Database
+from .store.sqlite_files import backup_database as backup_database
+from .study import (
     Example as Example,
     ExtraQuestion as ExtraQuestion,
     ExtraTranslation as ExtraTranslation,
     Picture as Picture,
-    Translation as Translation,
-)
-from .quality import Flag as Flag, find_flags as find_flags
-from .raw_data import (
-    answer_records as answer_records,
-    participant_records as participant_records,
-    write_records as write_records,
-)
-from .store.backup import backup_database as backup_database
-from .store.database import Database as Database
-from .study import (
     QualityRules as QualityRules,
     Question as Question,
     Study as Study,
+    Translation as Translation,
 )
-from .study_files import read_study as read_study
-from .study_text import format_study as format_study
+from .study_files import format_study as format_study, read_study as read_study
 from .web.app import create_app as create_app

@@ -14,20 +14,19 @@ from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.files import read_lines, replace_file, replace_path, require_ending
-from rankshot.survey.platforms import INVITATION, participant_name
-from rankshot.survey.raw_data import MARK
+from rankshot.survey.export import MARK, format_row
 from rankshot.survey.store.database import PARTICIPANT, Database
 from rankshot.survey.store.people import IDS, delete_participants, select_known
 
 DATABASE_ENDINGS = (".sqlite", ".sqlite3", ".db")
 ENDINGS = (*DATABASE_ENDINGS, ".jsonl", ".csv", ".txt")
+# The columns of exported files that name a participant, where no column has the rater.
 NAMING = (
-    *("code", "id", "session", INVITATION, "link"),
+    *("code", "id", "session"),
     *("platform_id", "platform_session", "turk_assignment"),
 )
-"""The columns of exported files that name a participant, where no column has the rater."""
+# What stands for a rater in the texts of others, such as a flag that names both.
 DELETED = "deleted"
-"""What stands for a rater in the texts of others, such as a flag that names both."""
 
 
 class _Names(NamedTuple):
@@ -71,9 +70,6 @@ def delete_everywhere(
         If a file cannot be changed, or nobody is found anywhere.
     """
     others = _read_names(database, raters) | set(names)
-    for name in tuple(others):
-        if name.isdigit() and database.identity.rater(participant_name(INVITATION, name)) in raters:
-            others.add(database.identity.invitation(int(name)))
     with database.begin_read() as connection:
         known = select_known(connection, raters)
     found = {}
@@ -124,9 +120,6 @@ def _is_about(row: Mapping[str, Any], names: _Names) -> bool:
     if "rater" in row:
         return row["rater"] in names.raters
     cells = {name: cell for name in NAMING if isinstance(cell := row.get(name), str)}
-    if "link" in cells:
-        # It ends with the token of the invitation.
-        cells["link"] = cells["link"].rpartition("=")[2]
     # An apostrophe may stand before a cell, so that no program takes it for a formula.
     return any(cell.removeprefix("'") in names.others for cell in cells.values())
 
@@ -166,7 +159,6 @@ def _clean_table(path: Path, stream: TextIO, names: _Names) -> int:
         If no column names participants: it cannot be seen whom a row is about.
     """
     n = 0
-    writer = csv.writer(stream, lineterminator="\n")
     with path.open(encoding="utf-8", newline="") as table:
         # Spreadsheets know by a byte-order mark that a table is UTF-8: it stays.
         mark = table.read(1)
@@ -179,12 +171,12 @@ def _clean_table(path: Path, stream: TextIO, names: _Names) -> int:
                 f"{path}: no column names participants (rater, {', '.join(NAMING)}), so nothing "
                 "was deleted anywhere; correct the first line, or leave the file out"
             )
-        writer.writerow(header)
+        stream.write(format_row(header))
         for row in rows:
             if _is_about(dict(zip(header, row, strict=False)), names):
                 n += 1
             else:
-                writer.writerow([_hide(cell, names.raters) for cell in row])
+                stream.write(format_row(_hide(cell, names.raters) for cell in row))
     return n
 
 

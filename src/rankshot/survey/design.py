@@ -12,11 +12,16 @@ from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.wordnet import WordNet
-from rankshot.survey.study import CONSENT_PLACEHOLDER, DEFAULT_PROMPT, Question, Study
-from rankshot.survey.validation import MOST_ITEMS
+from rankshot.survey.study import (
+    CONSENT_PLACEHOLDER,
+    DEFAULT_PROMPT,
+    MOST_ITEMS,
+    Question,
+    Study,
+)
 
+# The default number of items that a question shows, as in the paper; fewer if there are fewer.
 MOST_SHOWN = 10
-"""The default number of items that a question shows, as in the paper; fewer if there are fewer."""
 DEFAULT_TITLE = "Which of these are alike?"
 DEFAULT_CONSENT = f"""\
 This is a research study about similarity. You will see some questions. Each question names one
@@ -28,8 +33,8 @@ can withdraw: a link on every page deletes all your answers.
 
 We store your answers, when you gave them, how long each answer took, the language of the pages,
 and a code that is computed from your participant id (a hash). If a platform sent you, we also
-store the ids that came with you, since it pays by them, until everybody is paid. If you have an
-invitation, we store its number. The answers are used for research.
+store the ids that came with you, since it pays by them, until everybody is paid. The answers are
+used for research.
 
 If you have a question about this study, please ask
 {CONSENT_PLACEHOLDER}."""
@@ -146,9 +151,7 @@ def _require_known(wordnet: WordNet, names: tuple[str, ...]) -> None:
     try:
         wordnet.senses(dict.fromkeys(names))
     except RankshotError as error:
-        raise RankshotError(
-            f"{error}, or give rankings from another source (--preselect)"
-        ) from None
+        raise RankshotError(f"{error}, or give rankings from another source") from None
 
 
 # ---- Which items a question shows

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from string import Formatter
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.validation import require_choice
-from rankshot.survey import validation
-from rankshot.survey.presentation import ExtraQuestion, Translation
-from rankshot.survey.study import DEFAULT_PROMPT, LANGUAGE, Study
+from rankshot.survey.study import (
+    DEFAULT_PROMPT,
+    ExtraQuestion,
+    Name,
+    Study,
+    Tag,
+    Text,
+    Translation,
+    validated,
+)
 from rankshot.survey.study_files import parse_toml
 
-Direction = Literal["ltr", "rtl"]
+# The language of the catalogue that has all keys.
 ENGLISH = "en"
-"""The language of the catalogue that has all keys."""
-HEAD = ("language", "name", "direction")
-"""The keys at the top of a catalogue, before its tables of texts."""
+# How many characters of a browser's list of languages are read.
 HEADER_LENGTH = 400
-"""How many characters of a browser's list of languages are read."""
 
 
 # ---- Fixed texts
 
 
-@dataclass(frozen=True)
+@validated
 class Catalogue:
     """The fixed texts of the survey in one language.
 
     Attributes
     ----------
-    tag : str
-        The language, such as ``de`` or ``pt-BR``.
+    language : str
+        Its tag, such as ``de`` or ``pt-BR``.
     name : str
         Its own name, such as Deutsch.
     direction : {"ltr", "rtl"}
@@ -50,10 +52,10 @@ class Catalogue:
     'Frage 3 von 12'
     """
 
-    tag: str
-    name: str
-    direction: Direction
-    texts: Mapping[str, str]
+    language: Tag
+    name: Name
+    direction: Literal["ltr", "rtl"]
+    texts: dict[str, Text]
 
     def text(self, key: str, **fields: object) -> str:
         """Return a text with its fields replaced."""
@@ -112,9 +114,11 @@ def read_catalogue(path: Path) -> Catalogue:
         The message names the file, the keys and what is wrong.
     """
     document = parse_toml(path)
+    tables = {key: table for key, table in document.items() if isinstance(table, dict)}
+    head = {key: value for key, value in document.items() if key not in tables}
+    texts = {f"{name}.{key}": text for name, table in tables.items() for key, text in table.items()}
     try:
-        head = {key: document.pop(key, None) for key in HEAD}
-        catalogue = Catalogue(**_check_head(**head), texts=_flatten(document))
+        catalogue = Catalogue(**head, texts=texts)
         if path.name != f"{ENGLISH}.toml" or not path.is_relative_to(Path(str(_folder()))):
             _compare_texts(catalogue.texts, load_catalogue(ENGLISH).texts)
     except RankshotError as error:
@@ -126,53 +130,18 @@ def _folder() -> Any:
     return files("rankshot.survey") / "web" / "languages"
 
 
-def _check_head(language: Any, name: Any, direction: Any) -> dict[str, Any]:
-    if not isinstance(language, str) or not LANGUAGE.fullmatch(language):
-        raise RankshotError(f"language is {short_repr(language)}: write a language such as de")
-    validation.check_line("name", name, validation.NAME_LENGTH)
-    require_choice("direction", direction, get_args(Direction))
-    return {"tag": language, "name": name, "direction": direction}
-
-
-def _flatten(document: dict[str, Any]) -> dict[str, str]:
-    """Return the texts of all tables, with the name of the table in front of each key."""
-    texts = {}
-    for table, keys in document.items():
-        if not isinstance(keys, dict):
-            raise RankshotError(
-                f"unknown key {short_repr(table)} above the first table; the keys there are "
-                f"{', '.join(HEAD)}"
-            )
-        for key, text in keys.items():
-            if not isinstance(text, str) or not text.strip():
-                raise RankshotError(
-                    f"[{table}] {key} is {short_repr(text)}: it must be text in quotes"
-                )
-            texts[f"{table}.{key}"] = text
-    return texts
-
-
 def _compare_texts(texts: Mapping[str, str], english: Mapping[str, str]) -> None:
-    for problem, keys in (
-        ("these texts are missing", [key for key in english if key not in texts]),
-        (
-            "these texts are not in the English catalogue",
-            [key for key in texts if key not in english],
-        ),
-    ):
-        if keys:
-            raise RankshotError(f"{problem}: {', '.join(keys)}")
+    if odd := sorted(texts.keys() ^ english.keys()):
+        raise RankshotError(
+            f"these texts are missing, or not in the English catalogue: {', '.join(odd)}"
+        )
     for key, text in texts.items():
-        wanted, found = find_fields(english[key]), find_fields(text)
-        if found is None:
-            raise RankshotError(
-                f"{key} is {short_repr(text)}: write a brace that is no field as {{{{ or }}}}"
-            )
-        if wanted != found:
+        wanted = find_fields(english[key])
+        if find_fields(text) != wanted:
             listed = quote_names(sorted(f"{{{name}}}" for name in wanted or ())) or "no fields"
             raise RankshotError(
                 f"{key} is {short_repr(text)}: it must have the fields of the English text, "
-                f"{listed}"
+                f"{listed}; write another brace as {{{{ or }}}}"
             )
 
 
@@ -213,14 +182,14 @@ class Languages:
     def __init__(self, study: Study) -> None:
         given = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
         known = {tag: load_catalogue(tag) for tag in given}
-        known |= {own.tag: own for own in map(read_catalogue, study.catalogues)}
+        known |= {own.language: own for own in map(read_catalogue, study.catalogues)}
         listed = ", ".join(known)
         for tag in study.languages:
             if tag not in known:
                 raise RankshotError(
                     f"[language] offered has {short_repr(tag)}, but there are texts in {listed} "
-                    f"alone: write {tag}.toml with `rankshot survey catalogue {tag}.toml`, "
-                    "translate it, and name it under [language] catalogues"
+                    f"only: write {tag}.toml with `rankshot survey catalogue`, translate it, and "
+                    "name it under [language] catalogues"
                 )
         self._known = known
         self.offered = {tag: known[tag] for tag in study.languages or known}
@@ -365,7 +334,8 @@ class OwnTexts:
 
     def alt(self, name: str) -> OwnText:
         """Return what the picture of an item or a target shows."""
-        return self._choose(self._translation.alts.get(name), self._study.pictures[name].alt)
+        own = next(picture.alt for picture in self._study.pictures if picture.name == name)
+        return self._choose(self._translation.alts.get(name), own)
 
     def _choose(self, translated: str | None, own: str) -> OwnText:
         if translated is None:

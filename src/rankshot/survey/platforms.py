@@ -3,106 +3,47 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import parse_qs, urlsplit
+
+from pydantic import BaseModel, Field, StringConstraints
 
 from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
 
+# The query parameter with the participant's id, for each platform.
 ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID", "mturk": "workerId"}
-"""The query parameter with the participant's id, for each platform."""
+# The hosts to which a Mechanical Turk task may be submitted; forms go to no other host.
 TURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
-"""The hosts to which a Mechanical Turk task may be submitted; forms go to no other host."""
+# The same for the content-security policy. Chromium also applies it to redirects.
 TURK_FORM_ACTIONS = (*TURK_HOSTS, "https://worker.mturk.com")
-"""The same for the content-security policy. Chromium also applies it to redirects."""
-INVITATION = "invitation"
-"""The query parameter with a signed invitation, and where its participants come from."""
+# The assignment id that Mechanical Turk sends before a worker accepts the task.
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-"""The assignment id that Mechanical Turk sends before a worker accepts the task."""
-ID_PATTERN = "^[A-Za-z0-9_.:@-]{1,100}$"
-_ID = re.compile(ID_PATTERN)
+_ID = re.compile("^[A-Za-z0-9_.:@-]{1,100}$")
+ShortText = Annotated[str, StringConstraints(max_length=200)]
+# Described but not enforced here: `read_visitor` says in words what is wrong with an id.
+Id = Annotated[
+    ShortText, Field(json_schema_extra={"anyOf": [{"pattern": _ID.pattern}, {"const": ""}]})
+]
 
 
-class TurkTask(NamedTuple):
-    """A Mechanical Turk task that is submitted at the end."""
+class Arrival(BaseModel):
+    """What the address of a visit says, and the form that starts repeats: names of platforms."""
 
-    assignment: str
-    host: str
-
-    @property
-    def action(self) -> str:
-        """Return the URL to which the form that submits the task is sent."""
-        return f"{self.host}/mturk/externalSubmit"
-
-    def columns(self) -> dict[str, str | None]:
-        """Return the columns of the participant in the database."""
-        return {"turk_assignment": self.assignment, "turk_host": self.host}
+    participant: Id = ""
+    PROLIFIC_PID: ShortText = ""
+    STUDY_ID: ShortText = ""
+    SESSION_ID: ShortText = ""
+    workerId: ShortText = ""  # noqa: N815 (Mechanical Turk's name)
+    assignmentId: ShortText = ""  # noqa: N815
+    turkSubmitTo: ShortText = ""  # noqa: N815
 
 
-class ProlificSession(NamedTuple):
-    """Who takes part in which study of Prolific, and the submission that is paid."""
-
-    participant: str
-    study: str | None
-    session: str | None
-
-    def columns(self) -> dict[str, str | None]:
-        """Return the columns of the participant in the database.
-
-        What an address does not say is left out, so that it does not erase what an earlier one
-        said.
-        """
-        given = {
-            "platform_id": self.participant,
-            "platform_study": self.study,
-            "platform_session": self.session,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """What the address of a visit says, or the form that starts.
-
-    Attributes
-    ----------
-    participant : str
-        The platform's id.
-    invitation : str
-        A signed invitation.
-    assignment, submit_to : str
-        For Mechanical Turk: the task, and where it is submitted.
-    study, session : str
-        For Prolific: STUDY_ID and SESSION_ID.
-    """
-
-    participant: str = ""
-    invitation: str = ""
-    assignment: str = ""
-    submit_to: str = ""
-    study: str = ""
-    session: str = ""
-
-
-@dataclass(frozen=True)
-class Visitor:
-    """Who opened the survey, as far as the query parameters say.
-
-    Attributes
-    ----------
-    participant : str or None
-        The platform's id; None if a plain link has none.
-    turk : TurkTask or None
-    session : ProlificSession or None
-    preview : bool
-        Whether a worker looks at a preview of the task and has not accepted it yet.
-    """
+class Visitor(NamedTuple):
+    """The platform's id of a visitor, if there is one, and the columns that are stored of it."""
 
     participant: str | None
-    turk: TurkTask | None = None
-    session: ProlificSession | None = None
-    preview: bool = False
+    columns: dict[str, str]
 
 
 def read_visitor(platform: str, arrival: Arrival) -> Visitor:
@@ -113,26 +54,35 @@ def read_visitor(platform: str, arrival: Arrival) -> Visitor:
     ParticipantError
         If something is missing or malformed. It says how to open the survey.
     """
-    given = arrival.participant
     if platform == "mturk":
-        if arrival.assignment == PREVIEW:
-            return Visitor(None, preview=True)
-        host = _require_value("turkSubmitTo", arrival.submit_to).rstrip("/")
+        if arrival.assignmentId == PREVIEW:
+            raise ParticipantError("refused.preview")
+        host = arrival.turkSubmitTo.rstrip("/")
         if host not in TURK_HOSTS:
-            value = short_repr(arrival.submit_to)
+            value = short_repr(arrival.turkSubmitTo)
             raise ParticipantError("refused.bad_host", name="turkSubmitTo", value=value)
-        return Visitor(
-            _require_id(ID_PARAMETER["mturk"], given),
-            TurkTask(_require_id("assignmentId", arrival.assignment), host),
-        )
+        columns = {"turk_assignment": _require_id(arrival, "assignmentId"), "turk_host": host}
+        return Visitor(_require_id(arrival, "workerId"), columns)
     if platform == "prolific":
-        session = ProlificSession(
-            _require_id(ID_PARAMETER["prolific"], given),
-            _read_id("STUDY_ID", arrival.study),
-            _read_id("SESSION_ID", arrival.session),
-        )
-        return Visitor(given, session=session)
-    return Visitor(_read_id(ID_PARAMETER["none"], given))
+        # What an address does not say does not erase what an earlier one said.
+        given = {"platform_study": "STUDY_ID", "platform_session": "SESSION_ID"}
+        columns = {
+            column: _require_id(arrival, name)
+            for column, name in given.items()
+            if getattr(arrival, name)
+        }
+        participant = _require_id(arrival, "PROLIFIC_PID")
+        return Visitor(participant, {"platform_id": participant, **columns})
+    return Visitor(_require_id(arrival, "participant") if arrival.participant else None, {})
+
+
+def _require_id(arrival: Arrival, name: str) -> str:
+    value: str = getattr(arrival, name)
+    if not value:
+        raise ParticipantError("refused.no_id", name=name)
+    if not _ID.fullmatch(value):
+        raise ParticipantError("refused.bad_id", name=name, value=short_repr(value))
+    return value
 
 
 def participant_name(platform: str, participant: str) -> str:
@@ -155,20 +105,3 @@ def read_completion_code(completion_url: str | None) -> str | None:
     """
     query = urlsplit(completion_url or "").query
     return next(iter(parse_qs(query).get("cc", [])), None)
-
-
-def _require_value(name: str, value: str) -> str:
-    if not value:
-        raise ParticipantError("refused.no_id", name=name)
-    return value
-
-
-def _require_id(name: str, value: str) -> str:
-    _require_value(name, value)
-    if not _ID.fullmatch(value):
-        raise ParticipantError("refused.bad_id", name=name, value=short_repr(value))
-    return value
-
-
-def _read_id(name: str, value: str) -> str | None:
-    return _require_id(name, value) if value else None

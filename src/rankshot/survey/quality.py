@@ -10,31 +10,29 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.blocks import row_blocks
-from rankshot.survey.answers import Answer, answer_levels, group_by_question, is_counted
-from rankshot.survey.consensus import Levels, pair_signs, pairwise_margins
+from rankshot.survey.answers import ABSENT, Answer, answer_levels, group_by_question, is_counted
 from rankshot.survey.study import QualityRules
 
 Label = TypeVar("Label", bound=Hashable)
 Floats = NDArray[np.float64]
+Levels = NDArray[np.int32]
+# The distance to the others needs at least this many other answers to the question.
 LEAST_OTHERS = 3
-"""The distance to the others needs at least this many other answers to the question."""
+# The flag "distance" needs at least this many such questions.
 LEAST_COMPARED = 3
-"""The flag "distance" needs at least this many such questions."""
+# Two participants are compared if they answered at least this many of the same questions.
 LEAST_SHARED = 3
-"""Two participants are compared if they answered at least this many of the same questions."""
+# The flag "identical" needs equal answers that fill at least this many places in total.
 LEAST_PLACES = 8
-"""The flag "identical" needs equal answers that fill at least this many places in total."""
+# The largest probability with which an independent participant gets the flag "identical".
 MOST_CHANCE = 0.01
-"""The largest probability with which an independent participant gets the flag "identical"."""
-
-FLAG_NAMES = ("fast", "repeats", "gold", "distance", "identical", "skips")
 
 
 @dataclass(frozen=True)
@@ -142,6 +140,37 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
         for rater, flag in rule(answers, rules):
             found[rater].append(flag)
     return {rater: tuple(theirs) for rater, theirs in found.items()}
+
+
+def pair_signs(table: Levels) -> NDArray[np.int8]:
+    """Return s: ``s[r, i, j]`` is 1 if answer r has i before j, -1 if after, 0 if neither.
+
+    ``table`` has the level of each item in each answer; an item that is `ABSENT` is neither before
+    nor after any item.
+
+    Examples
+    --------
+    >>> pair_signs(np.array([[0, 1, ABSENT]]))[0].tolist()
+    [[0, 1, 0], [-1, 0, 0], [0, 0, 0]]
+    """
+    before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
+    signs: NDArray[np.int8] = before.astype(np.int8) - before.transpose(0, 2, 1)
+    return signs
+
+
+def pairwise_margins(table: Levels) -> NDArray[np.int64]:
+    """Return how many more answers have item i before j than after it.
+
+    Examples
+    --------
+    >>> pairwise_margins(np.array([[0, 1, 1], [0, 1, 2], [1, 0, 2]])).tolist()
+    [[0, 1, 3], [-1, 0, 2], [-3, -2, 0]]
+    """
+    n = table.shape[1]
+    margins = np.zeros((n, n), np.int64)
+    for rows in row_blocks(len(table), n * n):
+        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
+    return margins
 
 
 def answer_distances(first: Levels, second: Levels) -> Floats:
@@ -280,25 +309,16 @@ def _flag_skips(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:  
 # ---- Identical answers
 
 
-@dataclass(frozen=True)
-class IdenticalRater:
-    """Another participant with the same answers.
+class IdenticalRater(NamedTuple):
+    """Another participant with the same answers to all shared questions.
 
-    Attributes
-    ----------
-    rater : str
-    n_shared : int
-        How many questions both have answered, all with the same orders.
-    n_places : int
-        How many places these orders fill.
-    chance : float
-        An upper bound of the probability that this happens by chance.
+    ``chance`` is an upper bound of the probability that this happens by chance.
     """
 
+    chance: float
     rater: str
     n_shared: int
     n_places: int
-    chance: float
 
 
 def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[IdenticalRater, ...]]:
@@ -341,14 +361,9 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     raters, one, other, shared, places, chance = _find_pairs(answers)
     found: dict[str, list[IdenticalRater]] = defaultdict(list)
     for row in np.flatnonzero(chance <= MOST_CHANCE).tolist():
-        same = IdenticalRater(
-            raters[other[row]], int(shared[row]), int(places[row]), float(chance[row])
-        )
-        found[raters[one[row]]].append(same)
-    return {
-        rater: tuple(sorted(theirs, key=lambda same: (same.chance, same.rater)))
-        for rater, theirs in found.items()
-    }
+        same = (float(chance[row]), raters[other[row]], int(shared[row]), int(places[row]))
+        found[raters[one[row]]].append(IdenticalRater(*same))
+    return {rater: tuple(sorted(theirs)) for rater, theirs in found.items()}
 
 
 def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:

@@ -1,39 +1,276 @@
-"""The definition of a study: its questions, its plan and its quality rules."""
+"""The definition of a study, checked by pydantic: questions, plan, texts and quality rules."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import field, fields
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.survey import validation
-from rankshot.survey.presentation import (
-    Example,
-    ExtraQuestion,
-    Picture,
-    Translation,
-    check_texts,
-)
+from rankshot.core.files import read_names
 
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "mturk"]
+AnswerType = Literal["choice", "number", "text"]
+# The most items of a question, choices of an extra question, and extra questions.
+MOST_ITEMS = 50
+MOST_QUESTIONS = 10_000
+# The largest count that a study may have, such as its answers per question.
 MOST_COUNTED = 1_000_000
-"""The largest count that a study may have, such as its answers per question."""
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
+# The text in a new study's consent that the researcher must replace before it is published.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
-"""The text in a new study's consent that the researcher must replace before it is published."""
+# A language tag, such as de or pt-BR.
 LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-"""A language tag, such as de or pt-BR."""
+# For each table of study.toml ("" is the top of the file): its keys, and the field of each key. The
+# other tables have the names of their fields.
+TABLES: dict[str, dict[str, str]] = {
+    "": {key: key for key in ("title", "prompt", "consent", "contact", "instructions")},
+    "plan": {
+        key: key
+        for key in (
+            *("answers_per_question", "questions_per_participant", "repeats"),
+            *("return_after_minutes", "spare_answers"),
+        )
+    },
+    "items": {"names": "items", "unshown": "unshown"},
+    "platform": {
+        "name": "platform",
+        **{key: key for key in ("completion_url", "full_url", "refusal_url")},
+    },
+    "access": {"allowed": "allowed", "starts_per_hour": "starts_per_hour"},
+    "language": {"of_texts": "language", "offered": "languages", "catalogues": "catalogues"},
+}
+_PLACES = {
+    field: f"[{table}] {key}" if table else key
+    for table, keys in TABLES.items()
+    for key, field in keys.items()
+}
+# The lists of tables, and the key by which a message names one of them.
+_LISTED = {"questions": "target", "gold": "target", "pictures": "name", "extra": "name"}
+# What to do if a field is missing.
+_ADVICE = {
+    "title": 'write one, such as title = "Which animals are alike?"',
+    "consent": "write what participants agree to before they start",
+    "items": "list all items that questions may show",
+    "unshown": "write 'after' if the items that a question does not show are less alike than those "
+    "that it shows, 'unknown' if nothing is known of them",
+    "questions": "write at least one, with a target and items",
+}
+# How pydantic names the types of TOML, and how we do.
+_PLAIN_WORDS = {
+    " after validation": "",
+    "a valid string": "text in quotes",
+    "a valid integer": "a whole number",
+    "a valid (number|boolean)": r"a \1",
+    "a valid tuple": 'a list, such as ["cat", "dog"]',
+    "a (valid )?dictionary.*": "a table with its keys below",
+}
+# A name is one line of a page. Lone surrogates cannot be written to a file.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_Made = TypeVar("_Made", bound=type)
 
 
-@dataclass(frozen=True)
+# ---- Errors
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def validated(cls: _Made) -> _Made:
+    """Make a frozen dataclass that checks its values; what is wrong is a `RankshotError`."""
+    made = dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
+    check, names = made.__init__, [part.name for part in fields(made)]
+
+    @wraps(check)
+    def init(self: Any, *values: Any, **named: Any) -> None:
+        try:
+            check(self, **dict(zip(names, values, strict=False)), **named)
+        except ValidationError as error:
+            raise RankshotError(describe_error(error)) from None
+
+    made.__init__ = init  # type: ignore[method-assign]
+    return made  # type: ignore[return-value]
+
+
+def describe_error(error: ValidationError, document: Mapping[str, Any] | None = None) -> str:
+    """Return what is wrong first, with the key and the value as in study.toml.
+
+    Parameters
+    ----------
+    error : ValidationError
+    document : mapping, optional
+        The content of the file, in which the tables of a list have names.
+    """
+    # Of a misspelt key, the key is named, and not that the right one is missing.
+    unexpected = "unexpected_keyword_argument"
+    found = min(error.errors(include_url=False), key=lambda one: one["type"] != unexpected)
+    keys = list(found["loc"])
+    value, kind = short_repr(found["input"]), found["type"]
+    is_unknown = kind == unexpected
+    inside = keys[:-1] if is_unknown else keys
+    where = (
+        _describe_place(inside, document)
+        if error.title == Study.__name__
+        else " ".join(key for key in inside if isinstance(key, str))
+    )
+    if is_unknown:
+        return f"{where}{': ' if where else ''}unknown key {keys[-1]!r}: remove or correct it"
+    if kind in ("missing", "missing_argument"):
+        advice = f": {_ADVICE[str(keys[-1])]}" if len(keys) == 1 and keys[0] in _ADVICE else ""
+        return f"{where} is missing{advice}"
+    text = re.sub(r"^[A-Z]\w+ should", "it must", found["msg"].removeprefix("Value error, "))
+    for words, plain in _PLAIN_WORDS.items():
+        text = re.sub(words, plain, text)
+    if kind != "value_error":
+        return f"{where} is {value}: {text[:1].lower()}{text[1:]}"
+    if text.startswith("it ") and keys:
+        return f"{where} is {value}: {text}"
+    return f"{where}: {text}" if where else text
+
+
+def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -> str:
+    """Return where a value is in study.toml."""
+    if not keys:
+        return ""
+    name, rest = str(keys[0]), keys[1:]
+    if name in _LISTED:
+        if not rest:
+            return f"[[{name}]]"
+        tables = (document or {}).get(name, ())
+        number = int(rest[0])
+        own = tables[number].get(_LISTED[name]) if number < len(tables) else None
+        place = describe_table(name, number + 1, own)
+        return f"{place}: {rest[1]}" if len(rest) > 1 else place
+    if name in _PLACES or not rest:
+        return _PLACES.get(name, f"[{name}]")
+    last = f" {rest[-1]}" if len(rest) > 1 or name in ("quality", "example") else ""
+    inner = rest[:-1] if last else rest
+    return f"[{'.'.join(map(str, [name, *inner]))}]{last}"
+
+
+def describe_table(table: str, number: int, name: Any) -> str:
+    """Describe a table of a list for a message, by its number from 1 and its target or name."""
+    whose = f" ({_LISTED[table]} {short_repr(name)})" if name is not None else ""
+    return f"[[{table}]] number {number}{whose}"
+
+
+# ---- Texts, names and numbers
+
+
+def _require(holds: object, problem: str) -> None:
+    """Refuse a value; a problem that begins with "it" follows the key and the value."""
+    if not holds:
+        raise ValueError(problem)
+
+
+def _check_line(text: str) -> str:
+    _require(text == text.strip(), "it begins or ends with a space: remove it")
+    found = _UNPRINTABLE.search(text)
+    _require(not found, f"it has the control character {found and found.group()!r}: remove it")
+    return text
+
+
+def _check_text(text: str) -> str:
+    _require(text.strip(), "it is empty: write some text")
+    found = UNPRINTABLE_IN_TEXT.search(text)
+    _require(not found, f"it has the control character {found and found.group()!r}: remove it")
+    return text
+
+
+def _check_prompt(text: str) -> str:
+    where = f'write it in the place of the target, as in "{DEFAULT_PROMPT}"'
+    _require("{target}" in text, f"it does not contain {{target}}: {where}")
+    return text
+
+
+def _check_url(text: str) -> str:
+    try:
+        address = urlsplit(text)
+        is_safe = address.scheme == "https" and address.hostname and address.username is None
+    except ValueError:
+        is_safe = False
+    is_safe = is_safe and not re.search(r"[\s\\\"'<>]", text)
+    _require(is_safe, "it must be a URL that begins with https:// and a host")
+    return text
+
+
+def _check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    double = next((name for name, n in Counter(names).items() if n > 1), None)
+    _require(double is None, f"it has {double!r} more than once: remove the others")
+    return names
+
+
+def _check_limit(value: Any) -> Any:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    _require(is_number and not math.isnan(value), "it must be a number")
+    return value
+
+
+def _check_tag(tag: str) -> str:
+    _require(LANGUAGE.fullmatch(tag), "it must be a language such as de")
+    return tag
+
+
+def _find_beside(value: Any, info: ValidationInfo) -> Any:
+    """Return the path of a file beside the study."""
+    if not info.context or not isinstance(value, str):
+        return value
+    path = info.context["folder"] / value
+    is_file = "\0" not in value and path.is_file()
+    _require(is_file, "it must be a file beside the study: there is no such file")
+    return path
+
+
+def _read_allowed(value: Any, info: ValidationInfo) -> Any:
+    path = _find_beside(value, info)
+    return read_names(path) if isinstance(path, Path) else path
+
+
+Name = Annotated[
+    str, StringConstraints(strict=True, min_length=1, max_length=200), AfterValidator(_check_line)
+]
+Line = Annotated[
+    str, StringConstraints(strict=True, min_length=1, max_length=500), AfterValidator(_check_line)
+]
+Prompt = Annotated[Line, AfterValidator(_check_prompt)]
+Text = Annotated[
+    str, StringConstraints(strict=True, max_length=20_000), AfterValidator(_check_text)
+]
+Url = Annotated[str, StringConstraints(strict=True, max_length=2_000), AfterValidator(_check_url)]
+Names = Annotated[tuple[Name, ...], AfterValidator(_check_unique)]
+Tag = Annotated[str, Field(strict=True), AfterValidator(_check_tag)]
+File = Annotated[Path, BeforeValidator(_find_beside)]
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNTED)]
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNTED)]
+Limit = Annotated[Any, AfterValidator(_check_limit)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Truth = Annotated[bool, Field(strict=True)]
+
+
+# ---- Parts of a study
+
+
+@validated
 class Question:
     """A target with the items that are shown for it.
 
@@ -55,31 +292,18 @@ class Question:
     (True, '9d03cf5f8314c6b3')
     """
 
-    target: str
-    items: tuple[str, ...]
-    first: tuple[str, ...] = ()
+    target: Name
+    items: Annotated[Names, Field(min_length=2, max_length=MOST_ITEMS)]
+    first: Names = ()
 
-    def __post_init__(self) -> None:
-        validation.check_line("target", self.target, validation.NAME_LENGTH)
-        # Lists become tuples, so that a question can be a key of a dictionary.
-        object.__setattr__(self, "items", validation.require_names("items", self.items))
-        object.__setattr__(self, "first", validation.require_names("first", self.first))
-        if not 2 <= len(self.items) <= validation.MOST_ITEMS:
-            raise RankshotError(
-                f"items has {len(self.items)}: a question shows from 2 to {validation.MOST_ITEMS}"
-            )
-        if self.target in self.items:
-            raise RankshotError(
-                f"items contains the target {short_repr(self.target)} itself: remove it"
-            )
-        for name in self.first:
-            if name not in self.items:
-                hint = suggest_name(name, self.items)
-                raise RankshotError(
-                    f"first has {short_repr(name)}, which is not one of its items{hint}"
-                )
-        if len(self.first) == len(self.items):
-            raise RankshotError("first has all items, so that no answer is wrong: name fewer")
+    @model_validator(mode="after")
+    def _check(self) -> Question:
+        own = f"items contains the target {short_repr(self.target)} itself: remove it"
+        _require(self.target not in self.items, own)
+        _require_known("first", self.first, self.items, "one of its items")
+        is_open = len(self.first) < len(self.items)
+        _require(is_open, "first has all items, so that no answer is wrong: name fewer")
+        return self
 
     @property
     def is_gold(self) -> bool:
@@ -93,7 +317,7 @@ class Question:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
+@validated
 class QualityRules:
     """When a participant is flagged. No answer is dropped because of a flag.
 
@@ -113,22 +337,182 @@ class QualityRules:
     --------
     >>> from rankshot.survey import QualityRules
     >>> QualityRules(seconds=2)
-    QualityRules(seconds=2, repeat_distance=0.5, consensus_distance=0.4, gold_failures=0)
+    QualityRules(seconds=2.0, repeat_distance=0.5, consensus_distance=0.4, gold_failures=0)
     """
 
-    seconds: float = 3.0
-    repeat_distance: float = 0.5
-    consensus_distance: float = 0.4
-    gold_failures: int = 0
-
-    def __post_init__(self) -> None:
-        validation.check_number("[quality] seconds", self.seconds, 0, 3_600)
-        validation.check_number("[quality] repeat_distance", self.repeat_distance, 0, 1)
-        validation.check_number("[quality] consensus_distance", self.consensus_distance, 0, 1)
-        require_whole_number("[quality] gold_failures", self.gold_failures, MOST_COUNTED, least=0)
+    seconds: Annotated[float, Field(strict=True, ge=0, le=3_600)] = 3.0
+    repeat_distance: Share = 0.5
+    consensus_distance: Share = 0.4
+    gold_failures: Count = 0
 
 
-@dataclass(frozen=True)
+@validated
+class Picture:
+    """The picture of an item or a target.
+
+    Attributes
+    ----------
+    name : str
+        The item or the target.
+    file : Path
+        A JPEG, PNG or WebP file.
+    alt : str
+        What it shows, for people who do not see it.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Picture
+    >>> Picture("fox", "fox.jpg", alt="a red fox in the snow").file.name
+    'fox.jpg'
+    """
+
+    name: Name
+    file: File
+    alt: Line
+
+
+@validated
+class Example:
+    """The example in the instructions.
+
+    Attributes
+    ----------
+    target : str
+    items : tuple of str
+        What would be shown.
+    order : tuple of str
+        The items that are ranked in it, best first; at least one.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Example
+    >>> Example("wolf", items=("dog", "bus", "rose"), order=("dog", "rose")).order
+    ('dog', 'rose')
+    """
+
+    target: Name
+    items: Annotated[Names, Field(max_length=MOST_ITEMS)]
+    order: Annotated[Names, Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Example:
+        _require_known("order", self.order, self.items, "one of its items")
+        return self
+
+
+@validated
+class ExtraQuestion:
+    """A question that is asked once, after all others.
+
+    Attributes
+    ----------
+    name : str
+        The name of the answer in the data.
+    text : str
+        What participants read.
+    type : {"choice", "number", "text"}
+    choices : tuple of str
+        Of a choice: from 2 to 50.
+    least, most : float
+        The smallest and the largest number.
+    required : bool
+        Whether participants must answer.
+
+    Examples
+    --------
+    >>> from rankshot.survey import ExtraQuestion
+    >>> ExtraQuestion("age", "How old are you?", "number", least=18, most=120).is_whole
+    True
+    """
+
+    name: Name
+    text: Line
+    type: AnswerType
+    choices: Annotated[Names, Field(max_length=MOST_ITEMS)] = ()
+    least: Limit = -math.inf
+    most: Limit = math.inf
+    required: Truth = False
+
+    @model_validator(mode="after")
+    def _check(self) -> ExtraQuestion:
+        n = len(self.choices)
+        _require(
+            n > 1 if self.type == "choice" else n == 0,
+            f'type is "{self.type}", with {n} choices: a choice has from 2 to {MOST_ITEMS}, '
+            "another type has none",
+        )
+        _require(
+            self.type == "number" or (self.least, self.most) == (-math.inf, math.inf),
+            f'least and most are for type = "number", not "{self.type}"',
+        )
+        order = f"least is {self.least:g}, more than most, which is {self.most:g}"
+        _require(self.least <= self.most, order)
+        return self
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a number must be whole: its limits are written without a decimal point."""
+        return isinstance(self.least, int) or isinstance(self.most, int)
+
+
+@validated
+class ExtraTranslation:
+    """An extra question in another language.
+
+    Attributes
+    ----------
+    text : str
+        What participants read.
+    choices : tuple of str
+        Its choices, in the order of the study. The study's own choices are stored.
+
+    Examples
+    --------
+    >>> from rankshot.survey import ExtraTranslation
+    >>> ExtraTranslation("Haben Sie ein Haustier?", choices=("ja", "nein"))
+    ExtraTranslation(text='Haben Sie ein Haustier?', choices=('ja', 'nein'))
+    """
+
+    text: Line
+    choices: Names = ()
+
+
+@validated
+class Translation:
+    """The texts of a study in another language; what is None is shown in the study's own.
+
+    Attributes
+    ----------
+    title, prompt, consent, contact, instructions : str or None
+    names : mapping
+        The names of items and targets as they are shown.
+    alts : mapping
+        What the pictures of items and targets show, by the same names.
+    extra : mapping
+        The extra questions, by name.
+
+    Examples
+    --------
+    >>> from rankshot.survey import Translation
+    >>> german = Translation(prompt="Was ist {target} am ähnlichsten?", names={"fox": "Fuchs"})
+    >>> german.names["fox"], german.title is None
+    ('Fuchs', True)
+    """
+
+    title: Name | None = None
+    prompt: Prompt | None = None
+    consent: Text | None = None
+    contact: Line | None = None
+    instructions: Text | None = None
+    names: dict[str, Name] = field(default_factory=dict, hash=False)
+    alts: dict[str, Line] = field(default_factory=dict, hash=False)
+    extra: dict[str, ExtraTranslation] = field(default_factory=dict, hash=False)
+
+
+# ---- The study
+
+
+@validated
 class Study:
     """The definition of a survey: the content of study.toml.
 
@@ -161,8 +545,6 @@ class Study:
     completion_url, full_url, refusal_url : str or None
         The https URLs to which participants return: at the end; if no question is left; and if
         they do not agree, withdraw or answer nothing.
-    invitations : bool
-        Whether only signed links (``rankshot survey invite``) may start.
     allowed : frozenset of str or None
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
@@ -181,7 +563,7 @@ class Study:
         Files with fixed texts in more languages.
     translations : mapping
         The study's own texts in other languages.
-    pictures : mapping
+    pictures : tuple of Picture
         The pictures of items and targets.
     extra : tuple of ExtraQuestion
         Questions that are asked once, after all others.
@@ -201,163 +583,90 @@ class Study:
     (20, 3.0)
     """
 
-    title: str
-    prompt: str
-    consent: str
-    items: tuple[str, ...]
+    title: Name
+    prompt: Prompt
+    consent: Text
+    items: Names
     unshown: Unshown
-    questions: tuple[Question, ...]
-    gold: tuple[Question, ...] = ()
-    answers_per_question: int = 20
-    questions_per_participant: int = 10
-    repeats: int = 1
-    return_after_minutes: float = 30
-    spare_answers: int | None = None
+    questions: Annotated[tuple[Question, ...], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    gold: Annotated[tuple[Question, ...], Field(max_length=MOST_QUESTIONS)] = ()
+    answers_per_question: PositiveCount = 20
+    questions_per_participant: PositiveCount = 10
+    repeats: Count = 1
+    return_after_minutes: Annotated[float, Field(strict=True, ge=0.01, le=10_080)] = 30
+    spare_answers: Count | None = None
     platform: Platform = "none"
-    completion_url: str | None = None
-    full_url: str | None = None
-    refusal_url: str | None = None
-    invitations: bool = False
-    allowed: frozenset[str] | None = None
-    starts_per_hour: int = 20
-    contact: str | None = None
-    instructions: str | None = None
+    completion_url: Url | None = None
+    full_url: Url | None = None
+    refusal_url: Url | None = None
+    allowed: Annotated[frozenset[str] | None, BeforeValidator(_read_allowed)] = None
+    starts_per_hour: PositiveCount = 20
+    contact: Line | None = None
+    instructions: Text | None = None
     example: Example | None = None
-    language: str = "en"
-    languages: tuple[str, ...] = ()
-    catalogues: tuple[Path, ...] = ()
-    translations: Mapping[str, Translation] = field(default_factory=dict, hash=False)
-    pictures: Mapping[str, Picture] = field(default_factory=dict, hash=False)
-    extra: tuple[ExtraQuestion, ...] = ()
+    language: Tag = "en"
+    languages: tuple[Tag, ...] = ()
+    catalogues: tuple[File, ...] = ()
+    translations: dict[Tag, Translation] = field(default_factory=dict, hash=False)
+    pictures: tuple[Picture, ...] = ()
+    extra: Annotated[tuple[ExtraQuestion, ...], Field(max_length=MOST_ITEMS)] = ()
     quality: QualityRules = QualityRules()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "items", validation.require_names("[items] names", self.items))
-        object.__setattr__(self, "questions", tuple(self.questions))
-        object.__setattr__(self, "gold", tuple(self.gold))
-        object.__setattr__(self, "extra", tuple(self.extra))
-        if self.spare_answers is None:
-            spare = default_spare_answers(self.platform, self.answers_per_question)
-            object.__setattr__(self, "spare_answers", spare)
-        check_texts(self.title, self.prompt, self.consent, self.instructions)
-        self._check_platform()
-        self._check_languages()
-        self._check_plan()
+    @property
+    def n_spare(self) -> int:
+        """How many more participants than planned may get a question.
+
+        A platform replaces everybody who leaves at once, and half of the people may leave.
+        """
+        if self.spare_answers is not None:
+            return self.spare_answers
+        return 0 if self.platform == "none" else max(2, -(-self.answers_per_question // 2))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All items and targets."""
+        asked = (*self.questions, *self.gold)
+        return frozenset(self.items).union(*((q.target, *q.items) for q in asked))
+
+    @model_validator(mode="after")
+    def _check(self) -> Study:
+        _require(
+            self.completion_url is None or self.platform != "mturk",
+            "[platform] completion_url is not for Mechanical Turk, which has its own form at the "
+            "end: remove it",
+        )
+        _require(
+            self.repeats <= self.questions_per_participant // 2,
+            f"[plan] repeats is {self.repeats}, more than half of the "
+            f"{self.questions_per_participant} questions_per_participant: lower it, so that "
+            "other questions come between a question and its repeat",
+        )
         self._check_questions()
         self._check_names()
-
-    def _check_platform(self) -> None:
-        require_choice("[items] unshown", self.unshown, get_args(Unshown))
-        require_choice("[platform] name", self.platform, get_args(Platform))
-        for name in ("completion_url", "full_url", "refusal_url"):
-            url = getattr(self, name)
-            if url is not None:
-                validation.check_url(f"[platform] {name}", url)
-        if self.completion_url is not None and self.platform == "mturk":
-            raise RankshotError(
-                f"[platform] completion_url is {short_repr(self.completion_url)}: remove it, "
-                "Mechanical Turk has its own form at the end"
-            )
-        validation.check_truth("[access] invitations", self.invitations)
-        if self.invitations and self.platform != "none":
-            raise RankshotError(
-                f"[access] invitations is true, but participants come from {self.platform}: remove "
-                "it, or give the ids that may start with allowed"
-            )
-        if self.invitations and self.allowed is not None:
-            raise RankshotError("[access] has both invitations and allowed: remove one of them")
-
-    def _check_languages(self) -> None:
-        if self.contact is not None:
-            validation.check_line("contact", self.contact, validation.PROMPT_LENGTH)
-        for what, tag in (
-            ("[language] of_texts", self.language),
-            *(("[language] offered", tag) for tag in self.languages),
-            *(("[translations]", tag) for tag in self.translations),
-        ):
-            if not isinstance(tag, str) or not LANGUAGE.fullmatch(tag):
-                raise RankshotError(f"{what} has {short_repr(tag)}: write a language such as de")
-
-    def _check_plan(self) -> None:
-        for name, least in (
-            ("answers_per_question", 1),
-            ("questions_per_participant", 1),
-            ("repeats", 0),
-            ("spare_answers", 0),
-        ):
-            require_whole_number(f"[plan] {name}", getattr(self, name), MOST_COUNTED, least=least)
-        if self.repeats > self.questions_per_participant // 2:
-            raise RankshotError(
-                f"[plan] repeats is {self.repeats}, more than half of the "
-                f"{self.questions_per_participant} questions_per_participant: lower it, so that "
-                "other questions come between a question and its repeat"
-            )
-        validation.check_number(
-            "[plan] return_after_minutes", self.return_after_minutes, 0.01, 10_080
-        )
-        require_whole_number("[access] starts_per_hour", self.starts_per_hour, MOST_COUNTED)
+        return self
 
     def _check_questions(self) -> None:
-        for table, asked in (("questions", self.questions), ("gold", self.gold)):
-            if len(asked) > validation.MOST_QUESTIONS:
-                most = f"{validation.MOST_QUESTIONS:,}"
-                raise RankshotError(f"{len(asked):,} [[{table}]] are too many: at most {most}")
-        if not self.questions:
-            raise RankshotError("there is no question: add at least one")
-        known = set(self.items)
         places: dict[tuple[str, frozenset[str]], str] = {}
         first_places: dict[str, str] = {}
+        known = frozenset(self.items)
         for place, question in self._places():
-            if question.is_gold != place.startswith("[[gold]]"):
-                raise RankshotError(
-                    f"{place}: a question with a known answer (first) belongs under [[gold]], any "
-                    "other question under [[questions]]"
-                )
+            _require(
+                question.is_gold == place.startswith("[[gold]]"),
+                f"{place}: a question with a known answer (first) belongs under [[gold]], any "
+                "other question under [[questions]]",
+            )
             cell = (question.target, frozenset(question.items))
-            if cell in places:
-                raise RankshotError(
-                    f"{place} shows the same items as {places[cell]}: remove one of the two"
-                )
-            places[cell] = place
+            same = places.setdefault(cell, place)
+            _require(same == place, f"{place} shows the same items as {same}: remove one of them")
             if question.is_gold:
                 continue
-            if odd := [name for name in question.items if name not in known]:
-                hint = suggest_name(odd[0], self.items)
-                raise RankshotError(
-                    f"{place}: items has {short_repr(odd[0])}, which is not among [items] "
-                    f"names{hint}: add it there, or correct it here"
-                )
+            _require_known(f"{place}: items", question.items, known, "among [items] names")
             other = first_places.setdefault(question.target, place)
-            if other != place and self.unshown == "after":
-                raise RankshotError(
-                    f"{place} shows other items than {other}: so the items that a question does "
-                    'not show need not come after. Write unshown = "unknown" under [items]'
-                )
-
-    def _check_names(self) -> None:
-        """Refuse names of pictures, translations and extra questions that nothing has."""
-        known = {*self.items}
-        for question in (*self.questions, *self.gold):
-            known |= {question.target, *question.items}
-        for what, names in (
-            ("[[pictures]]", self.pictures),
-            *((f"[translations.{tag}] names", t.names) for tag, t in self.translations.items()),
-        ):
-            if odd := [name for name in names if name not in known]:
-                hint = suggest_name(odd[0], sorted(known))
-                raise RankshotError(
-                    f"{what} has {short_repr(odd[0])}, which is no item and no target{hint}"
-                )
-        validation.require_names("[[extra]] name", tuple(question.name for question in self.extra))
-        if len(self.extra) > validation.MOST_ITEMS:
-            raise RankshotError(
-                f"{len(self.extra)} [[extra]] are too many: at most {validation.MOST_ITEMS}"
+            _require(
+                other == place or self.unshown == "unknown",
+                f"{place} shows other items than {other}: so the items that a question does "
+                'not show need not come after. Write unshown = "unknown" under [items]',
             )
-        for tag, translation in self.translations.items():
-            try:
-                translation.check_names(self.pictures, self.extra)
-            except RankshotError as error:
-                raise RankshotError(f"[translations.{tag}] {error}") from None
 
     def _places(self) -> Iterator[tuple[str, Question]]:
         """Yield all questions, each with its description for messages."""
@@ -365,22 +674,29 @@ class Study:
             for number, question in enumerate(asked, 1):
                 yield describe_table(table, number, question.target), question
 
+    def _check_names(self) -> None:
+        """Refuse names of pictures, translations and extra questions that nothing has."""
+        pictures = tuple(picture.name for picture in self.pictures)
+        extra = {question.name: question for question in self.extra}
+        double = "has a name more than once: remove the others"
+        _require(len(set(pictures)) == len(pictures), f"[[pictures]] {double}")
+        _require(len(extra) == len(self.extra), f"[[extra]] {double}")
+        _require_known("[[pictures]]", pictures, self.names, "an item or a target")
+        for tag, texts in self.translations.items():
+            place = f"[translations.{tag}]"
+            _require_known(f"{place} names", texts.names, self.names, "an item or a target")
+            _require_known(f"{place} alts", texts.alts, pictures, "the name of a picture")
+            _require_known(f"{place} extra", texts.extra, extra, "the name of an extra question")
+            for name, translated in texts.extra.items():
+                n, n_own = len(translated.choices), len(extra[name].choices)
+                _require(
+                    n == n_own,
+                    f"{place} extra {short_repr(name)} has {n} choices, but the study has {n_own}: "
+                    "translate all of them, in the same order",
+                )
 
-def default_spare_answers(platform: str, answers_per_question: int) -> int:
-    """Return half of the answers per question, at least 2; 0 without a platform.
 
-    A platform replaces everybody who leaves at once, and half of the people may leave.
-
-    Examples
-    --------
-    >>> default_spare_answers("prolific", 5), default_spare_answers("none", 5)
-    (3, 0)
-    """
-    return 0 if platform == "none" else max(2, -(-answers_per_question // 2))
-
-
-def describe_table(table: str, number: int, name: Any) -> str:
-    """Describe a table of a list for a message, by its number from 1 and its target or name."""
-    what = "target" if table in ("questions", "gold") else "name"
-    whose = f" ({what} {short_repr(name)})" if name is not None else ""
-    return f"[[{table}]] number {number}{whose}"
+def _require_known(place: str, names: Iterable[str], known: Collection[str], what: str) -> None:
+    odd = next((name for name in names if name not in known), None)
+    hint = "" if odd is None else suggest_name(odd, sorted(known))
+    _require(odd is None, f"{place} has {short_repr(odd)}, which is not {what}{hint}")

@@ -1,69 +1,31 @@
-"""Reading a study from study.toml and the files beside it."""
+"""The file study.toml: reading it with the files beside it, and writing a new one."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.files import MARK, read_names
-from rankshot.survey.presentation import (
-    Example,
-    ExtraQuestion,
-    ExtraTranslation,
-    Picture,
-    Translation,
-)
-from rankshot.survey.study import DEFAULT_PROMPT, QualityRules, Question, Study, describe_table
-from rankshot.survey.validation import NAME_LENGTH, URL_LENGTH, check_line, require_names
+from rankshot.core.files import MARK
+from rankshot.survey.study import DEFAULT_PROMPT, TABLES, Study, describe_error
 
-Value = TypeVar("Value")
-# For each table ("" is the top of the file): its keys, and the field of `Study` for each key.
-_STUDY_KEYS = {
-    "": {name: name for name in ("title", "prompt", "consent", "contact", "instructions")},
-    "plan": {
-        "answers_per_question": "answers_per_question",
-        "questions_per_participant": "questions_per_participant",
-        "repeats": "repeats",
-        "return_after_minutes": "return_after_minutes",
-        "spare_answers": "spare_answers",
-    },
-    "items": {"names": "items", "unshown": "unshown"},
-    "platform": {
-        "name": "platform",
-        "completion_url": "completion_url",
-        "full_url": "full_url",
-        "refusal_url": "refusal_url",
-    },
-    "access": {
-        "invitations": "invitations",
-        "allowed": "allowed",
-        "starts_per_hour": "starts_per_hour",
-    },
-    "language": {"of_texts": "language", "offered": "languages", "catalogues": "catalogues"},
-}
-_QUALITY_KEYS = ("seconds", "repeat_distance", "consensus_distance", "gold_failures")
-# For each list of tables: the keys that each table must have, and those that it may have.
-_LIST_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "questions": (("target", "items"), ()),
-    "gold": (("target", "items", "first"), ()),
-    "pictures": (("name", "file", "alt"), ()),
-    "extra": (("name", "text", "type"), ("choices", "least", "most", "required")),
-}
-_EXAMPLE_KEYS = ("target", "items", "order")
-_TRANSLATION_KEYS = tuple(field.name for field in fields(Translation))
-_REQUIRED = {
-    "title": 'title is missing: write one, such as title = "Which animals are alike?"',
-    "consent": "consent is missing: write what participants agree to before they start",
-    "items": "names of [items] is missing: list all items that questions may show",
-    "unshown": "unshown of [items] is missing: write 'after' if the items that a question does "
-    "not show are less alike than those that it shows, 'unknown' if nothing is known of them",
-    "questions": "there is no [[questions]]: write at least one, with a target and items",
-}
+# A list that is longer than this is written on several lines.
+LIST_WIDTH = 100
+# The tables that are values of fields of the same name.
+_OWN_TABLES = (
+    *("quality", "example", "translations"),
+    *("questions", "gold", "pictures", "extra"),
+)
+
+
+# ---- Reading
 
 
 def read_study(path: str | Path) -> Study:
@@ -92,101 +54,46 @@ def read_study(path: str | Path) -> Study:
     path = Path(path)
     document = parse_toml(path)
     try:
-        return _make_study(document, path.parent)
+        given = _find_fields(document)
+        return TypeAdapter(Study).validate_python(given, context={"folder": path.parent})
+    except ValidationError as error:
+        raise RankshotError(f"{path}: {describe_error(error, document)}") from None
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
 
 
-def _make_study(document: dict[str, Any], folder: Path) -> Study:
-    """Make a study from a parsed file; the files that it names are in the same folder."""
-    others = ("quality", "example", "translations", *_LIST_KEYS)
-    _check_keys("", document, (*_STUDY_KEYS[""], *filter(None, _STUDY_KEYS), *others))
+def _find_fields(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a study from its tables, after a check of the keys."""
+    top = (*TABLES[""], *filter(None, TABLES), *_OWN_TABLES)
     given: dict[str, Any] = {"prompt": DEFAULT_PROMPT}
-    for name, keys in _STUDY_KEYS.items():
-        table = _read_table(document, name, tuple(keys)) if name else document
-        given |= {field: table[key] for key, field in keys.items() if key in table}
-    for field, message in _REQUIRED.items():
-        value = document.get(field) if field == "questions" else given.get(field)
-        if value is None or value == []:
-            raise RankshotError(message)
-    for field in ("questions", "gold"):
-        given[field] = tuple(_make_each(document, field, _make_question))
-    given["pictures"] = dict(
-        _make_each(document, "pictures", lambda **keys: _make_picture(folder, **keys))
-    )
-    given["extra"] = tuple(_make_each(document, "extra", ExtraQuestion))
-    given["quality"] = QualityRules(**_read_table(document, "quality", _QUALITY_KEYS))
-    if "example" in document:
-        keys = _read_table(document, "example", _EXAMPLE_KEYS)
-        given["example"] = _make("[example]", Example, keys, _EXAMPLE_KEYS)
-    given["translations"] = _read_translations(document)
-    for field in ("languages", "catalogues"):
-        given[field] = require_names(f"[language] {field}", given.get(field, ()))
-    given["catalogues"] = tuple(
-        _require_file(folder, "[language] catalogues", name) for name in given["catalogues"]
-    )
-    if "allowed" in given:
-        given["allowed"] = frozenset(
-            read_names(_require_file(folder, "[access] allowed", given["allowed"]))
-        )
-    return Study(**given)
+    for key, value in document.items():
+        if key not in top:
+            raise RankshotError(_describe_unknown("", key, top))
+        if key in TABLES:
+            if not isinstance(value, dict):
+                raise RankshotError(
+                    f"{key} is {short_repr(value)}: it must be a table, [{key}] with its keys below"
+                )
+            for inner, content in value.items():
+                if inner not in TABLES[key]:
+                    raise RankshotError(_describe_unknown(f"[{key}] ", inner, TABLES[key]))
+                given[TABLES[key][inner]] = content
+        else:
+            given[key] = value
+    for key in ("questions", "gold", "pictures", "extra"):
+        tables = given.get(key, [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise RankshotError(f"{key} is {short_repr(tables)}: write [[{key}]] above each")
+    return given
 
 
-def _make_question(target: Any, items: Any, first: Any = None) -> Question:
-    if first is not None and not first:
-        raise RankshotError("first is empty: name the items with which a correct answer begins")
-    return Question(target, items, first or ())
-
-
-def _make_picture(folder: Path, name: Any, file: Any, alt: Any) -> tuple[str, Picture]:
-    check_line("name", name, NAME_LENGTH)
-    return name, Picture(_require_file(folder, "file", file), alt)
-
-
-def _read_translations(document: dict[str, Any]) -> dict[str, Translation]:
-    tables = document.get("translations", {})
-    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
-        raise RankshotError(
-            f"translations is {short_repr(tables)}: write [translations.de] above the texts in "
-            "German"
-        )
-    found = {}
-    for tag, table in tables.items():
-        place = f"[translations.{tag}]"
-        _check_keys(place, table, _TRANSLATION_KEYS)
-        extra = table.get("extra", {})
-        if not isinstance(extra, dict) or not all(isinstance(q, dict) for q in extra.values()):
-            raise RankshotError(
-                f"{place}: extra is {short_repr(extra)}: write [translations.{tag}.extra.NAME] "
-                "above the text and the choices of an extra question"
-            )
-        made = {}
-        for name, keys in extra.items():
-            where = f"[translations.{tag}.extra.{name}]"
-            _check_keys(where, keys, ("text", "choices"))
-            made[name] = _make(where, ExtraTranslation, keys, ("text",))
-        found[tag] = _make(place, Translation, {**table, "extra": made})
-    return found
-
-
-def _require_file(folder: Path, what: str, name: Any) -> Path:
-    check_line(what, name, URL_LENGTH)
-    path = folder / str(name)
-    if not path.is_file():
-        raise RankshotError(f"{what} is {short_repr(name)}: there is no such file beside the study")
-    return path
-
-
-def _make(
-    place: str, make: Callable[..., Value], keys: dict[str, Any], required: tuple[str, ...] = ()
-) -> Value:
-    """Make a value from a table; an error message names the table."""
-    if absent := [key for key in required if key not in keys]:
-        raise RankshotError(f"{place}: {absent[0]} is missing")
-    try:
-        return make(**keys)
-    except RankshotError as error:
-        raise RankshotError(f"{place}: {error}") from None
+def _describe_unknown(where: str, key: str, known: Sequence[str] | Mapping[str, str]) -> str:
+    homes = [f"[{name}]" for name, keys in TABLES.items() if name and key in keys and key != "name"]
+    if key in TABLES[""]:
+        hint = " (it belongs at the top of the file, above the first [table])"
+    else:
+        hint = f" (it belongs under {homes[0]})" if homes else suggest_name(key, known)
+    return f"{where}unknown key {short_repr(key)}{hint}; the keys are {', '.join(known)}"
 
 
 def parse_toml(path: Path) -> dict[str, Any]:
@@ -199,52 +106,226 @@ def parse_toml(path: Path) -> dict[str, Any]:
         raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
     except (ValueError, RecursionError) as error:
         found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
-        if found:
-            message = f"{path}:{found[2]}: not TOML: {found[1]} in column {found[3]}"
-        elif str(error).endswith("(at end of document)"):
-            message = f"{path}:{len(raw.splitlines())}: not TOML: {error}"
+        line = int(found[2]) if found else len(raw.splitlines())
+        problem = f"{found[1]} in column {found[3]}" if found else str(error)
+        raise RankshotError(f"{path}:{line}: not TOML: {problem}; correct it there") from None
+
+
+# ---- Writing
+
+_HEAD = """\
+# A survey: participants order items by their similarity to a target.
+# Read and edit this file. Then start the survey with `rankshot survey serve`, and write its
+# answers to a rankings file with `rankshot survey export`. Do not change a question that already
+# has answers: a changed question is a new question without answers.
+
+# Participants see the title on every page.
+title = {title}
+
+# The question; {{target}} is replaced by the name of the target.
+prompt = {prompt}
+
+# What participants agree to before they start: Markdown with paragraphs, lists and links. Replace
+# the text in [brackets], and add what your ethics board requires.
+consent = \"""
+{consent}\"""
+
+# Whom participants can ask; on the consent page and on error pages.
+{contact}
+# Markdown that is shown above the fixed instructions.
+{instructions}
+"""
+_PLAN = """\
+[plan]
+# How many participants answer each question.
+answers_per_question = {answers}
+# How many different questions each participant answers. Gold questions and repeats are added.
+questions_per_participant = {questions}
+# How many of them are asked a second time at the end, to check whether the answers agree.
+repeats = {repeats}
+# After this idle time, in minutes, the open questions of a participant are assigned to others.
+return_after_minutes = {minutes}
+# While some participants have not answered a question yet, it may be assigned to this many more
+# than planned. So the person whom a platform sends in place of another finds a question. By
+# default, it is half of answers_per_question, at least 2, and 0 without a platform.
+{spare}
+"""
+_ITEMS = """\
+[items]
+# All items, whether or not a question shows them: the seen classes of the classifier.
+{names}
+# What is known about the items that a question does not show.
+# "after": they are less similar to the target than the items shown, which are the nearest.
+# "unknown": nothing. Use it if several questions with the same target show different items.
+unshown = {unshown}
+"""
+_PLATFORM = """\
+[platform]
+# Where participants come from: "none" (anybody with the link), "prolific" or "mturk"
+# (Amazon Mechanical Turk, as an ExternalQuestion).
+name = {name}
+# For Prolific: its completion URL, to which participants return at the end; and where they go if
+# no question is left, and if they do not agree, withdraw or answer nothing.
+{completion_url}
+{full_url}
+{refusal_url}
+"""
+_URL = "https://app.prolific.com/submissions/complete?cc=..."
+_ACCESS = """\
+[access]
+# How many participants may start from one address per hour. Raise it for a lecture hall.
+starts_per_hour = {starts}
+# A file beside this one with the ids of those who may start, one per line.
+# allowed = "ids.txt"
+"""
+_LANGUAGE = """\
+[language]
+# The language of the title, the prompt, the consent and the names.
+of_texts = {language}
+# The languages of all other texts that participants may get; an empty list offers all. The
+# browser's language, or ?lang=de in the link, chooses.
+{offered}
+"""
+_EXTRA = """\
+# Questions that are asked once, after all others. The type is "choice", "number" or "text". For
+# example:
+# [[extra]]
+# name = "age"
+# text = "How old are you?"
+# type = "number"
+# least = 18
+# most = 120
+# required = false
+"""
+_QUALITY = """\
+# When a participant is flagged. Answers of flagged participants are kept, and exported unless
+# you export with --exclude-flagged.
+[quality]
+# Answers that take fewer seconds are too fast.
+seconds = {seconds}
+# Largest distance of repeated answers from the first ones: 0 is the same order, 0.5 is chance.
+repeat_distance = {repeat_distance}
+# Largest distance of the answers from the consensus of the others, in the same measure.
+consensus_distance = {consensus_distance}
+# Number of wrong answers to gold questions that are allowed.
+gold_failures = {gold_failures}
+"""
+_GOLD = """\
+# Gold questions have a known answer, which begins with the items in `first`, in any order. Every
+# participant gets all gold questions. Their items may be any names. For example:
+# [[gold]]
+# target = "wolf"
+# items = ["dog", "bus", "rose"]
+# first = ["dog"]
+"""
+_QUESTIONS = """\
+# The questions: a target, and the items that are shown with it, in a random order.
+"""
+
+
+def format_study(study: Study) -> str:
+    """Return a study as the text of study.toml, with comments for the researcher.
+
+    `read_study` of a file with this text returns an equal study, but for files beside it:
+    pictures, catalogues and the list of allowed ids are not written.
+
+    Examples
+    --------
+    >>> from rankshot.survey import format_study, new_study
+    >>> study = new_study(["tiger"], ["leopard", "whale", "wolf"], show=2)
+    >>> print(format_study(study)[-61:])
+    [[questions]]
+    target = "tiger"
+    items = ["leopard", "wolf"]
+    <BLANKLINE>
+    """
+    spare = f"spare_answers = {study.n_spare}"
+    parts = [
+        _HEAD.format(
+            title=_quote(study.title),
+            prompt=_quote(study.prompt),
+            # Of two adjacent quotes, or a quote at the end, the first is escaped.
+            consent=re.sub(r'"(?="|\Z)', r"\"", study.consent.replace("\\", "\\\\")),
+            contact=_format_key("contact", study.contact, "name, e-mail address"),
+            instructions=_format_key("instructions", study.instructions, "..."),
+        ),
+        _PLAN.format(
+            answers=study.answers_per_question,
+            questions=study.questions_per_participant,
+            repeats=study.repeats,
+            minutes=study.return_after_minutes,
+            spare=f"# {spare}" if study.spare_answers is None else spare,
+        ),
+        _ITEMS.format(names=_format_list("names", study.items), unshown=_quote(study.unshown)),
+        _PLATFORM.format(
+            name=_quote(study.platform),
+            completion_url=_format_key("completion_url", study.completion_url, _URL),
+            full_url=_format_key("full_url", study.full_url, _URL),
+            refusal_url=_format_key("refusal_url", study.refusal_url, _URL),
+        ),
+        _ACCESS.format(starts=study.starts_per_hour),
+        _LANGUAGE.format(
+            language=_quote(study.language), offered=_format_list("offered", study.languages)
+        ),
+    ]
+    for tag, texts in study.translations.items():
+        parts += _format_table(f"[translations.{tag}]", texts)
+    if study.example is not None:
+        parts += _format_table("[example]", study.example)
+    parts.append(_QUALITY.format(**vars(study.quality)))
+    for comment, name, values in (
+        (_GOLD, "gold", study.gold),
+        (_EXTRA, "extra", study.extra),
+        (_QUESTIONS, "questions", study.questions),
+    ):
+        parts.append(comment)
+        for value in values:
+            parts += _format_table(f"[[{name}]]", value)
+    return "\n".join(parts)
+
+
+def _format_table(heading: str, value: Any) -> Iterator[str]:
+    """Yield a part of a study as a table, with the fields that are not at their defaults."""
+    lines = [heading]
+    tables: dict[str, Any] = {}
+    for field in fields(value):
+        content = getattr(value, field.name)
+        default = {} if field.default_factory is not MISSING else field.default
+        if content == default:
+            continue
+        if field.name == "extra":
+            tables = content
+        elif isinstance(content, dict):
+            pairs = (f"{_quote(key)} = {_quote(text)}" for key, text in content.items())
+            lines.append(f"{field.name} = {{ {', '.join(pairs)} }}")
+        elif isinstance(content, tuple):
+            lines.append(_format_list(field.name, content))
         else:
-            message = f"{path}: not TOML: {error}"
-        raise RankshotError(f"{message}; correct it there") from None
+            lines.append(f"{field.name} = {_quote(content)}")
+    yield "\n".join([*lines, ""])
+    for name, table in tables.items():
+        yield from _format_table(f"{heading[:-1]}.extra.{_quote(name)}]", table)
 
 
-def _read_table(document: dict[str, Any], name: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    table = document.get(name, {})
-    if not isinstance(table, dict):
-        raise RankshotError(
-            f"{name} is {short_repr(table)}: it must be a table, [{name}] with its keys below"
-        )
-    _check_keys(f"[{name}]", table, keys)
-    return table
+def _format_key(key: str, value: str | None, example: str) -> str:
+    """Return a key with its value; without a value, a comment with an example."""
+    return f"# {key} = {_quote(example)}" if value is None else f"{key} = {_quote(value)}"
 
 
-def _make_each(document: dict[str, Any], name: str, make: Callable[..., Value]) -> Iterator[Value]:
-    """Yield the value of each table of a list of tables."""
-    tables = document.get(name, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise RankshotError(f"{name} is {short_repr(tables)}: write [[{name}]] above each of them")
-    required, optional = _LIST_KEYS[name]
-    for number, table in enumerate(tables, 1):
-        place = describe_table(name, number, table.get("target", table.get("name")))
-        _check_keys(place, table, (*required, *optional))
-        yield _make(place, make, table, required)
+def _quote(value: object) -> str:
+    """Return a value as TOML, which writes texts, numbers and truth values as JSON does."""
+    return json.dumps(value, ensure_ascii=False)
 
 
-def _check_keys(place: str, table: dict[str, Any], known: tuple[str, ...]) -> None:
-    for key in table:
-        if key not in known:
-            where = f"{place}: " if place else ""
-            hint = _suggest_table(key) or suggest_name(key, known)
-            raise RankshotError(
-                f"{where}unknown key {short_repr(key)}{hint}; the keys are {', '.join(known)}"
-            )
-
-
-def _suggest_table(key: str) -> str:
-    """Say where a key belongs if it is in the wrong table."""
-    if key in _STUDY_KEYS[""]:
-        return " (it belongs at the top of the file, above the first [table])"
-    homes = [f"[{name}]" for name, keys in _STUDY_KEYS.items() if key in keys and key != "name"]
-    homes += ["[quality]"] if key in _QUALITY_KEYS else []
-    homes += [f"[[{name}]]" for name in ("gold", "extra") if key in sum(_LIST_KEYS[name], ())]
-    return f" (it belongs under {homes[0]})" if homes else ""
+def _format_list(key: str, names: Sequence[str]) -> str:
+    """Return a key with a list of names, on several lines if it is long."""
+    quoted = [_quote(name) for name in names]
+    line = f"{key} = [{', '.join(quoted)}]"
+    if len(line) <= LIST_WIDTH:
+        return line
+    rows = [""]
+    for name in quoted:
+        if rows[-1] and len(rows[-1]) + len(name) + 6 > LIST_WIDTH:
+            rows.append("")
+        rows[-1] += f" {name}," if rows[-1] else f"    {name},"
+    return "\n".join([f"{key} = [", *rows, "]"])

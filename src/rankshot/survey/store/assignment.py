@@ -16,11 +16,11 @@ from sqlalchemy import Connection, Row, and_, case, func, select
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.study import Question, Study
 
+# How a skipped question is stored. A skip does not count as an answer.
 NO_ANSWER = "[]"
-"""How a skipped question is stored. A skip does not count as an answer."""
 MOST_COUNTED_AT_ONCE = 1_000
+# For how many questions the time of their first page is kept in memory.
 MOST_SHOWN = 100_000
-"""For how many questions the time of their first page is kept in memory."""
 
 
 class Turn(NamedTuple):
@@ -188,8 +188,8 @@ def reopen_skipped(connection: Connection, raters: Sequence[str]) -> list[str]:
 
 # ---- Answer counts
 
+# Whose answers count.
 COUNTS = PARTICIPANT.c.excluded_at.is_(None) & PARTICIPANT.c.withdrawn_at.is_(None)
-"""Whose answers count."""
 
 
 class Load(NamedTuple):
@@ -256,7 +256,7 @@ def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
     ``spare_answers`` more participants than planned, so that those who replace others find a
     place.
     """
-    most = study.answers_per_question + (study.spare_answers or 0)
+    most = study.answers_per_question + study.n_spare
     return {
         key: sum(load)
         for key, load in loads.items()

@@ -1,14 +1,18 @@
-"""The database of a survey: its tables, their migration, and transactions."""
+"""The database of a survey: its tables, their migration, transactions, and keyed hashes."""
 
 from __future__ import annotations
 
+import base64
+import hmac
 import os
 import secrets
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 from sqlalchemy import (
@@ -30,21 +34,25 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    DisconnectionError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
-from rankshot.survey.store.backup import (
+from rankshot.survey.store.sqlite_files import (
     MissingDatabaseError,
+    SqliteFile,
     describe_doubt,
     has_log,
     read_into_memory,
 )
-from rankshot.survey.store.identity import Identity
-from rankshot.survey.store.postgresql import create_postgresql_engine, erase_tables
-from rankshot.survey.store.sqlite_files import SqliteFile
 
 METADATA = MetaData()
 SURVEY = Table(
@@ -57,8 +65,6 @@ SURVEY = Table(
     Column("state", Text, nullable=False),
     # Whether a server has the database open: if a copy says so, it may lack answers.
     Column("serving", Integer, nullable=False),
-    # The number of the last invitation that was written.
-    Column("invited", Integer, nullable=False),
 )
 QUESTION = Table(
     "question",
@@ -86,8 +92,6 @@ PARTICIPANT = Table(
     Column("platform_id", Text),
     Column("platform_study", Text),
     Column("platform_session", Text),
-    # The number of the invitation.
-    Column("invitation", Text),
     Column("excluded_at", Double),
     Column("excluded_why", Text),
     Column("withdrawn_at", Double),
@@ -128,69 +132,123 @@ EVENT = Table(
     Column("rater", Text),
     Column("detail", Text, nullable=False),
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
-        """CREATE TABLE question (
-            key TEXT NOT NULL PRIMARY KEY,
-            target TEXT NOT NULL,
-            items TEXT NOT NULL,
-            first TEXT NOT NULL)""",
-        """CREATE TABLE participant (
-            rater TEXT NOT NULL PRIMARY KEY,
-            started_at DOUBLE PRECISION NOT NULL,
-            seen_at DOUBLE PRECISION NOT NULL,
-            finished_at DOUBLE PRECISION,
-            turk_assignment TEXT,
-            turk_host TEXT)""",
-        """CREATE TABLE assignment (
-            rater TEXT NOT NULL REFERENCES participant (rater),
-            number INTEGER NOT NULL,
-            question TEXT NOT NULL REFERENCES question (key),
-            repeat INTEGER NOT NULL,
-            shown TEXT NOT NULL,
-            shown_at DOUBLE PRECISION,
-            answer TEXT,
-            answered_at DOUBLE PRECISION,
-            PRIMARY KEY (rater, number),
-            UNIQUE (rater, question, repeat))""",
-        "CREATE INDEX assignment_of_question ON assignment (question)",
+NEWEST_VERSION = 2
+# What version 2 adds to the tables of version 1, which rankshot 0.1.0 wrote, and two new tables.
+UPGRADE = (
+    "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
+    "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
+    "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
+    *(
+        f"ALTER TABLE participant ADD COLUMN {name} TEXT"
+        for name in (
+            *("language", "platform_id", "platform_study", "platform_session"),
+            "excluded_why",
+        )
     ),
-    (
-        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
-        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE survey ADD COLUMN invited INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN language TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
-        "ALTER TABLE participant ADD COLUMN invitation TEXT",
-        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
-        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
-        """UPDATE assignment SET seconds = answered_at - shown_at
-            WHERE answered_at >= shown_at""",
-        """CREATE TABLE extra_answer (
-            rater TEXT NOT NULL REFERENCES participant (rater),
-            name TEXT NOT NULL,
-            value TEXT NOT NULL,
-            PRIMARY KEY (rater, name))""",
-        """CREATE TABLE event (
-            id TEXT NOT NULL PRIMARY KEY,
-            at DOUBLE PRECISION NOT NULL,
-            action TEXT NOT NULL,
-            rater TEXT,
-            detail TEXT NOT NULL)""",
-    ),
+    "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
+    "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
 )
-"""The SQL statements from each schema version to the next, for SQLite and PostgreSQL.
-
-A released step is never edited; a later step changes what it made."""
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
+RATER_DIGITS = 16
+LINK_DIGITS = 48
+TOKEN_DIGITS = 32
+# The time at the beginning of an answer's token, in milliseconds.
+STAMP_DIGITS = 12
+# A nonce is a random number and its token, each of half this length.
+NONCE_DIGITS = 64
+POSTGRESQL = "postgresql+psycopg"
+# The tables from which people are deleted.
+TABLES = "participant, assignment, extra_answer, event"
+# How long a deletion waits for others who read the tables. Answers wait meanwhile.
+ERASE_SECONDS = 2.0
+# A transaction that began before this one can still see what was deleted before.
+OLD_READERS = """SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend'
+    AND pid <> pg_backend_pid() AND age(backend_xmin) > age(CAST(CAST(:now AS xid8) AS xid))"""
+
+
+class Identity:
+    """Names, links and tokens that are derived from a survey's secret key.
+
+    A participant is identified by a keyed hash of the platform's id, and by a link that only the
+    server can make. So participants need no cookie, and a stolen table of answers identifies
+    nobody. Somebody who also has the key can test a guess, but cannot read an id.
+
+    Examples
+    --------
+    >>> identity = Identity(b"a key")
+    >>> rater = identity.rater("prolific:5f1e")
+    >>> identity.verify_link(identity.link(rater)) == rater
+    True
+    >>> identity.verify_link("0" * 48) is None
+    True
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def _hash(self, purpose: str, *parts: object) -> bytes:
+        # No part contains the separator, except perhaps the last: they are digits or numbers.
+        message = "\n".join([purpose, *map(str, parts)])
+        return hmac.digest(self._key, message.encode(), "sha256")
+
+    def rater(self, participant: str) -> str:
+        """Return the hash under which a participant is stored."""
+        return self._hash("rater", participant).hex()[:RATER_DIGITS]
+
+    def link(self, rater: str) -> str:
+        """Return the last part of a participant's URL. Whoever has it can answer."""
+        return rater + self._hash("link", rater).hex()[: LINK_DIGITS - RATER_DIGITS]
+
+    def verify_link(self, link: str) -> str | None:
+        """Return the rater of a link; None if the link is not valid."""
+        rater = link[:RATER_DIGITS]
+        return rater if _are_equal(self.link(rater), link) else None
+
+    def code(self, rater: str) -> str:
+        """Return the completion code of a participant."""
+        return base64.b32encode(self._hash("code", rater)).decode()[:10]
+
+    def form_token(self, *parts: object) -> str:
+        """Return the token of one form, which a page of another site cannot know."""
+        return self._hash("form", *parts).hex()[:TOKEN_DIGITS]
+
+    def is_form_token(self, token: str, *parts: object) -> bool:
+        """Return whether a token is valid for a form with these parts."""
+        return _are_equal(self.form_token(*parts), token)
+
+    def answer_token(self, shown_at: float, *parts: object) -> str:
+        """Return the token of a question's form, which says when the question was shown."""
+        stamp = f"{int(1000 * shown_at):0{STAMP_DIGITS}x}"
+        return stamp + self.form_token(*parts, stamp)
+
+    def read_answer_token(self, token: str, *parts: object) -> float | None:
+        """Return when the question was shown; None if `answer_token` did not make this token."""
+        stamp, signature = token[:STAMP_DIGITS], token[STAMP_DIGITS:]
+        return int(stamp, 16) / 1000 if self.is_form_token(signature, *parts, stamp) else None
+
+    def nonce(self, purpose: str) -> str:
+        """Return a new token for one copy of a form, for this purpose only."""
+        fresh = secrets.token_hex((NONCE_DIGITS - TOKEN_DIGITS) // 2)
+        return fresh + self.form_token(purpose, fresh)
+
+    def is_nonce(self, nonce: str, purpose: str) -> bool:
+        """Return whether `nonce` made this token, for this purpose."""
+        fresh, token = nonce[:-TOKEN_DIGITS], nonce[-TOKEN_DIGITS:]
+        return self.is_form_token(token, purpose, fresh)
+
+    def login_key(self, token: str) -> bytes:
+        """Return the key that signs a researcher's cookie; it needs the secret and the token."""
+        return self._hash("login", token)
+
+
+def _are_equal(expected: str, given: str) -> bool:
+    """Compare two texts in constant time."""
+    return hmac.compare_digest(expected.encode(), given.encode())
 
 
 class Database:
@@ -282,15 +340,25 @@ class Database:
         self._use(create_postgresql_engine(url, **_POOL), isolation_level="REPEATABLE READ")
         if read_only:
             with self.begin_read() as connection:
-                _require_newest(connection)
-                return connection.execute(select(SURVEY)).one()
+                found = read_version(connection)
+                if 0 < found < NEWEST_VERSION:
+                    raise RankshotError(
+                        f"the database has schema version {found}, this rankshot needs "
+                        f"{NEWEST_VERSION}, and reading does not change it: start the server once, "
+                        "with a user who may write"
+                    )
+                return self._read_survey(connection)
         with self.begin_write() as connection:
             # If two servers start at once, only one of them creates the tables.
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
-            if not create:
-                _require_tables(connection)
-            migrate(connection)
-            return connection.execute(select(SURVEY)).one()
+            if create or read_version(connection):
+                migrate(connection)
+            return self._read_survey(connection)
+
+    def _read_survey(self, connection: Connection) -> Row[tuple[object, ...]]:
+        if read_version(connection) == 0:
+            raise MissingDatabaseError("the database has no tables of a survey")
+        return connection.execute(select(SURVEY)).one()
 
     def _use(self, engine: Engine, **read_options: str) -> None:
         self._engine = engine
@@ -375,65 +443,45 @@ class Database:
 # ---- Migrations
 
 
-def migrate(connection: Connection, steps: Sequence[Sequence[str]] = MIGRATIONS) -> int:
-    """Migrate a database to the newest version, inside the caller's transaction.
-
-    Returns
-    -------
-    int
-        The version before the migration; 0 is an empty database.
+def migrate(connection: Connection) -> None:
+    """Create the tables, or migrate those of an older version, in the caller's transaction.
 
     Raises
     ------
     RankshotError
         If a newer rankshot has written the database, or if it has other tables.
     """
-    found = _read_version(connection, len(steps))
-    for step in steps[found:]:
-        for statement in step:
-            connection.execute(text(statement))
+    found = read_version(connection)
     if found == 0:
+        secret = secrets.token_hex(32)
+        METADATA.create_all(connection)
         connection.execute(
-            text("INSERT INTO survey (version, secret) VALUES (0, :secret)"),
-            {"secret": secrets.token_hex(32)},
+            SURVEY.insert().values(version=NEWEST_VERSION, secret=secret, state="open", serving=0)
         )
-    if found < len(steps):
-        connection.execute(text("UPDATE survey SET version = :new"), {"new": len(steps)})
-    return found
+    elif found < NEWEST_VERSION:
+        for statement in UPGRADE:
+            connection.execute(text(statement))
+        METADATA.create_all(connection, [EXTRA_ANSWER, EVENT])
+        connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 
-def _require_tables(connection: Connection) -> int:
-    found = _read_version(connection, len(MIGRATIONS))
-    if found == 0:
-        raise MissingDatabaseError("the database has no tables of a survey")
-    return found
-
-
-def _require_newest(connection: Connection) -> None:
-    found, newest = _require_tables(connection), len(MIGRATIONS)
-    if found < newest:
-        raise RankshotError(
-            f"the database has schema version {found}, this rankshot needs {newest}, and reading "
-            "does not change it: start `rankshot survey serve` once, with a user who may write"
-        )
-
-
-def _read_version(connection: Connection, newest: int) -> int:
+def read_version(connection: Connection) -> int:
+    """Return the version of the tables; 0 if there are none."""
     names = inspect(connection).get_table_names()
-    if "survey" in names:
-        found = int(connection.execute(text("SELECT version FROM survey")).scalar_one())
-        if found > newest:
+    if "survey" not in names:
+        if names:
             raise RankshotError(
-                f"the database has schema version {found}, this rankshot supports {newest}: "
-                "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
+                f"the database has other tables ({', '.join(sorted(names)[:5])}): give the survey "
+                "a database of its own"
             )
-        return found
-    if names:
+        return 0
+    found = int(connection.execute(select(SURVEY.c.version)).scalar_one())
+    if found > NEWEST_VERSION:
         raise RankshotError(
-            f"the database has other tables ({', '.join(sorted(names)[:5])}): give the survey "
-            "a database of its own"
+            f"the database has schema version {found}, this rankshot supports {NEWEST_VERSION}: "
+            "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
         )
-    return 0
+    return found
 
 
 # ---- SQLite
@@ -455,20 +503,16 @@ def _create_file(path: Path) -> None:
         with engine.begin() as connection:
             migrate(connection)
         engine.dispose()
-        _give_name(temporary, path)
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            # Another server has just created it.
+            return
+        except OSError:
+            # A disk without hard links.
+            temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _give_name(temporary: Path, path: Path) -> None:
-    """Name a file, unless another server has just created a file of this name."""
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError:
-        return
-    except OSError:
-        # A disk without hard links.
-        temporary.rename(path)
 
 
 def _create_sqlite_engine(
@@ -486,3 +530,86 @@ def _begin_sqlite(connection: Connection) -> None:
     # IMMEDIATE: a writer waits for its turn now, instead of failing later.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+# ---- PostgreSQL
+
+
+def create_postgresql_engine(url: str, **options: Any) -> Engine:
+    """Return what connects to a PostgreSQL database, again after a restart of its server."""
+    try:
+        parsed = make_url(url)
+        if parsed.get_backend_name() != "postgresql":
+            raise RankshotError(
+                f"the database must be an SQLite file or a postgresql:// URL, not "
+                f"{parsed.drivername}://"
+            )
+        engine = create_engine(
+            parsed.set(drivername=POSTGRESQL),
+            **options,
+            hide_parameters=True,
+        )
+    except (ArgumentError, NoSuchModuleError):
+        raise RankshotError(
+            "the URL of the database is not valid; write postgresql://user@host/name"
+        ) from None
+    except ImportError as error:
+        raise RankshotError(
+            f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
+        ) from None
+    event.listen(engine, "checkout", _check_postgresql)
+    return engine
+
+
+def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
+    """Connect again after a restart of the server.
+
+    A server that ends says so, and then the socket has something to read. To look costs less than
+    to ask the server.
+    """
+    with DefaultSelector() as sockets:
+        sockets.register(connection, EVENT_READ)
+        if sockets.select(0):
+            raise DisconnectionError
+
+
+def erase_tables(plain: Connection) -> str | None:
+    """Write the tables anew, without what was deleted; return what is left of it.
+
+    It also stays in the server's own log until that is written over, and in its archive.
+    """
+    connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+    # The rows are deleted already: whatever fails here, that is the result.
+    with suppress(DBAPIError):
+        connection.execute(text(f"SET lock_timeout = '{1000 * ERASE_SECONDS:.0f}ms'"))
+        is_erased = _wait_for_readers(connection) and _vacuum(connection, "VACUUM FULL")
+        if not is_erased:
+            # It waits for no reader, but leaves the bytes until something else is written there.
+            _vacuum(connection, "VACUUM")
+        connection.execute(text("RESET lock_timeout"))
+        if is_erased:
+            return None
+    return (
+        "the rows are deleted, but the files of the tables still have copies, since the database "
+        f"is being read: end the programs that read it for long, and run VACUUM FULL {TABLES} in it"
+    )
+
+
+def _wait_for_readers(connection: Connection) -> bool:
+    """Wait until nobody can see any more what is deleted; return False if it takes too long."""
+    now = connection.execute(text("SELECT CAST(pg_current_xact_id() AS text)")).scalar_one()
+    end = time.monotonic() + ERASE_SECONDS
+    while connection.execute(text(OLD_READERS), {"now": now}).scalar_one():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _vacuum(connection: Connection, command: str) -> bool:
+    """Run a command for the tables; return False if somebody has locked them for too long."""
+    try:
+        connection.execute(text(f"{command} {TABLES}"))
+    except OperationalError:
+        return False
+    return True

@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
+from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.extra_answers import read_extra_answers, save_extra_answers
-from rankshot.survey.platforms import ProlificSession, TurkTask, pilot_name
+from rankshot.survey.platforms import pilot_name
 from rankshot.survey.store.assignment import (
+    NO_ANSWER,
     FirstShown,
     Load,
     assign_questions,
@@ -27,23 +28,78 @@ from rankshot.survey.store.assignment import (
     reopen_skipped,
     replace_closed,
 )
-from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, QUESTION, Database
-from rankshot.survey.store.people import read_state, withdraw
-from rankshot.survey.store.statements import (
-    ANSWER,
-    ASSIGNED,
-    CURRENT,
-    GO_ON,
-    count_own_answers,
-    record_activity,
-    record_end,
-    select_assignments,
-    select_participant,
+from rankshot.survey.store.database import (
+    ASSIGNMENT,
+    EXTRA_ANSWER,
+    PARTICIPANT,
+    QUESTION,
+    SURVEY,
+    Database,
 )
+from rankshot.survey.store.people import read_extra_answers, read_state, withdraw
 from rankshot.survey.study import Question, Study
 
+# Opening a page is recorded if the last activity is older than this share of the idle time.
 ACTIVITY_SHARE = 0.02
-"""Opening a page is recorded if the last activity is older than this share of the idle time."""
+# Building a statement takes longer than running it: those of an answer are built once.
+OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
+OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
+WAITS = ASSIGNMENT.c.answered_at.is_(None)
+STATE = select(SURVEY.c.state).scalar_subquery().label("state")
+CURRENT: Select[Any] = (
+    select(
+        *(PARTICIPANT.c[name] for name in ("rater", "pilot", "seen_at", "finished_at")),
+        *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
+        *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at", "language")),
+        STATE,
+        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
+        *(
+            select(count).where(OF_RATER).correlate(None).scalar_subquery().label(name)
+            for name, count in {
+                "total": func.count(ASSIGNMENT.c.number),
+                "n_answers": func.count(ASSIGNMENT.c.answered_at),
+            }.items()
+        ),
+    )
+    .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)))
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .order_by(ASSIGNMENT.c.number)
+    .limit(1)
+)
+# Another tab cannot replace the question before the answer is stored.
+ASSIGNED = (
+    select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")))
+    .where(OF_RATER, OF_NUMBER)
+    .with_for_update()
+)
+ANSWER = (
+    ASSIGNMENT.update()
+    .where(OF_RATER, OF_NUMBER)
+    .values({name: bindparam(name) for name in ("shown_at", "answer", "answered_at", "seconds")})
+)
+# Activity, unless the last activity is older than `since`; and the end, if nothing is left.
+GO_ON = (
+    PARTICIPANT.update()
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .values(
+        seen_at=case(
+            (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
+            else_=PARTICIPANT.c.seen_at,
+        ),
+        finished_at=case(
+            (
+                and_(
+                    bindparam("may_end"),
+                    # The last answer of somebody who was excluded earns no code.
+                    PARTICIPANT.c.excluded_at.is_(None),
+                    ~select(ASSIGNMENT.c.number).where(OF_RATER, WAITS).exists(),
+                ),
+                bindparam("now"),
+            ),
+            else_=PARTICIPANT.c.finished_at,
+        ),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -55,13 +111,13 @@ class CurrentQuestion:
     shown: tuple[str, ...]
     position: int
     total: int
+    # The token that an answer to it must have.
     form: str
-    """The token that an answer to it must have."""
+    # The name of the draft of an answer, the same for every copy of the page.
     draft: str
-    """The name of the draft of an answer, the same for every copy of the page."""
     pilot: bool
+    # The language that the participant chose at the start.
     language: str | None
-    """The language that the participant chose at the start."""
     repeat: bool
 
 
@@ -77,7 +133,8 @@ class Finished:
         Answers and skips of all questions.
     n_counted, n_skipped : int
         Answers and skips of the study's questions, without gold questions and repeats.
-    turk : TurkTask or None
+    turk_assignment, turk_host : str or None
+        The task that is submitted to Mechanical Turk.
     pilot : bool
     """
 
@@ -85,7 +142,8 @@ class Finished:
     n_answers: int
     n_counted: int
     n_skipped: int
-    turk: TurkTask | None
+    turk_assignment: str | None
+    turk_host: str | None
     pilot: bool
 
 
@@ -93,8 +151,8 @@ class Finished:
 class ExtraLeft:
     """All questions of a participant are done, except the extra ones at the end."""
 
+    # The token that the answers to them must have.
     form: str
-    """The token that the answers to them must have."""
     pilot: bool
 
 
@@ -191,12 +249,12 @@ class Participation:
     def start(
         self,
         participant: str,
-        turk: TurkTask | None = None,
-        session: ProlificSession | None = None,
+        ids: Mapping[str, str] | None = None,
         language: str | None = None,
-        invitation: str | None = None,
     ) -> str | None:
         """Start or resume; return the rater, or None if no question is left.
+
+        ``ids`` are the platform's ids of this person, by column of the database.
 
         Raises
         ------
@@ -225,20 +283,13 @@ class Participation:
                     )
                 record_activity(connection, rater, now)
                 insert_questions(connection, self._study, rater, keys, self._rng)
+            mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
             if language is not None:
-                mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
                 connection.execute(mine.values(language=language))
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
-            ids = (turk.columns() if turk else {}) | (session.columns() if session else {})
-            if invitation is not None:
-                ids["invitation"] = invitation
             if ids:
-                connection.execute(
-                    PARTICIPANT.update()
-                    .where(PARTICIPANT.c.rater == rater, PARTICIPANT.c.finished_at.is_(None))
-                    .values(ids)
-                )
+                connection.execute(mine.where(PARTICIPANT.c.finished_at.is_(None)).values(**ids))
         return rater
 
     def language(self, rater: str) -> str | None:
@@ -423,7 +474,11 @@ class Participation:
             person = connection.execute(mine).first()
             if person is None or person.withdrawn_at is not None:
                 raise NotAssignedError
-            save_extra_answers(connection, rater, values)
+            kept = read_extra_answers(connection, rater).get(rater, {})
+            new = {name: value for name, value in values.items() if name not in kept}
+            if new:
+                rows = [{"rater": rater, "name": name, "value": new[name]} for name in new]
+                connection.execute(EXTRA_ANSWER.insert(), rows)
             record_end(connection, rater, self._clock())
 
     def reopen(self, rater: str) -> None:
@@ -462,13 +517,13 @@ class Participation:
 
     def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
         n_given, n_skipped = count_own_answers(connection, row.rater)
-        turk = row.turk_assignment and TurkTask(row.turk_assignment, row.turk_host)
         return Finished(
             self._identity.code(row.rater),
             row.n_answers,
             n_given,
             n_skipped,
-            turk or None,
+            row.turk_assignment,
+            row.turk_host,
             bool(row.pilot),
         )
 
@@ -496,3 +551,50 @@ def _require_open(state: str) -> bool:
     if state in ("paused", "closed"):
         raise StoppedError(state)
     return state == "pilot"
+
+
+# ---- Statements
+
+
+def select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
+    """Return a participant with the state of the survey."""
+    found = select(PARTICIPANT, STATE).where(PARTICIPANT.c.rater == rater)
+    return connection.execute(found).first()
+
+
+def select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
+    """Return all assignments of a participant, locked until the transaction ends."""
+    mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
+    return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
+
+
+def record_activity(connection: Connection, rater: str, now: float) -> None:
+    """Record that a participant is active."""
+    connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(seen_at=now))
+
+
+def record_end(connection: Connection, rater: str, now: float) -> None:
+    """Record the end if the participant had questions, all are answered, and these count."""
+    mine = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater)
+    waiting = mine.where(ASSIGNMENT.c.answered_at.is_(None))
+    connection.execute(
+        PARTICIPANT.update()
+        .where(
+            PARTICIPANT.c.rater == rater,
+            PARTICIPANT.c.excluded_at.is_(None),
+            mine.exists(),
+            ~waiting.exists(),
+        )
+        .values(finished_at=now)
+    )
+
+
+def count_own_answers(connection: Connection, rater: str) -> tuple[int, int]:
+    """Return the answers and skips of a participant, without gold questions and repeats."""
+    is_skip = ASSIGNMENT.c.answer == NO_ANSWER
+    n, n_skipped = connection.execute(
+        select(func.count(ASSIGNMENT.c.answered_at), func.sum(case((is_skip, 1), else_=0)))
+        .join(QUESTION)
+        .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.repeat == 0, QUESTION.c.first == NO_ANSWER)
+    ).one()
+    return n - (n_skipped or 0), n_skipped or 0

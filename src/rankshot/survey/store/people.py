@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -18,25 +19,26 @@ from sqlalchemy import ColumnElement, Connection, case, func, or_, select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
-from rankshot.survey.platforms import INVITATION, participant_name, pilot_name
+from rankshot.survey.platforms import participant_name, pilot_name
 from rankshot.survey.store.assignment import reopen_skipped
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     EVENT,
     EXTRA_ANSWER,
     PARTICIPANT,
+    RATER_DIGITS,
     SURVEY,
     Database,
+    Identity,
 )
-from rankshot.survey.store.identity import RATER_DIGITS, Identity
 
 State = Literal["open", "pilot", "paused", "closed"]
+# The most characters of the reason of an exclusion.
 MOST_REASON = 500
-"""The most characters of the reason of an exclusion."""
-PAYMENT_IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment", "invitation")
-"""The columns with ids by which a platform pays, and the number of the invitation."""
+# The columns with ids by which a platform pays.
+PAYMENT_IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment")
+# The columns that are erased when everybody is paid.
 IDS = (*PAYMENT_IDS, "turk_host")
-"""The columns that are erased when everybody is paid."""
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 _CHUNK = 500
 _RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
@@ -76,15 +78,26 @@ def describe_state(state: State) -> str:
     return "a pilot" if state == "pilot" else state
 
 
-def read_invited(connection: Connection) -> int:
-    """Return how many invitations were written: the number of the last one."""
-    return connection.execute(select(SURVEY.c.invited)).scalar_one()  # type: ignore[no-any-return]
-
-
 def read_events(connection: Connection) -> list[Event]:
     """Return everything that researchers did, the latest first."""
     rows = connection.execute(select(EVENT).order_by(EVENT.c.at.desc(), EVENT.c.id))
     return [Event(row.at, row.action, row.rater, row.detail) for row in rows]
+
+
+def read_extra_answers(
+    connection: Connection, rater: str | None = None
+) -> dict[str, dict[str, str]]:
+    """Return the answers to extra questions by rater and name, of one participant or of all.
+
+    A value of "" means that an optional question was left empty.
+    """
+    query = select(EXTRA_ANSWER).order_by(EXTRA_ANSWER.c.rater, EXTRA_ANSWER.c.name)
+    if rater is not None:
+        query = query.where(EXTRA_ANSWER.c.rater == rater)
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in connection.execute(query):
+        found[row.rater][row.name] = row.value
+    return dict(found)
 
 
 def find_raters(
@@ -97,18 +110,9 @@ def find_raters(
 ) -> list[str]:
     """Return the raters with these names, each once: also those of a pilot.
 
-    A name is an id of the platform, our completion code, an invitation or its number, the id of a
-    Mechanical Turk assignment, or a rater.
-
-    Parameters
-    ----------
-    connection : Connection
-    identity : Identity
-    platform : str
-    names : iterable of str
-    deleted : bool
-        Whether a name may be that of somebody who is not in the database any more, but in a
-        copy: then it must be an id of the platform, or a rater.
+    A name is an id of the platform, our completion code, the id of a Mechanical Turk assignment,
+    or a rater. With ``deleted``, it may be the id or the rater of somebody who is not in the
+    database any more, but in a copy.
 
     Raises
     ------
@@ -124,20 +128,16 @@ def find_raters(
     found: dict[str, None] = {}
     unknown = []
     for name in names:
-        meant = [participant_name(platform, name)]
-        number = name if name.isdigit() else identity.verify_invitation(name)
-        if number is not None:
-            meant.append(participant_name(INVITATION, number))
         # One person has two raters after a pilot.
-        persons = [{identity.rater(one), identity.rater(pilot_name(one))} for one in meant]
-        by_name = set().union(*persons)
-        fits = holders.get(name, set()) | by_name & known
-        if len(fits) > 1 and not any(fits <= raters for raters in persons):
+        own = participant_name(platform, name)
+        person = {identity.rater(own), identity.rater(pilot_name(own))}
+        fits = holders.get(name, set()) | person & known
+        if len(fits) > 1 and not fits <= person:
             raise RankshotError(
                 f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
             )
         if not fits and deleted:
-            fits = {name} if _RATER.fullmatch(name) else by_name
+            fits = {name} if _RATER.fullmatch(name) else person
         found.update(dict.fromkeys(fits))
         if not fits:
             unknown.append(name)
@@ -168,14 +168,6 @@ def set_state(database: Database, state: State) -> None:
         if state != before:
             connection.execute(SURVEY.update().values(state=state))
             _record(connection, "state", detail=f"{before} to {state}")
-
-
-def count_invitations(database: Database, n: int) -> int:
-    """Count some more invitations; return how many there were before."""
-    with database.begin_assignment() as connection:
-        before = read_invited(connection)
-        connection.execute(SURVEY.update().values(invited=before + n))
-    return before
 
 
 def reset(database: Database, *, pilot_only: bool) -> int:

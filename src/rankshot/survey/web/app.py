@@ -1,4 +1,4 @@
-"""The web application of a study, and the server that runs it."""
+"""The web application of a study: all routes, files, the state of the server and errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import FastAPI, HTTPException, Path as PathField, Request
 from fastapi.exceptions import RequestValidationError
@@ -24,32 +24,31 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError
-from rankshot.survey.extra_answers import MOST_CHARACTERS
+from rankshot.survey.answers import MOST_CHARACTERS
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import SURVEY, Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
-from rankshot.survey.web.extra_routes import ExtraRoutes
 from rankshot.survey.web.guards import LOGGER, Guard, RateLimit, StartLimit, security_headers
 from rankshot.survey.web.pages import (
+    PICTURE_KINDS,
+    REFUSALS,
     STATIC,
     Pages,
     RefusedError,
-    describe_refusals,
+    load_pictures,
     load_static_files,
 )
 from rankshot.survey.web.participant_routes import ParticipantRoutes
-from rankshot.survey.web.pictures import Pictures
 from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
 
+# The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
 MOST_ENCODED = 12 * MOST_CHARACTERS
-"""The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX."""
+# How long the server remembers whether it is ready.
 READY_SECONDS = 1.0
-"""How long the server remembers whether it is ready."""
+# With less space on the disk, in bytes, the survey is not ready: an answer might not be saved.
 LEAST_FREE = 16 * 1024 * 1024
-"""With less space on the disk, in bytes, the survey is not ready: an answer might not be saved."""
-StaticName = Annotated[str, PathField(json_schema_extra={"enum": list(STATIC)})]
 
 
 @dataclass(frozen=True)
@@ -60,12 +59,10 @@ class Rates:
     programs that send too much, not for many people.
     """
 
+    # Per minute.
     requests: int = 600
-    """Per minute."""
-    starts: int | None = None
-    """New participants per hour; the study says how many if this does not."""
+    # Wrong tokens of a researcher per minute, in a form or a header.
     logins: int = 10
-    """Wrong tokens of a researcher per minute, in a form or a header."""
 
 
 class Readiness(BaseModel):
@@ -81,7 +78,6 @@ def create_app(
     *,
     token: str | None = None,
     rates: Rates | None = None,
-    root: str = "",
 ) -> FastAPI:
     """Create the web application of a study.
 
@@ -93,8 +89,6 @@ def create_app(
     token : str, optional
         Gives access to the researcher's page. Without a token there is no such page.
     rates : Rates, optional
-    root : str
-        The prefix of every path, if a proxy serves the survey below a path of another site.
 
     Examples
     --------
@@ -112,9 +106,9 @@ def create_app(
     ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
     """
     rates = rates or Rates()
-    pictures = Pictures(study.pictures, root)
+    addresses, pictures = load_pictures(study.pictures)
     participation = Participation(study, database)
-    pages = Pages(study, root, pictures.shown, participation.language)
+    pages = Pages(study, addresses, participation.language)
     app = FastAPI(
         title="rankshot survey",
         version=__version__,
@@ -124,22 +118,20 @@ def create_app(
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
     )
-    starts = StartLimit(study.starts_per_hour if rates.starts is None else rates.starts)
+    starts = StartLimit(study.starts_per_hour)
     database.start_serving()
     visitors = ParticipantRoutes(
         study, participation, database.identity, pages, starts.wait, database.n_threads
     )
-    extra = ExtraRoutes(study, participation, database.identity, pages)
-    # First: otherwise its address would be a question with the number "extra".
-    app.routes.extend(extra.router().routes)
     app.routes.extend(visitors.router().routes)
     if token is not None:
         app.state.login = Login(token, database.identity)
         researcher = ResearcherRoutes(study, database, app.state.login, pages)
         app.routes.extend(researcher.router().routes)
-    _add_static_files(app)
+    _add_files(app, "/static/{name}", load_static_files(), set(STATIC.values()))
+    if pictures:
+        _add_files(app, "/pictures/{name}", pictures, set(PICTURE_KINDS.values()))
     _add_state_of_server(app, database)
-    app.routes.extend(pictures.router().routes)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
@@ -150,22 +142,21 @@ def create_app(
         limit=RateLimit(rates.requests),
         tokens=RateLimit(rates.logins),
         refuse=pages.render_message,
-        root=root,
         extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
     )
     return app
 
 
-def _add_static_files(app: FastAPI) -> None:
-    found = load_static_files()
-    kinds = {kind: {"schema": {"type": "string"}} for kind in sorted(set(STATIC.values()))}
-    files: dict[int | str, dict[str, Any]] = {200: {"content": kinds}}
+def _add_files(app: FastAPI, path: str, found: dict[str, Response], kinds: set[str]) -> None:
+    """Add files that stay in memory."""
+    content = {kind: {"schema": {"type": "string"}} for kind in sorted(kinds)}
+    files: dict[int | str, dict[str, Any]] = {200: {"content": content}}
+    # Described but not enforced: another name is no such file.
+    name_of_file = PathField(json_schema_extra={"enum": sorted(found)})
 
-    @app.get(
-        "/static/{name}", response_class=Response, responses={**files, **describe_refusals(404)}
-    )
-    async def static(name: StaticName) -> Response:
-        """Return a style sheet, a script or the icon."""
+    @app.get(path, response_class=Response, responses={**files, **REFUSALS})
+    async def file(name: str = name_of_file) -> Response:
+        """Return a file of the survey."""
         if name not in found:
             raise RefusedError(404, message="no_file")
         return found[name]
@@ -179,14 +170,12 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
     last: tuple[float, Readiness] | None = None
     lock = Lock()
 
-    @app.get(
-        "/health", response_class=PlainTextResponse, responses={200: text, **describe_refusals()}
-    )
+    @app.get("/health", response_class=PlainTextResponse, responses={200: text, **REFUSALS})
     async def health() -> str:
         """Say that the process answers."""
         return "ok"
 
-    @app.get("/ready", responses={**describe_refusals(), 503: not_ready})
+    @app.get("/ready", responses={**REFUSALS, 503: not_ready})
     def ready(response: Response) -> Readiness:
         """Say whether the survey can store answers, and its state."""
         nonlocal last

@@ -19,21 +19,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
 HOUR = 3600.0
+# The largest body of a request; an answer to the largest question is a tenth of it.
 MOST_BYTES = 64 * 1024
-"""The largest body of a request; an answer to the largest question is a tenth of it."""
+# How the paths end to which the answers to extra questions are sent.
 EXTRA = "/extra"
-"""How the paths end to which the answers to extra questions are sent."""
+# The most fields of a form; an answer to the largest question has 52.
 MOST_FIELDS = 64
-"""The most fields of a form; an answer to the largest question has 52."""
+# The only content type that is read: files and other formats are never parsed.
 FORM = "application/x-www-form-urlencoded"
-"""The only content type that is read: files and other formats are never parsed."""
+# Paths that a proxy or a service manager asks for, as often as it likes.
 UNCOUNTED = {"/health", "/ready"}
-"""Paths that a proxy or a service manager asks for, as often as it likes."""
 LOGGER = logging.getLogger("rankshot.survey")
 OWN_ORIGIN = "'self'"
 _NO_STORE = (b"cache-control", b"no-store")
+# Makes a page from a request, a status, the key of a text and its fields.
 Refuse = Callable[..., Response]
-"""Makes a page from a request, a status, the key of a text and its fields."""
 
 
 def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[str, str]:
@@ -77,8 +77,6 @@ class Guard:
         For attempts with a researcher's token. One that was right is given back.
     refuse : callable
         Makes the page that says why a request was refused.
-    root : str
-        A prefix of paths. A proxy may take it away, or not.
     extra_bytes : int
         How much larger a form with answers to the extra questions may be.
     """
@@ -90,7 +88,6 @@ class Guard:
         limit: RateLimit,
         tokens: RateLimit,
         refuse: Refuse,
-        root: str = "",
         extra_bytes: int = 0,
     ) -> None:
         self._app = app
@@ -99,7 +96,6 @@ class Guard:
         self._limit = limit
         self._tokens = tokens
         self._refuse = refuse
-        self._root = root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -107,9 +103,6 @@ class Guard:
             await self._app(scope, receive, send)
             return
         is_head = scope["method"] == "HEAD"
-        if self._root and scope["path"].startswith(f"{self._root}/"):
-            scope = {**scope, "path": scope["path"].removeprefix(self._root)}
-
         headers = Headers(scope=scope)
         most = MOST_BYTES + (self._extra_bytes if scope["path"].endswith(EXTRA) else 0)
 
@@ -230,9 +223,9 @@ def _is_same_host(origin: str, host: str | None) -> bool:
 
 
 def _repeats_field(body: bytes) -> bool:
-    """Return whether a form has a field twice; only places and raters may be."""
+    """Return whether a form has a field twice; only places may be."""
     names = [unquote_to_bytes(field.partition(b"=")[0]) for field in body.split(b"&") if field]
-    others = [name for name in names if name not in {b"place", b"rater"}]
+    others = [name for name in names if name != b"place"]
     return len(set(others)) < len(others)
 
 

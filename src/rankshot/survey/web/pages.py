@@ -1,10 +1,12 @@
-"""Pages from templates, the forms on them, and the responses in the OpenAPI document."""
+"""Pages from templates, their pictures and forms, and the responses in the OpenAPI document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -16,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from rankshot.core.errors import RankshotError
 from rankshot.survey.languages import (
     ENGLISH,
     Catalogue,
@@ -26,8 +29,8 @@ from rankshot.survey.languages import (
     find_fields,
     make_example,
 )
-from rankshot.survey.store.identity import NONCE_DIGITS, STAMP_DIGITS, TOKEN_DIGITS
-from rankshot.survey.study import Study
+from rankshot.survey.store.database import NONCE_DIGITS, STAMP_DIGITS, TOKEN_DIGITS
+from rankshot.survey.study import Picture, Study
 
 STATIC = {
     "survey.css": "text/css",
@@ -37,12 +40,18 @@ STATIC = {
     "researcher.js": "text/javascript",
 }
 
+# The largest file. Participants load up to 50 pictures for one question, many by telephone.
+MOST_PICTURE_BYTES = 2**20
+# All files together, since they stay in memory.
+MOST_PICTURE_BYTES_TOGETHER = 2**28
+DIGEST_DIGITS = 32
+PICTURE_KINDS = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
+# The keys of the texts that the script of a question shows.
 SCRIPT_KEYS = (
     *("up", "down", "first", "remove"),
     *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked"),
     *("sending", "offline"),
 )
-"""The keys of the texts that the script of a question shows."""
 
 
 class Pages:
@@ -51,8 +60,6 @@ class Pages:
     Parameters
     ----------
     study : Study
-    root : str
-        The prefix of every path, if the survey is served below a path of another site.
     pictures : mapping
         The addresses of the pictures of items and targets.
     find_language : callable
@@ -62,7 +69,6 @@ class Pages:
     def __init__(
         self,
         study: Study,
-        root: str,
         pictures: Mapping[str, str],
         find_language: Callable[[str], str | None],
     ) -> None:
@@ -75,13 +81,12 @@ class Pages:
             # Templates do not change while the server runs.
             auto_reload=False,
         )
-        self._environment.globals |= {"study": study, "root": root, "pictures": pictures}
+        self._environment.globals |= {"study": study, "pictures": pictures}
         self._environment.globals["number_options"] = number_options
         self._study = study
         self._find_language = find_language
         self._texts: dict[str, PageTexts] = {}
         self.languages = Languages(study)
-        self.root = root
 
     def texts(self, reader: HTTPConnection | None = None) -> PageTexts:
         """Return the texts in a participant's language; without a reader, in English.
@@ -99,12 +104,12 @@ class Pages:
             asked = (reader.query_params.get("lang"), state.language)
             header = reader.headers.get("accept-language", "")
             catalogue = self.languages.choose(asked, header)
-        if catalogue.tag not in self._texts:
+        if catalogue.language not in self._texts:
             texts = PageTexts(self._study, catalogue, self.languages)
             controls = self._environment.get_template("question_controls.html")
             texts.controls = Markup(controls.render(t=texts.translate))  # noqa: S704 (escaped)
-            self._texts[catalogue.tag] = texts
-        return self._texts[catalogue.tag]
+            self._texts[catalogue.language] = texts
+        return self._texts[catalogue.language]
 
     def render(
         self,
@@ -136,16 +141,8 @@ class Pages:
     ) -> HTMLResponse:
         """Return a page that says why a request is refused: a heading and one paragraph.
 
-        Parameters
-        ----------
-        reader : HTTPConnection
-        status : int
-        message : str
-            The key of the text among the catalogue's texts of refusals.
-        link : str or None
-            Where the participant can continue.
-        **fields
-            The fields of the text.
+        ``message`` is the key of the text among the catalogue's texts of refusals, with its fields;
+        ``link`` is where the participant can continue.
         """
         if status >= 500 and not hasattr(reader.state, "language"):
             # The database may be what fails.
@@ -164,34 +161,17 @@ class Pages:
 class PageTexts:
     """All texts for the readers of one language, as HTML.
 
-    Parameters
-    ----------
-    study : Study
-    catalogue : Catalogue
-    languages : Languages
-
-    Attributes
-    ----------
-    tag, direction : str
-        The language of the fixed texts.
-    own : OwnTexts
-        The study's texts for these readers.
-    consent, instructions, contact : Markup or None
-        Texts of the study, from Markdown.
-    example : ShownExample
-    script : Markup
-        The texts of the script of a question, as JSON.
-    controls : Markup
-        What is the same on every page of a question.
+    ``own`` has the study's texts, ``script`` those of the script of a question as JSON, and
+    ``controls`` what is the same on every page of a question.
     """
 
     controls: Markup
 
     def __init__(self, study: Study, catalogue: Catalogue, languages: Languages) -> None:
         self._catalogue = catalogue
-        self.tag = catalogue.tag
+        self.tag = catalogue.language
         self.direction = catalogue.direction
-        self.own = own = OwnTexts(study, catalogue.tag)
+        self.own = own = OwnTexts(study, catalogue.language)
         self.consent = render_markdown(own.consent.text)
         self.instructions = own.instructions and render_markdown(own.instructions.text)
         self.contact = own.contact and self._wrap(
@@ -242,17 +222,6 @@ class PageTexts:
 def number_options(n: int) -> Markup:
     """Return the options of a select from 1 to n."""
     return Markup("\n").join(Markup("<option>{}</option>").format(i) for i in range(1, n + 1))
-
-
-def link_languages(
-    languages: Languages, reader: HTTPConnection, current: str
-) -> list[dict[str, str]]:
-    """Return the links to a page in the other languages; the rest of the address stays."""
-    return [
-        {"tag": tag, "name": catalogue.name, "url": keep_query(reader, tag)}
-        for tag, catalogue in languages.offered.items()
-        if tag != current
-    ]
 
 
 def keep_query(reader: HTTPConnection, tag: str) -> str:
@@ -335,6 +304,9 @@ class RefusedError(Exception):
         self.values = {**usual, **values}
 
 
+# ---- Files
+
+
 def load_static_files() -> dict[str, Response]:
     """Return style sheets, scripts and the icon. They are small, and stay in memory."""
     folder = files("rankshot.survey.web") / "static"
@@ -346,6 +318,66 @@ def load_static_files() -> dict[str, Response]:
         )
         for name, kind in STATIC.items()
     }
+
+
+def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str, Response]]:
+    """Read the pictures of a study.
+
+    Returns
+    -------
+    addresses : dict
+        Of each item or target that has a picture. It names the content, so it never changes.
+    files : dict
+        The responses, which stay in memory, by the last part of the address.
+
+    Raises
+    ------
+    RankshotError
+        If a file is missing, too large or not a picture. The message names the file.
+    """
+    addresses, found, n_bytes = {}, {}, 0
+    for picture in pictures:
+        content = _read_picture(picture.file)
+        ending = _find_ending(picture.file, content)
+        name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{ending}"
+        addresses[picture.name] = f"/pictures/{name}"
+        n_bytes += 0 if name in found else len(content)
+        headers = {"cache-control": "public, max-age=31536000, immutable"}
+        found[name] = Response(content, media_type=PICTURE_KINDS[ending], headers=headers)
+    if n_bytes > MOST_PICTURE_BYTES_TOGETHER:
+        raise RankshotError(
+            f"the {len(found):,} pictures have {n_bytes / 2**20:,.0f} MiB together: at most "
+            f"{MOST_PICTURE_BYTES_TOGETHER / 2**20:,.0f} MiB are allowed; make them smaller"
+        )
+    return addresses, found
+
+
+def _read_picture(path: FilePath) -> bytes:
+    try:
+        with path.open("rb") as file:
+            # One byte more than allowed shows that a file is too large, however large it is.
+            content = file.read(MOST_PICTURE_BYTES + 1)
+    except OSError as error:
+        raise RankshotError(f"{path}: cannot read this picture ({error.strerror})") from None
+    if len(content) > MOST_PICTURE_BYTES:
+        raise RankshotError(
+            f"{path}: this picture has more than {MOST_PICTURE_BYTES / 2**20:,.0f} MiB: make it "
+            "smaller, for example 800 pixels wide"
+        )
+    return content
+
+
+def _find_ending(path: FilePath, content: bytes) -> str:
+    """Return the file ending for the kind of a picture, by its first bytes."""
+    if content.startswith(b"\xff\xd8\xff"):
+        return "jpg"
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "png"
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return "webp"
+    raise RankshotError(
+        f"{path}: this is not a JPEG, PNG or WebP picture: convert it, or correct the name"
+    )
 
 
 # ---- Forms
@@ -368,59 +400,12 @@ class SentForm(BaseModel):
 
 # ---- Responses in the OpenAPI document
 
-ALWAYS = (413, 422, 429, 503)
-"""Too large, malformed, too many, no database: any request may get these."""
-FORMS = (403, 415)
-"""From another site, of another content type: any form may get these."""
-REASONS = {
-    400: "The address is not complete",
-    401: "Not logged in",
-    403: "Not a valid form",
-    404: "No such page",
-    409: "Already answered, or not finished",
-    410: "Withdrawn or excluded, or the study is closed",
-    413: "Too large",
-    415: "Not a form",
-    422: "Malformed, or not a ranking",
-    429: "Too many requests",
-    503: "No question is left, the study is paused, or the database does not answer",
+# Any route may refuse a request, in many ways; people read the page, and programs the status.
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A page that says why the request was refused, or where to go on",
+        "content": {"text/html": {"schema": {"type": "string"}}},
+    }
 }
-HEADERS = {
-    303: {"Location": "The next page"},
-    401: {"WWW-Authenticate": "How to send the token"},
-    429: {"Retry-After": "Seconds to wait"},
-}
-"""Headers that only responses with this status have."""
-
-
-def describe_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the refusals of a route, which are all pages."""
-    page = {"text/html": {"schema": {"type": "string"}}}
-    return {
-        status: {"description": REASONS[status], "content": page, **_describe_headers(status)}
-        for status in sorted({*statuses, *ALWAYS})
-    }
-
-
-def describe_redirect(*statuses: int) -> dict[str, Any]:
-    """Return the keyword arguments of a route that redirects, with its refusals."""
-    see_other = {"description": "Done: see the next page", **_describe_headers(303)}
-    return {
-        "status_code": 303,
-        "response_class": RedirectResponse,
-        "responses": {303: see_other, **describe_refusals(*statuses)},
-    }
-
-
-def describe_form(*statuses: int) -> dict[str, Any]:
-    """Return the keyword arguments of a route that takes a form and redirects."""
-    return describe_redirect(*statuses, *FORMS)
-
-
-def _describe_headers(status: int) -> dict[str, Any]:
-    found = HEADERS.get(status, {})
-    described = {
-        name: {"description": text, "required": True, "schema": {"type": "string"}}
-        for name, text in found.items()
-    }
-    return {"headers": described} if described else {}
+# The keyword arguments of a route that redirects to the next page.
+REDIRECT: dict[str, Any] = {"status_code": 303, "response_class": RedirectResponse}

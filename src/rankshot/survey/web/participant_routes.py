@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial, wraps
 from math import ceil
 from typing import Annotated, Any, Literal
@@ -13,21 +12,20 @@ from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Form, Path, Query, Request
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from rankshot.survey.answers import MOST_CHARACTERS, check_extra_answers
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.platforms import (
-    ID_PARAMETER,
-    ID_PATTERN,
-    INVITATION,
     Arrival,
+    ShortText,
     Visitor,
     participant_name,
     read_completion_code,
     read_visitor,
 )
-from rankshot.survey.store.identity import LINK_DIGITS, Identity
+from rankshot.survey.store.database import LINK_DIGITS, Identity
 from rankshot.survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
@@ -37,46 +35,30 @@ from rankshot.survey.store.participation import (
     Participation,
     StoppedError,
 )
-from rankshot.survey.study import Study
-from rankshot.survey.validation import MOST_ITEMS
+from rankshot.survey.study import MOST_ITEMS, Study
 from rankshot.survey.web.pages import (
+    REDIRECT,
+    REFUSALS,
     AnswerToken,
     FormNonce,
     FormToken,
     Pages,
     RefusedError,
     SentForm,
-    describe_form,
-    describe_redirect,
-    describe_refusals,
     keep_query,
-    link_languages,
 )
 
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
-Text = Annotated[str, StringConstraints(max_length=200)]
-# Described but not enforced here: `read_visitor` says in words what is wrong with an id.
-Id = Annotated[Text, Field(json_schema_extra={"anyOf": [{"pattern": ID_PATTERN}, {"const": ""}]})]
 Place = Annotated[str, StringConstraints(max_length=3)]
 
 
-class StartForm(SentForm):
-    """What the consent page sends."""
+class StartForm(Arrival, SentForm):
+    """What the consent page sends: what its address said, and the language."""
 
     form: FormNonce
-    participant: Id = ""
-    invitation: Text = ""
-    assignment: Text = ""
-    submit_to: Text = ""
-    study: Text = ""
-    session: Text = ""
-    language: Text = ""
-
-    def arrival(self) -> Arrival:
-        """Return what the address of the consent page said."""
-        return Arrival(**self.model_dump(exclude={"form", "language"}))
+    language: ShortText = ""
 
 
 class ConfirmForm(SentForm):
@@ -93,6 +75,14 @@ class AnswerForm(SentForm):
     skip: Literal["yes", ""] = ""
 
 
+class ExtraForm(BaseModel):
+    """What the page of the extra questions sends: one field per question, named by its number."""
+
+    model_config = ConfigDict(extra="allow")
+
+    form: FormToken
+
+
 class ParticipantRoutes:
     """The routes of a study's participants.
 
@@ -102,10 +92,10 @@ class ParticipantRoutes:
     participation : Participation
     identity : Identity
     pages : Pages
-    wait_to_start : callable, optional
+    wait_to_start : callable
         For an address, returns the seconds until one more participant may start from it, and
-        counts this one if it is 0. It is asked for new participants only, and not for those
-        with an invitation or on the list of allowed ids.
+        counts this one if it is 0. It is asked for new participants only, and not for those on
+        the list of allowed ids.
     n_threads : int
         How many threads answer the frequent requests.
     """
@@ -116,8 +106,8 @@ class ParticipantRoutes:
         participation: Participation,
         identity: Identity,
         pages: Pages,
-        wait_to_start: Callable[[str], float] | None = None,
-        n_threads: int = 1,
+        wait_to_start: Callable[[str], float],
+        n_threads: int,
     ) -> None:
         self._wait_to_start = wait_to_start
         self._study = study
@@ -126,6 +116,8 @@ class ParticipantRoutes:
         self._limiter: RunVar[CapacityLimiter] = RunVar("limiter")
         self._identity = identity
         self._pages = pages
+        # By the names of their fields: a question may have any name, such as "form".
+        self._extra = {f"extra-{number}": q for number, q in enumerate(study.extra, 1)}
         # Prolific expects the code of its own that is in the URL.
         self._completion_code = (
             read_completion_code(study.completion_url) if study.platform == "prolific" else None
@@ -133,22 +125,21 @@ class ParticipantRoutes:
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
-        router = APIRouter(default_response_class=HTMLResponse)
-        router.get("/", responses=describe_refusals(400, 403, 410, 503))(self.consent)
-        router.get("/declined", responses=describe_refusals())(self.declined)
-        router.post("/start", **describe_form(400, 410, 503))(self.start)
-        router.get("/p/{link}/instructions", responses=describe_refusals(404))(self.instructions)
-        pages = describe_refusals(404, 410, 503)
-        if self._study.extra:
-            pages |= describe_redirect()["responses"]
-        router.get("/p/{link}", responses=pages)(self._in_turn(self.question))
+        router = APIRouter(default_response_class=HTMLResponse, responses=REFUSALS)
+        router.get("/")(self.consent)
+        router.get("/declined")(self.declined)
+        router.post("/start", **REDIRECT)(self.start)
+        router.get("/p/{link}/instructions")(self.instructions)
+        if self._extra:
+            router.get("/p/{link}/extra")(self.extra)
+            router.post("/p/{link}/extra", **REDIRECT)(self.answer_extra)
+        router.get("/p/{link}")(self._in_turn(self.question))
         if self._study.completion_url is not None:
-            router.get("/p/{link}/leave", **describe_redirect(404, 409, 410, 503))(self.leave)
-        router.post("/p/{link}/reopen", **describe_form(404, 409, 410, 503))(self.reopen)
-        router.get("/p/{link}/withdraw", responses=describe_refusals(404))(self.ask_to_withdraw)
-        router.post("/p/{link}/withdrawn", **describe_form(404))(self.withdraw)
-        answer = self._in_turn(self.answer)
-        router.post("/p/{link}/{number}", **describe_form(404, 409, 410, 503))(answer)
+            router.get("/p/{link}/leave", **REDIRECT)(self.leave)
+        router.post("/p/{link}/reopen", **REDIRECT)(self.reopen)
+        router.get("/p/{link}/withdraw")(self.ask_to_withdraw)
+        router.post("/p/{link}/withdrawn", **REDIRECT)(self.withdraw)
+        router.post("/p/{link}/{number}", **REDIRECT)(self._in_turn(self.answer))
         return router
 
     def _in_turn(self, handle: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
@@ -168,40 +159,29 @@ class ParticipantRoutes:
 
         return wait_and_handle
 
-    def consent(
-        self,
-        request: Request,
-        participant: Annotated[Id, Query(alias=ID_PARAMETER["none"])] = "",
-        prolific: Annotated[Text, Query(alias=ID_PARAMETER["prolific"])] = "",
-        worker: Annotated[Text, Query(alias=ID_PARAMETER["mturk"])] = "",
-        invitation: Annotated[Text, Query(alias=INVITATION)] = "",
-        assignment: Annotated[Text, Query(alias="assignmentId")] = "",
-        submit_to: Annotated[Text, Query(alias="turkSubmitTo")] = "",
-        study: Annotated[Text, Query(alias="STUDY_ID")] = "",
-        session: Annotated[Text, Query(alias="SESSION_ID")] = "",
-    ) -> HTMLResponse:
+    def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> HTMLResponse:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
-        platforms = {"none": participant, "prolific": prolific, "mturk": worker}
-        given = platforms[self._study.platform]
-        arrival = Arrival(given, invitation, assignment, submit_to, study, session)
-        who = self._read_visitor(arrival)
-        pilot = False
-        if not who.preview:
-            try:
-                pilot = self._participation.require_place(self._participant_name(who, arrival))
-            except StoppedError as error:
-                raise refuse_stopped(self._study, error) from None
-        kept = {name: value for name, value in asdict(arrival).items() if value}
+        name = self._participant_name(self._read_visitor(arrival))
+        try:
+            pilot = self._participation.require_place(name)
+        except StoppedError as error:
+            raise self._refuse_stopped(error) from None
         language = self._pages.texts(request).tag
-        fields = {"form": self._identity.nonce("start"), "participant": given, **kept}
+        fields = {
+            "form": self._identity.nonce("start"),
+            **arrival.model_dump(exclude_defaults=True),
+        }
         return self._pages.render(
             "consent.html",
             reader=request,
             fields={**fields, "language": language},
-            preview=who.preview,
             pilot=pilot,
             query=keep_query(request, language),
-            languages=link_languages(self._pages.languages, request, language),
+            languages=[
+                {"tag": tag, "name": catalogue.name, "url": keep_query(request, tag)}
+                for tag, catalogue in self._pages.languages.offered.items()
+                if tag != language
+            ],
         )
 
     def declined(self, request: Request) -> HTMLResponse:
@@ -213,28 +193,23 @@ class ParticipantRoutes:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, message="form")
-        arrival = form.arrival()
-        who = self._read_visitor(arrival)
-        if who.preview:
-            raise RefusedError(400, message="preview")
+        who = self._read_visitor(form)
         # Without an id, each copy of the consent page is one participant.
-        anonymous = f"{self._study.platform}:anonymous:{form.form}"
-        name = self._participant_name(who, arrival) or anonymous
-        if not arrival.invitation and self._study.allowed is None:
+        name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
+        if self._study.allowed is None:
             self._require_pace(request, name)
         language = form.language if form.language in self._pages.languages.offered else None
-        number = self._identity.verify_invitation(arrival.invitation)
         try:
-            rater = self._participation.start(name, who.turk, who.session, language, number)
+            rater = self._participation.start(name, who.columns, language)
         except StoppedError as error:
-            raise refuse_stopped(self._study, error) from None
+            raise self._refuse_stopped(error) from None
         if rater is None:
-            raise refuse_stopped(self._study, StoppedError("full"))
-        return RedirectResponse(self._home_url(self._identity.link(rater)) + "/instructions", 303)
+            raise self._refuse_stopped(StoppedError("full"))
+        return RedirectResponse(home_url(self._identity.link(rater)) + "/instructions", 303)
 
     def _require_pace(self, request: Request, name: str) -> None:
         """Refuse a new participant if too many have started from the same address."""
-        if self._wait_to_start is None or self._participation.is_known(name):
+        if self._participation.is_known(name):
             return
         address = request.client.host if request.client else "unknown"
         if wait := self._wait_to_start(address):
@@ -243,8 +218,8 @@ class ParticipantRoutes:
 
     def instructions(self, request: Request, link: Link) -> HTMLResponse:
         """Show the instructions, with an example."""
-        require_rater(request, self._identity, link)
-        home = self._home_url(link)
+        self._require_rater(request, link)
+        home = home_url(link)
         return self._pages.render(
             "instructions.html", reader=request, question_url=home, withdraw_url=f"{home}/withdraw"
         )
@@ -254,13 +229,13 @@ class ParticipantRoutes:
         now = self._find_current(request, link)
         if isinstance(now, CurrentQuestion):
             return self._ask(request, link, now, [""] * len(now.shown))
-        home = self._home_url(link)
+        home = home_url(link)
         if isinstance(now, ExtraLeft):
             return RedirectResponse(f"{home}/extra", 303)
         withdraw_url = f"{home}/withdraw"
         if now.n_counted == 0 and now.n_skipped == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
-            raise refuse_stopped(self._study, StoppedError("full"))
+            raise self._refuse_stopped(StoppedError("full"))
         if now.n_counted == 0:
             return self._pages.render(
                 "no_code.html",
@@ -270,7 +245,10 @@ class ParticipantRoutes:
                 withdraw_url=withdraw_url,
                 pilot=now.pilot,
             )
-        turk = now.turk and {"action": now.turk.action, "assignment_id": now.turk.assignment}
+        turk = now.turk_assignment and {
+            "action": f"{now.turk_host}/mturk/externalSubmit",
+            "assignment_id": now.turk_assignment,
+        }
         return self._pages.render(
             "finished.html",
             reader=request,
@@ -290,14 +268,14 @@ class ParticipantRoutes:
         try:
             self._participation.reopen(rater)
         except StoppedError as error:
-            raise refuse_stopped(self._study, error) from None
+            raise self._refuse_stopped(error) from None
         except NotAssignedError:
             pass  # There is an answer meanwhile: the next page shows what is left.
-        return RedirectResponse(self._home_url(link), 303)
+        return RedirectResponse(home_url(link), 303)
 
     def ask_to_withdraw(self, request: Request, link: Link) -> HTMLResponse:
         """Ask whether all answers are to be deleted."""
-        home = self._home_url(link)
+        home = home_url(link)
         return self._pages.render(
             "withdraw.html",
             fields={"form": self._form_token(request, link, "withdraw")},
@@ -315,13 +293,13 @@ class ParticipantRoutes:
             self._participation.withdraw(rater)
         except NotAssignedError:
             raise RefusedError(404, message="not_started") from None
-        return RedirectResponse(self._home_url(link), 303)
+        return RedirectResponse(home_url(link), 303)
 
     def answer(
         self, request: Request, link: Link, number: Number, form: Annotated[AnswerForm, Form()]
     ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
-        rater, home = require_rater(request, self._identity, link), self._home_url(link)
+        rater, home = self._require_rater(request, link), home_url(link)
         skip = form.skip == "yes"
         try:
             self._participation.submit(rater, int(number), form.form, form.place, skip=skip)
@@ -337,11 +315,63 @@ class ParticipantRoutes:
             return self._ask_again(request, link, form, error)
         return RedirectResponse(home, 303)
 
+    def extra(self, request: Request, link: Link) -> Response:
+        """Show the extra questions to somebody who has answered all others."""
+        return self._ask_extra(request, link)
+
+    def answer_extra(
+        self, request: Request, link: Link, form: Annotated[ExtraForm, Form()]
+    ) -> Response:
+        """Store the answers to the extra questions. They are on disk when the redirect is sent."""
+        sent = form.model_extra or {}
+        if not sent.keys() <= self._extra.keys():
+            raise RefusedError(422, message="malformed")
+        by_name = {q.name: sent.get(field, "") for field, q in self._extra.items()}
+        values, errors = check_extra_answers(tuple(self._extra.values()), by_name)
+        if errors:
+            return self._ask_extra(request, link, sent, errors, status=422)
+        try:
+            rater = self._require_rater(request, link)
+            self._participation.submit_extra(rater, form.form, values)
+        except NotAssignedError:
+            # Who has withdrawn, for example in another tab, reads that.
+            self._find_current(request, link)
+            raise RefusedError(403, message="form") from None
+        return RedirectResponse(home_url(link), 303)
+
+    def _ask_extra(
+        self,
+        request: Request,
+        link: str,
+        sent: Mapping[str, str] | None = None,
+        errors: Mapping[str, ParticipantError] | None = None,
+        status: int = 200,
+    ) -> Response:
+        now = self._find_current(request, link)
+        home = home_url(link)
+        if not isinstance(now, ExtraLeft):
+            # Other questions come first, or these were answered in another tab.
+            return RedirectResponse(home, 303)
+        translate = self._pages.texts(request).translate_error
+        return self._pages.render(
+            "extra.html",
+            status,
+            reader=request,
+            fields_of={q.name: field for field, q in self._extra.items()},
+            sent=sent or {},
+            errors={name: translate(error) for name, error in (errors or {}).items()},
+            fields={"form": now.form},
+            action=f"{home}/extra",
+            most_characters=MOST_CHARACTERS,
+            withdraw_url=f"{home}/withdraw",
+            pilot=now.pilot,
+        )
+
     def leave(self, request: Request, link: Link) -> Response:
         """Return to the platform when all questions are answered."""
         now = self._find_current(request, link)
         if not isinstance(now, Finished) or now.n_counted == 0:
-            raise RefusedError(409, message="unfinished", link=self._home_url(link))
+            raise RefusedError(409, message="unfinished", link=home_url(link))
         return RedirectResponse(str(self._study.completion_url), 303)
 
     def _ask(
@@ -353,7 +383,7 @@ class ParticipantRoutes:
         error: str | None = None,
         status: int = 200,
     ) -> HTMLResponse:
-        home = self._home_url(link)
+        home = home_url(link)
         own = self._pages.texts(request).own
         target = own.name(now.question.target)
         return self._pages.render(
@@ -386,7 +416,7 @@ class ParticipantRoutes:
         text = self._pages.texts(request).translate_error(error)
         if not isinstance(now, CurrentQuestion) or not self._is_form_of(request, link, form, now):
             # The question has an answer, or was assigned to somebody else.
-            home = self._home_url(link)
+            home = home_url(link)
             raise RefusedError(422, message="no_ranking", link=home, error=text)
         chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
         return self._ask(request, link, now, chosen, text, status=422)
@@ -395,86 +425,70 @@ class ParticipantRoutes:
         self, request: Request, link: str, form: AnswerForm, now: CurrentQuestion
     ) -> bool:
         shown = json.dumps(now.shown)
-        key = (require_rater(request, self._identity, link), now.number, now.question.key, shown)
+        key = (self._require_rater(request, link), now.number, now.question.key, shown)
         return self._identity.read_answer_token(form.form, *key) is not None
 
+    def _require_rater(self, request: Request, link: str) -> str:
+        """Return whose link it is; pages for this request are in the language of that person."""
+        rater = self._identity.verify_link(link)
+        if rater is None:
+            raise RefusedError(404, message="no_link")
+        request.state.rater = rater
+        return rater
+
     def _find_current(self, request: Request, link: str) -> CurrentQuestion | ExtraLeft | Finished:
-        return find_current(request, self._study, self._participation, self._identity, link)
+        """Return what a participant has to do now."""
+        try:
+            now = self._participation.current_question(self._require_rater(request, link))
+        except NotAssignedError:
+            raise RefusedError(404, message="not_started") from None
+        except StoppedError as error:
+            raise self._refuse_stopped(error) from None
+        if isinstance(now, CurrentQuestion):
+            request.state.language = now.language
+        return now
 
     def _form_token(self, request: Request, link: str, purpose: str) -> str:
-        return self._identity.form_token(require_rater(request, self._identity, link), purpose)
+        return self._identity.form_token(self._require_rater(request, link), purpose)
 
     def _require_form(self, request: Request, link: str, form: ConfirmForm, purpose: str) -> str:
         """Return the rater, if the form is one of their pages'."""
-        rater = require_rater(request, self._identity, link)
+        rater = self._require_rater(request, link)
         if not self._identity.is_form_token(form.form, rater, purpose):
-            raise RefusedError(403, message="page_form", link=self._home_url(link))
+            raise RefusedError(403, message="page_form", link=home_url(link))
         return rater
 
-    def _participant_name(self, who: Visitor, arrival: Arrival) -> str | None:
+    def _participant_name(self, who: Visitor) -> str | None:
         """Return the name of a participant; None without an id."""
-        if arrival.invitation:
-            number = arrival.invitation.partition("-")[0]
-            return participant_name(INVITATION, number)
         return who.participant and participant_name(self._study.platform, who.participant)
-
-    def _home_url(self, link: str) -> str:
-        return f"{self._pages.root}/p/{link}"
 
     def _read_visitor(self, arrival: Arrival) -> Visitor:
         """Read who has come, and refuse who may not start."""
-        study = self._study
-        is_invited = self._identity.verify_invitation(arrival.invitation) is not None
-        if arrival.invitation and not is_invited:
-            raise RefusedError(403, message="invitation")
-        if study.invitations and not is_invited:
-            raise RefusedError(403, message="invited_only")
         try:
-            who = read_visitor(study.platform, arrival)
+            who = read_visitor(self._study.platform, arrival)
         except ParticipantError as error:
             message = error.key.removeprefix("refused.")
             raise RefusedError(400, message=message, **error.fields) from None
-        is_allowed = study.allowed is None or who.participant in study.allowed
-        if not (is_allowed or is_invited or who.preview):
+        if self._study.allowed is not None and who.participant not in self._study.allowed:
             raise RefusedError(403, message="not_on_list")
         return who
 
+    def _refuse_stopped(self, error: StoppedError) -> RefusedError:
+        """Return the page that says why somebody cannot start or go on, and leads to the platform.
 
-def require_rater(request: Request, identity: Identity, link: str) -> str:
-    """Return whose link it is; pages for this request are in the language of that person."""
-    rater = identity.verify_link(link)
-    if rater is None:
-        raise RefusedError(404, message="no_link")
-    request.state.rater = rater
-    return rater
-
-
-def find_current(
-    request: Request, study: Study, participation: Participation, identity: Identity, link: str
-) -> CurrentQuestion | ExtraLeft | Finished:
-    """Return what a participant has to do now."""
-    try:
-        now = participation.current_question(require_rater(request, identity, link))
-    except NotAssignedError:
-        raise RefusedError(404, message="not_started") from None
-    except StoppedError as error:
-        raise refuse_stopped(study, error) from None
-    if isinstance(now, CurrentQuestion):
-        request.state.language = now.language
-    return now
+        Who has started a paused study may go on later, and gets no code that ends it.
+        """
+        reason, study = error.reason, self._study
+        if reason == "full":
+            return RefusedError(503, template="full.html")
+        if reason in ("withdrawn", "excluded"):
+            link = study.refusal_url or study.full_url
+        else:
+            link = None if error.has_started else study.full_url or study.refusal_url
+        status = 503 if reason == "paused" else 410
+        return RefusedError(status, template="stopped.html", reason=reason, link=link)
 
 
-def refuse_stopped(study: Study, error: StoppedError) -> RefusedError:
-    """Return the page that says why somebody cannot start or go on, and leads to the platform.
-
-    Who has started a paused study may go on later, and gets no code that ends it.
-    """
-    reason = error.reason
-    if reason == "full":
-        return RefusedError(503, template="full.html")
-    if reason in ("withdrawn", "excluded"):
-        link = study.refusal_url or study.full_url
-    else:
-        link = None if error.has_started else study.full_url or study.refusal_url
-    status = 503 if reason == "paused" else 410
-    return RefusedError(status, template="stopped.html", reason=reason, link=link)
+def home_url(link: str) -> str:
+    """Return the address of a participant's current question."""
+    return f"/p/{link}"

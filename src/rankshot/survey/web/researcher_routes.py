@@ -1,67 +1,59 @@
-"""The routes of the researcher, behind a token: login, progress and downloads."""
+"""The routes of the researcher, behind a token: login, progress, participants and downloads.
+
+The pages only show; ``rankshot survey`` changes things.
+"""
 
 from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.export import count_left_out, export_lines
-from rankshot.survey.overview import STATES, Overview, OverviewReader
-from rankshot.survey.payment import Decision, decide_payments, format_payments
-from rankshot.survey.quality import FLAG_NAMES, is_right
-from rankshot.survey.raw_data import (
+from rankshot.survey.export import (
     MARK,
+    Decision,
     answer_records,
+    count_left_out,
+    decide_payments,
+    export_lines,
     format_csv,
     format_jsonl,
+    format_payments,
     participant_records,
 )
-from rankshot.survey.store.database import Database
-from rankshot.survey.store.identity import RATER_DIGITS, Identity
-from rankshot.survey.store.people import MOST_REASON
+from rankshot.survey.overview import Overview, OverviewReader
+from rankshot.survey.quality import is_right
+from rankshot.survey.store.database import RATER_DIGITS, Database, Identity
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import (
+    REDIRECT,
+    REFUSALS,
     FormNonce,
     Pages,
     RefusedError,
     SentForm,
-    describe_form,
-    describe_refusals,
-)
-from rankshot.survey.web.participant_table import (
-    FORMATS,
-    ID_HEADINGS,
-    ParticipantTable,
-    TableQuery,
-)
-from rankshot.survey.web.researcher_actions import (
-    PARTICIPANT_ACTIONS,
-    STATE_AFTER,
-    STUDY_ACTIONS,
-    ActForm,
-    Action,
-    Actions,
-    AnyAction,
-    ConfirmForm,
-    describe_done,
 )
 
 COOKIE = "rankshot_researcher"
-SECONDS = 12 * 3600
-"""How long a login lasts."""
-LEAST_CHARACTERS = 16
-MOST_CHARACTERS = 500
+HOME = "/researcher"
+# How long a login lasts.
+LOGIN_SECONDS = 12 * 3600
+LEAST_TOKEN_CHARACTERS = 16
+MOST_TOKEN_CHARACTERS = 500
+# Participants in the table of the page; a file has all.
+MOST_ROWS = 1_000
 JSONL = "application/x-ndjson"
 CSV = "text/csv"
 PLAIN = "text/plain"
+# What the id of a participant is, for each platform.
+ID_HEADINGS = {"prolific": "Prolific id", "mturk": "Worker id", "none": "Code"}
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 DataName = Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"]
 PaymentName = Literal["payments.csv", "approve.txt", "flagged.txt", "reject.txt"]
@@ -99,17 +91,13 @@ class Login:
     """
 
     def __init__(self, token: str, identity: Identity) -> None:
-        how = "for example from python -c 'import secrets; print(secrets.token_hex())'"
-        if not LEAST_CHARACTERS <= len(token) <= MOST_CHARACTERS:
+        is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
+        n = len(token)
+        if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
             raise RankshotError(
-                f"the researcher's token has {len(token)} characters; give at least "
-                f"{LEAST_CHARACTERS} and at most {MOST_CHARACTERS}, {how}"
-            )
-        # Other characters cannot be sent in a header unchanged.
-        if not (token.isascii() and token.isprintable() and token == token.strip()):
-            raise RankshotError(
-                "the researcher's token has characters that are not ASCII, or begins or ends with "
-                f"a space; give another, {how}"
+                f"the researcher's token has {n} characters; give from {LEAST_TOKEN_CHARACTERS} to "
+                f"{MOST_TOKEN_CHARACTERS} ASCII characters, no space at the ends, for example "
+                "from python -c 'import secrets; print(secrets.token_hex())'"
             )
         self._token = token.encode()
         self._key = identity.login_key(token)
@@ -120,7 +108,7 @@ class Login:
 
     def cookie(self, now: float) -> str:
         """Return the value of a new cookie."""
-        end = str(int(now) + SECONDS)
+        end = str(int(now) + LOGIN_SECONDS)
         return f"{end}.{self._sign(end)}"
 
     def accepts(self, cookie: str, now: float) -> bool:
@@ -169,7 +157,7 @@ class LoginForm(SentForm):
     """What the login page sends."""
 
     form: FormNonce
-    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
+    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TOKEN_CHARACTERS)]
 
 
 class LogoutForm(SentForm):
@@ -178,91 +166,69 @@ class LogoutForm(SentForm):
     form: FormNonce
 
 
-class PageQuery(TableQuery):
-    """The query of the page after an action: what was done."""
+def format_time(at: float | None) -> str:
+    """Return a Unix time for people, in UTC; a dash if there is none."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") if at else "–"
 
-    done: AnyAction | Literal[""] = ""
-    n: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+def format_duration(seconds: float | None) -> str:
+    """Return a duration in seconds as minutes and seconds, or hours and minutes.
+
+    Examples
+    --------
+    >>> format_duration(67.2), format_duration(3 * 3600 + 120)
+    ('1:07 min', '3:02 h')
+    """
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
+
+
+_FORMATS: dict[str, Any] = {"format_time": format_time, "format_duration": format_duration}
 
 
 class PilotQuery(BaseModel):
-    """Whether a file is about the pilot participants, or about the others."""
+    """Whether a page is about the pilot participants, or about the others."""
 
     model_config = ConfigDict(extra="forbid")
     pilot: bool = False
 
 
-class RankingsQuery(PilotQuery):
-    """What a rankings file contains."""
+class FileQuery(PilotQuery):
+    """What a file contains: with or without flagged raters and ids."""
 
     exclude_flagged: bool = False
-
-
-class DataQuery(PilotQuery):
-    """What a file of raw data contains."""
-
     with_ids: bool = False
 
 
 class ResearcherRoutes:
-    """The routes of a study's researcher.
-
-    Parameters
-    ----------
-    study : Study
-    database : Database
-    login : Login
-    pages : Pages
-    """
+    """The routes of a study's researcher."""
 
     def __init__(self, study: Study, database: Database, login: Login, pages: Pages) -> None:
-        self._study = study
         self._identity = database.identity
         self._reader = OverviewReader(study, database)
         self._login = login
         self._pages = pages
-        self._home = f"{pages.root}/researcher"
-        self._actions = Actions(study, database, self._reader)
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
-        router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
+        router = APIRouter(prefix=HOME, default_response_class=HTMLResponse, responses=REFUSALS)
         locked: dict[str, Any] = {"dependencies": [Depends(require_session)]}
         # Without a login, this is the page that asks for the token.
-        router.get("", responses=describe_refusals(401), openapi_extra={"security": [{}]})(
-            self.page
-        )
-        router.post("/login", **describe_form(401))(self.log_in)
-        router.post("/logout", **describe_form(401), **locked)(self.log_out)
-        unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed"}}
-        router.get("/progress", responses={**unchanged, **describe_refusals(401)}, **locked)(
-            self.progress
-        )
-        router.get("/participants/{rater}", responses=describe_refusals(401, 404), **locked)(
-            self.participant
-        )
-        router.post("/confirm", responses=describe_refusals(401, 403, 409, 415), **locked)(
-            self.confirm
-        )
-        router.post("/act", **describe_form(401, 409), **locked)(self.act)
-        router.get(
-            "/rankings.jsonl",
-            response_class=Response,
-            responses={200: _describe_files(JSONL), **describe_refusals(401, 404)},
-            **locked,
-        )(self.rankings)
-        router.get(
-            "/data/{name}",
-            response_class=StreamingResponse,
-            responses={200: _describe_files(JSONL, CSV), **describe_refusals(401, 404)},
-            **locked,
-        )(self.data)
-        router.get(
-            "/payment/{name}",
-            response_class=Response,
-            responses={200: _describe_files(CSV, PLAIN), **describe_refusals(401, 409)},
-            **locked,
-        )(self.payment)
+        router.get("", openapi_extra={"security": [{}]})(self.page)
+        router.post("/login", **REDIRECT)(self.log_in)
+        router.post("/logout", **REDIRECT, **locked)(self.log_out)
+        router.get("/progress", **locked)(self.progress)
+        router.get("/participants/{rater}", **locked)(self.participant)
+        for path, handle, kinds in (
+            ("/rankings.jsonl", self.rankings, (JSONL,)),
+            ("/data/{name}", self.data, (JSONL, CSV)),
+            ("/payment/{name}", self.payment, (CSV, PLAIN)),
+        ):
+            content = {kind: {"schema": {"type": "string"}} for kind in kinds}
+            responses: dict[int | str, Any] = {200: {"content": content}}
+            router.get(path, response_class=Response, responses=responses, **locked)(handle)
         return router
 
     # ---- Login
@@ -274,12 +240,12 @@ class ResearcherRoutes:
             error = "This is not the token with which the survey was started."
             fields = self._fields("login")
             raise RefusedError(401, template="login.html", fields=fields, error=error)
-        response = RedirectResponse(self._home, 303)
+        response = RedirectResponse(HOME, 303)
         response.set_cookie(
             COOKIE,
             self._login.cookie(time.time()),
-            max_age=SECONDS,
-            path=self._home,
+            max_age=LOGIN_SECONDS,
+            path=HOME,
             secure=request.scope["scheme"] == "https",
             httponly=True,
             samesite="strict",
@@ -289,46 +255,36 @@ class ResearcherRoutes:
     def log_out(self, form: Annotated[LogoutForm, Form()], session: Session) -> Response:
         """Delete the login cookie."""
         self._require_nonce(form.form, session)
-        response = RedirectResponse(self._home, 303)
-        response.delete_cookie(COOKIE, path=self._home, httponly=True, samesite="strict")
+        response = RedirectResponse(HOME, 303)
+        response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
         return response
+
+    def _fields(self, purpose: str) -> dict[str, str]:
+        return {"form": self._identity.nonce(f"researcher {purpose}")}
+
+    def _require_nonce(self, form: str, purpose: str) -> None:
+        """Refuse a form of another page, or of another login."""
+        if not self._identity.is_nonce(form, f"researcher {purpose}"):
+            raise _refuse(403, "Invalid form", "Please open the page again.")
 
     # ---- Pages
 
     def page(
         self,
         session: Annotated[str | None, Depends(find_session)],
-        query: Annotated[PageQuery, Query()],
+        query: Annotated[PilotQuery, Query()],
     ) -> HTMLResponse:
         """Show the progress of the survey and its participants, or ask for the token."""
         if session is None:
             return self._pages.render("login.html", fields=self._fields("login"), error=None)
-        done = describe_done(query.done, query.n) if query.done else None
-        return self._show_page(session, query, done=done)
-
-    def _show_page(
-        self,
-        session: str,
-        query: TableQuery,
-        status: int = 200,
-        *,
-        done: str | None = None,
-        problem: str | None = None,
-        who: str = "",
-    ) -> HTMLResponse:
+        view = self._reader.read(pilot=query.pilot)
         return self._pages.render(
-            "researcher.html",
-            status,
-            fields=self._fields(session),
-            done=done,
-            problem=problem,
-            who=who,
-            **_show_progress(self._reader.read(pilot=query.pilot), query),
+            "researcher.html", fields=self._fields(session), **_show_progress(view)
         )
 
     def progress(
         self,
-        query: Annotated[TableQuery, Query()],
+        query: Annotated[PilotQuery, Query()],
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Return the part of the page that changes, for its script."""
@@ -336,13 +292,11 @@ class ResearcherRoutes:
         etag = f'"{view.version}"'
         if if_none_match == etag:
             return Response(status_code=304)
-        page = self._pages.render("progress.html", **_show_progress(view, query))
+        page = self._pages.render("progress.html", **_show_progress(view))
         page.headers["etag"] = etag
         return page
 
-    def participant(
-        self, rater: Rater, session: Session, query: Annotated[TableQuery, Query()]
-    ) -> HTMLResponse:
+    def participant(self, rater: Rater) -> HTMLResponse:
         """Show one participant with all answers."""
         for pilot in (False, True):
             view = self._reader.read(pilot=pilot)
@@ -355,62 +309,16 @@ class ResearcherRoutes:
         given = view.excluded_answers if person.excluded_at is not None else view.answers
         return self._pages.render(
             "participant.html",
-            fields=self._fields(session),
             view=view,
             person=person,
-            # The way back leads to the table as it was.
-            query=query.model_copy(update={"pilot": person.pilot}),
             answers=[answer for answer in given if answer.rater == rater],
             is_right=is_right,
-            participant_actions=_name_buttons(PARTICIPANT_ACTIONS),
-            **FORMATS,
+            **_FORMATS,
         )
-
-    # ---- Actions
-
-    def confirm(self, form: Annotated[ConfirmForm, Form()], session: Session) -> HTMLResponse:
-        """Say what an action will do, and to whom. Nothing is changed yet."""
-        self._require_nonce(form.form, session)
-        try:
-            planned = self._actions.plan(form)
-        except RankshotError as error:
-            return self._show_problem(form, session, error)
-        return self._pages.render(
-            "confirm.html",
-            fields=self._fields(session) | planned.fields,
-            planned=planned,
-            id_name=ID_HEADINGS[self._study.platform],
-            query=TableQuery.parse(form.query),
-            most_reason=MOST_REASON,
-        )
-
-    def _show_problem(self, form: ConfirmForm, session: str, error: RankshotError) -> HTMLResponse:
-        """Show the page again, with what was typed and why it was not done."""
-        text = str(error).removesuffix("; nothing was changed")
-        problem = f"Nothing was changed. {text[:1].upper()}{text[1:]}."
-        return self._show_page(
-            session, TableQuery.parse(form.query), 409, problem=problem, who=form.who
-        )
-
-    def act(self, form: Annotated[ActForm, Form()], session: Session) -> Response:
-        """Do what was confirmed."""
-        self._require_nonce(form.form, session)
-        try:
-            n, remains = self._actions.run(form)
-        except RankshotError as error:
-            return self._show_problem(form, session, error)
-        query = TableQuery.parse(form.query)
-        if remains is not None:
-            problem = f"{remains[:1].upper()}{remains[1:]}."
-            return self._show_page(
-                session, query, done=describe_done(form.action, n), problem=problem
-            )
-        address = query.address(done=form.action, n=n)
-        return RedirectResponse(f"{self._home}{address}", 303)
 
     # ---- Files
 
-    def rankings(self, query: Annotated[RankingsQuery, Query()]) -> Response:
+    def rankings(self, query: Annotated[FileQuery, Query()]) -> Response:
         """Return the answers as a rankings file."""
         view = self._reader.read(pilot=query.pilot)
         try:
@@ -422,12 +330,11 @@ class ResearcherRoutes:
         lines = "".join(f"{line}\n" for line in export.lines)
         return Response(lines, media_type=JSONL, headers=_attach("rankings.jsonl"))
 
-    def data(self, name: DataName, query: Annotated[DataQuery, Query()]) -> Response:
+    def data(self, name: DataName, query: Annotated[FileQuery, Query()]) -> Response:
         """Return every answer, or every participant, as CSV or JSON lines."""
         view = self._reader.read(pilot=query.pilot)
         if not view.people:
-            text = "Nobody has started yet."
-            raise _refuse(404, "Nothing to download", text)
+            raise _refuse(404, "Nothing to download", "Nobody has started yet.")
         what, _, ending = name.partition(".")
         records = (
             answer_records(view)
@@ -440,7 +347,7 @@ class ResearcherRoutes:
             headers=_attach(name),
         )
 
-    def payment(self, name: PaymentName, query: Annotated[PilotQuery, Query()]) -> Response:
+    def payment(self, name: PaymentName, query: Annotated[FileQuery, Query()]) -> Response:
         """Return who is to be paid, with reasons; or ids to approve, to look at or to reject."""
         payments = decide_payments(self._reader.read(pilot=query.pilot))
         try:
@@ -451,16 +358,6 @@ class ResearcherRoutes:
         except RankshotError as error:
             raise _refuse(409, "Ids are missing", f"{error}.") from None
 
-    # ---- Forms
-
-    def _fields(self, purpose: str) -> dict[str, str]:
-        return {"form": self._identity.nonce(f"researcher {purpose}")}
-
-    def _require_nonce(self, form: str, purpose: str) -> None:
-        """Refuse a form of another page, or of another login."""
-        if not self._identity.is_nonce(form, f"researcher {purpose}"):
-            raise _refuse(403, "Invalid form", "Please open the page again.")
-
 
 def _refuse(
     status: int, heading: str, text: str, label: str = "Back to the survey"
@@ -468,30 +365,16 @@ def _refuse(
     return RefusedError(status, heading, text, template="refused.html", label=label)
 
 
-def _show_progress(view: Overview, query: TableQuery) -> dict[str, Any]:
+def _show_progress(view: Overview) -> dict[str, Any]:
     """Return the values for the template of the part that changes."""
     return {
         "view": view,
         "left_out": count_left_out(view.answers, view.flags),
-        "table": ParticipantTable.make(view, query),
-        "states": STATES,
-        "flag_names": FLAG_NAMES,
-        "participant_actions": _name_buttons(PARTICIPANT_ACTIONS),
-        "study_actions": [
-            (name, action.button)
-            for name, action in STUDY_ACTIONS.items()
-            if (view.n_pilot if name == "reset" else STATE_AFTER[name] != view.state)
-        ],
-        **FORMATS,
+        # Those with most flags come first, and then those who started first.
+        "people": sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS],
+        "id_heading": ID_HEADINGS[view.study.platform],
+        **_FORMATS,
     }
-
-
-def _name_buttons(actions: Mapping[str, Action]) -> list[tuple[str, str]]:
-    return [(name, action.button) for name, action in actions.items()]
-
-
-def _describe_files(*kinds: str) -> dict[str, Any]:
-    return {"content": {kind: {"schema": {"type": "string"}} for kind in kinds}}
 
 
 def _attach(name: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 import socket
@@ -12,10 +11,8 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import ip_address
-from threading import Lock, Timer
-from typing import Any, Literal, TextIO
+from threading import Lock
 
 import h11
 import uvicorn
@@ -25,13 +22,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from rankshot.core.errors import RankshotError
 from rankshot.survey.web.guards import LOGGER
 
-LogFormat = Literal["text", "json"]
+# A browser opens up to six: this is enough for more than 1,000 participants at a time.
 MOST_CONNECTIONS = 10_000
-"""A browser opens up to six: this is enough for more than 1,000 participants at a time."""
+# An error that happens again is reported at most once in this time, with its number.
 QUIET_SECONDS = 10.0
-"""An error that happens again is reported at most once in this time, with its number."""
+# After so long without an error of its kind, an error is reported with its traceback again.
 NEW_SECONDS = 600.0
-"""After so long without an error of its kind, an error is reported with its traceback again."""
 MOST_FRAMES = 6
 
 
@@ -52,9 +48,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def serve(
-    app: FastAPI, port: socket.socket, *, log: LogFormat = "text", idle_seconds: int = 30
-) -> None:
+def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
     """Serve requests until a signal comes; open requests are finished first.
 
     Parameters
@@ -62,8 +56,6 @@ def serve(
     app : FastAPI
     port : socket
         As `open_port` returns it.
-    log : {"text", "json"}
-        How events are written to the standard error stream: one line each.
     idle_seconds : int
         A connection without a request is closed after this time, and so is one on which a request
         does not come to its end.
@@ -85,7 +77,11 @@ def serve(
         # uvicorn finishes open requests, and then lets the signal come again. Without a handler
         # it would end the process before the database is closed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    handler = QuietHandler(log)
+    handler = logging.StreamHandler()
+    handler.addFilter(QuietFilter())
+    formatter = logging.Formatter("%(asctime)s %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
     loggers = [LOGGER, *map(logging.getLogger, ("uvicorn.error", "asyncio"))]
     for logger in loggers:
         logger.addHandler(handler)
@@ -146,85 +142,33 @@ class _Protocol(H11Protocol):
 # ---- Logs
 
 
-@dataclass
-class _Kind:
-    """Events of one kind: when one was reported, how many came since, and the first of them."""
+class QuietFilter(logging.Filter):
+    """Lets events of one kind pass at most once in ten seconds, and says how many there were.
 
-    reported_at: float
-    n_more: int = 0
-    first: logging.LogRecord | None = None
-    timer: Timer | None = None
-
-
-class QuietHandler(logging.Handler):
-    """Writes each event as one line, and events of one kind at most once in ten seconds.
-
-    Without a database, each request fails: then a line says how many did. Only the first error of
-    its kind has a traceback.
-
-    Parameters
-    ----------
-    form : {"text", "json"}
-    stream : text file
-        The standard error stream if not given.
+    Without a database, each request fails. Only the first error of its kind has a traceback.
     """
 
-    def __init__(self, form: LogFormat, stream: TextIO | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._form = form
-        self._stream = stream or sys.stderr
-        self._kinds: dict[tuple[object, ...], _Kind] = {}
-        self._kinds_lock = Lock()
+        self._lock = Lock()
+        # When an event of each kind was reported, and how many came since.
+        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write an event now, or count it."""
-        error = type(record.exc_info[1]) if record.exc_info else None
-        key, now = (record.name, record.levelno, record.msg, error), time.monotonic()
-        with self._kinds_lock:
-            kind = self._kinds.get(key)
-            if kind is None or now - kind.reported_at > NEW_SECONDS:
-                self._kinds[key] = _Kind(now)
-                self._write(record, with_traceback=True)
-                return
-            kind.n_more += 1
-            if kind.n_more == 1:
-                wait = max(0.0, kind.reported_at + QUIET_SECONDS - now)
-                kind.first, kind.timer = record, Timer(wait, self._report, [kind])
-                kind.timer.daemon = True
-                kind.timer.start()
-
-    def _report(self, kind: _Kind) -> None:
-        with self._kinds_lock:
-            if kind.first is not None and kind.n_more:
-                self._write(kind.first, kind.n_more)
-            kind.reported_at, kind.n_more, kind.first = time.monotonic(), 0, None
-
-    def close(self) -> None:
-        """Report what was only counted so far."""
-        for kind in list(self._kinds.values()):
-            if kind.timer is not None:
-                kind.timer.cancel()
-            self._report(kind)
-        super().close()
-
-    def _write(
-        self, record: logging.LogRecord, count: int = 1, *, with_traceback: bool = False
-    ) -> None:
-        event, frames = record.getMessage().strip(), ""
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether an event is written."""
         error = record.exc_info[1] if record.exc_info else None
+        key, now = (record.name, record.levelno, record.msg, type(error)), time.monotonic()
+        event = record.getMessage().strip()
         if error is not None:
             event += f": {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-            if with_traceback:
-                frames = "".join(traceback.format_exception(error, limit=-MOST_FRAMES)).strip()
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
-        if self._form == "json":
-            values: dict[str, Any] = {"time": at, "level": record.levelname.lower(), "event": event}
-            values |= {"count": count, "seconds": QUIET_SECONDS} if count > 1 else {}
-            values |= {"traceback": frames} if frames else {}
-            line = json.dumps(values, ensure_ascii=False)
-        else:
-            times = f" ({count:,} times in the last {QUIET_SECONDS:g} s)" if count > 1 else ""
-            line = f"{at} {record.levelname}: {event}{times}" + (f"\n{frames}" if frames else "")
-        with suppress(OSError, ValueError):
-            self._stream.write(f"{line}\n")
-            self._stream.flush()
+        with self._lock:
+            before, n_more = self._kinds.get(key, (-NEW_SECONDS, 0))
+            is_written = now - before >= QUIET_SECONDS
+            self._kinds[key] = (now, 0) if is_written else (before, n_more + 1)
+        record.exc_info = record.exc_text = None
+        if error is not None and now - before >= NEW_SECONDS:
+            frames = "".join(traceback.format_exception(error, limit=-MOST_FRAMES)).strip()
+            event += f"\n{frames}"
+        times = f" ({n_more + 1:,} times since the last report)" if n_more else ""
+        record.msg, record.args = f"{event}{times}", ()
+        return is_written

@@ -1,19 +1,13 @@
 'use strict';
 
-// Updates the page while it is visible, and sorts and filters the table without loading the page
-// again. The server makes the HTML, with all names escaped. It is parsed into nodes. A script in
-// it would not run, and the policy forbids it.
+// Updates the page while it is visible. The server makes the HTML, with all names escaped. It is
+// parsed into nodes. A script in it would not run, and the policy forbids it.
 const updated = document.getElementById('updated');
 const progress = document.getElementById('progress');
-const filter = document.getElementById('filter');
 const seconds = Number(updated.dataset.seconds);
 let version = null;
-let asked = 0;
 
-// The address says what the table shows, and no longer what was done: a reload must not say so again.
-history.replaceState(null, '', updated.dataset.address + location.hash);
-
-// Changes only what differs, so that the focus, marked rows, what was typed, the scroll position
+// Changes only what differs, so that the focus, the scroll position
 // of a table and the position of a screen reader stay. Rows of participants are found by their id.
 function update(node, fresh) {
   const known = new Map(Array.from(node.children, (child) => [child.id, child]));
@@ -46,15 +40,12 @@ function copyAttributes(node, fresh) {
 }
 
 async function fetchUpdate() {
-  asked += 1;
-  const mine = asked;
   const signal = AbortSignal.timeout(60000);
   const headers = version ? { 'If-None-Match': version } : {};
   const response = await fetch(`${updated.dataset.url}?${location.search.slice(1)}`, { credentials: 'same-origin', headers, signal });
   if (response.status === 401) location.reload(); // the login has expired
   if (!response.ok && response.status !== 304) throw new Error(response.statusText);
   const text = response.status === 304 ? null : await response.text();
-  if (mine !== asked) return; // the table was sorted meanwhile
   if (text !== null) {
     const focused = document.activeElement;
     update(progress, new DOMParser().parseFromString(text, 'text/html').body);
@@ -78,33 +69,5 @@ async function keepUpdating() {
   if (!document.hidden) await tryUpdate();
   setTimeout(keepUpdating, seconds * 1000);
 }
-
-// Shows the table as another address says.
-async function show(search) {
-  history.replaceState(null, '', search || location.pathname);
-  version = null;
-  await tryUpdate();
-}
-
-progress.addEventListener('click', (event) => {
-  const link = event.target.closest('a.query');
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  show(new URL(link.href).search);
-});
-
-function applyFilter() {
-  const fields = new URLSearchParams(new FormData(filter));
-  for (const [name, value] of Array.from(fields)) if (!value) fields.delete(name);
-  show(`?${fields}`);
-}
-
-filter.addEventListener('submit', (event) => {
-  event.preventDefault();
-  applyFilter();
-});
-progress.addEventListener('change', (event) => {
-  if (event.target.form === filter) applyFilter();
-});
 
 setTimeout(keepUpdating, seconds * 1000);

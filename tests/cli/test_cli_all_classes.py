@@ -1,0 +1,97 @@
+"""``--classes all`` and ``--none``: seen and new classes together."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import (
+    LOGITS,
+    SEEN,
+    TARGETS,
+    USUAL,
+    check_refused,
+    rankings,
+    run_well,
+    write_scores,
+    write_small_run,
+)
+from rankshot.zeroshot.files.predictions import read_predictions
+
+HEAD = "--head probabilistic"
+CLASSIFY = f"classify scores.csv --rankings rankings.jsonl -o out.csv --classes all {HEAD}"
+NONE = "none of these"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def in_python(reference=None, none=False):
+    head = rs.ProbabilisticRanking().fit(rankings(), reference)
+    return rs.SeenAndNew(head, none=none).fit(reference)
+
+
+@pytest.mark.parametrize(
+    ("words", "head"),
+    [
+        ("", in_python()),
+        ("--reference usual.csv", in_python(USUAL)),
+        ("--reference usual.parquet --none", in_python(USUAL, none=True)),
+    ],
+    ids=["alone", "reference", "none"],
+)
+def test_all_classes_have_a_column_as_in_python(folder, words, head):
+    done = run_well(f"{CLASSIFY} {words}")
+    found = read_predictions("out.csv")
+    assert sorted(found.targets) == sorted([*SEEN, *TARGETS, *([NONE] if "none" in words else [])])
+    np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
+    assert found.labels.tolist() == head.predict(LOGITS).tolist()
+    n_seen, n_new = (np.isin(found.labels.astype(str), names).sum() for names in (SEEN, TARGETS))
+    assert f"seen classes: {n_seen} ({n_seen / 7:.1%})" in done
+    assert f"new classes: {n_new} ({n_new / 7:.1%})" in done
+
+
+def test_seen_and_new_classes_are_predicted(folder):
+    run_well(f"{CLASSIFY} --reference usual.csv")
+    found = set(read_predictions("out.csv").labels)
+    assert found & {*SEEN}
+    assert found & {*TARGETS}
+
+
+def test_one_new_class_is_not_the_only_class(folder):
+    (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["leopard", "tiger"]}\n')
+    assert "is the only class" not in run_well(CLASSIFY)
+    assert "is the only class" in run_well(CLASSIFY.replace(" --classes all", ""))
+
+
+def test_a_predicted_class_is_explained_with_its_gate(folder):
+    words = f"explain scores.csv --rankings rankings.jsonl --classes all {HEAD}"
+    done = run_well(f"{words} --id x1 --id x3")
+    for id_, why in zip(["x1", "x3"], rs.explain(in_python(), LOGITS[[0, 2]]), strict=True):
+        assert f"{id_}: {why}" in done
+    assert done.count("why a new class rather than a seen one") == 2
+
+
+def test_the_report_knows_seen_classes(folder):
+    run_well(f"{CLASSIFY} --reference usual.csv --none")
+    words = "report out.csv --truth truth.csv --rankings rankings.jsonl -o out.html"
+    run_well(words)
+    check_refused(folder, f"{words} --scores scores.csv", {}, "explanations in a report are of new")
+
+
+def test_what_cannot_be_combined(folder):
+    for words, message in (
+        (f"{HEAD} --none", "--none needs --reference FILE"),
+        ("--head conse", "for heads with rankings, not --head conse"),
+    ):
+        check_refused(folder, CLASSIFY.replace(HEAD, words), {}, message)
+    alone = CLASSIFY.replace("--classes all", "--none")
+    check_refused(folder, alone, {}, "--none is for --classes all")
+    write_scores(folder / "scores.csv", LOGITS, [*SEEN[:4], NONE])
+    write_scores(folder / "usual.csv", USUAL, [*SEEN[:4], NONE], ids=[])
+    lists = '{"target": "cat", "ranking": ["fox"]}\n{"target": "dog", "ranking": ["bus"]}\n'
+    words = f"{CLASSIFY} --none --reference usual.csv"
+    check_refused(folder, words, {"rankings.jsonl": lists}, "a class is called 'none of these'")

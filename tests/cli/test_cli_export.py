@@ -1,0 +1,146 @@
+"""``rankshot export``: a saved head as an ONNX file, alone or behind a network."""
+
+import json
+import re
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import rankshot as rs
+from command_line import (
+    LOGITS,
+    SEEN,
+    check_refused,
+    pairs_of,
+    rankshot,
+    run_well,
+    softmax,
+    write_small_run,
+)
+
+FIT = "fit --rankings rankings.jsonl -o head.rankshot"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_network(path, *, names=None, end="Identity", n_outputs=1, columns=5):
+    """Write a network that returns its input, or its softmax."""
+    outputs = [f"y{i}" for i in range(n_outputs)]
+    attributes = {"axis": 1} if end == "Softmax" else {}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["z"])]
+    nodes += [helper.make_node(end, ["z"], [name], **attributes) for name in outputs]
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 5])],
+        [helper.make_tensor_value_info(y, TensorProto.FLOAT, ["n", columns]) for y in outputs],
+        [numpy_helper.from_array(np.eye(5, columns, dtype=np.float32), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    if names is not None:
+        model.metadata_props.add(key="labels", value=json.dumps(names))
+    onnx.save(model, path)
+
+
+def run(path, **inputs):
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(["probabilities"], inputs)[0]
+
+
+def test_a_head_alone(folder):
+    run_well(f"{FIT} --reference usual.csv")
+    out = run_well("export head.rankshot -o head.onnx")
+    assert "input 'scores': float (inputs, 5)" in out
+    assert re.search(r"output 'probabilities': float \(\w+, 3\)", out)
+    assert "output 'label': int64" in out
+    assert "3 classes ('cat', 'dog', 'truck') written to head.onnx" in out
+    assert "the input 'scores' expects logits, one column per seen class" in out
+    assert re.search(r"largest difference from the head in a probability: \d.*e-0[78]", out)
+    head = rs.load_head("head.rankshot")
+    found = run("head.onnx", scores=LOGITS.astype(np.float32))
+    np.testing.assert_allclose(found, head.predict_proba(LOGITS), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (
+            "pairs.npz",
+            "--set k=3",
+            "expects one-vs-one scores, one column per pair of seen classes",
+        ),
+        ("scores.csv", "--score-type one-vs-rest-logits", "expects one-vs-rest scores, one"),
+        ("probabilities.csv", "", "fitted to probabilities: the input 'scores' expects their log"),
+    ],
+)
+def test_the_kind_of_scores_comes_from_the_head(folder, table, options, message):
+    run_well(f"{FIT} --seen {table} {options}")
+    assert message in run_well("export head.rankshot -o head.onnx")
+    head = rs.load_head("head.rankshot")
+    if table == "pairs.npz":
+        values = pairs_of(LOGITS)
+        expected = head.predict_proba(rs.Scores(values, SEEN, "one-vs-one"))
+    elif options:
+        values, expected = LOGITS, head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
+    else:
+        values = np.log(softmax(LOGITS))
+        expected = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
+    found = run("head.onnx", scores=values.astype(np.float32))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_head_behind_a_network(folder):
+    run_well(f"{FIT} --seen scores.csv --head probabilistic --classes all")
+    write_network("network.onnx", names=SEEN, end="Softmax")
+    out = run_well("export head.rankshot --attach network.onnx -o zero-shot.onnx")
+    assert "input 'x': float (n, 5)" in out
+    assert "8 classes (" in out
+    assert "network.onnx ends with probabilities: the head takes their logarithms" in out
+    scores = rs.Scores.from_probabilities(softmax(LOGITS), SEEN)
+    expected = rs.load_head("head.rankshot").predict_proba(scores)
+    found = run("zero-shot.onnx", x=LOGITS.astype(np.float32))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_one_of_several_outputs(folder):
+    run_well(f"{FIT} --seen scores.csv")
+    write_network("network.onnx", n_outputs=2)
+    words = "export head.rankshot --attach network.onnx -o zero-shot.onnx"
+    done = rankshot(words)
+    assert done.status == 2
+    assert "network.onnx: several outputs may be the scores ('y0', 'y1')" in done.err
+    assert "head.rankshot: network" not in done.err
+    run_well(f"{words} --network-output y1")
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "message"),
+    [
+        ("-o head.txt", {}, ".onnx"),
+        ("-o head.onnx --network-output y", {}, "--network-output is for --attach FILE"),
+        ("-o head.onnx --attach no.onnx", {}, "no.onnx: no such file"),
+        ("-o network.onnx --attach network.onnx", {}, "is an input file as well"),
+        ("-o head.onnx --attach network.onnx", {"network.onnx": "hello"}, "is no ONNX file"),
+        ("-o head.onnx", {"head.rankshot": "hello"}, "head.rankshot:"),
+    ],
+)
+def test_what_is_refused(folder, words, files, message):
+    run_well(f"{FIT} --seen scores.csv")
+    write_network("network.onnx")
+    check_refused(folder, f"export head.rankshot {words}", files, message)
+
+
+def test_heads_that_cannot_be_exported(folder):
+    run_well(f"{FIT} --seen scores.csv --head probabilistic --posterior sum --k 2")
+    message = "head.rankshot: posterior='sum' needs NumPy arrays"
+    check_refused(folder, "export head.rankshot -o head.onnx", {}, message)

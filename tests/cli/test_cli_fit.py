@@ -1,0 +1,247 @@
+"""``rankshot fit`` and ``rankshot head``, and ``--head FILE`` of the commands that use a head."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import (
+    LOGITS,
+    SEEN,
+    USUAL,
+    check_refused,
+    pairs_of,
+    rankings,
+    rankshot,
+    run_well,
+    write_scores,
+    write_small_run,
+)
+
+FIT = "fit --rankings rankings.jsonl -o head.rankshot"
+SETTINGS = {
+    "format": "rankshot settings 2",
+    "head": "weighted-mean",
+    "k": 2,
+    "temperature": 0.7,
+    "seen_temperature": 0.6,
+    "reference": True,
+    "sources": ["zoo"],
+    "gate": {"new": [1.0, -2.0, 0.5], "none": [0.1, -1.0, -1.0]},
+    "default_temperature": 0.5,
+    "notes": {"predicted mean accuracy of the new classes, with 95% interval": [0.6, 0.5, 0.7]},
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    (tmp_path / "seen.txt").write_text("\n".join(SEEN), encoding="utf-8")
+    (tmp_path / "settings.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+RANKINGS = "--rankings rankings.jsonl"
+OPTIONS = [
+    RANKINGS,
+    f"{RANKINGS} --set k=2 --set decay=0 --set temperature=2",
+    f"{RANKINGS} --reference usual.csv",
+    f"{RANKINGS} --reference usual.parquet",
+    f"{RANKINGS} --head probabilistic",
+    f"{RANKINGS} --head probabilistic --set posterior=consensus --reference usual.csv",
+    f"{RANKINGS} --head probabilistic --set posterior=sum --set k=2",
+    f"{RANKINGS} --head deterministic --set k=3",
+    "--rankings similarity.csv --head direct",
+    "--rankings similarity.csv --head conse --set temperature=.5",
+    f"{RANKINGS} --classes all",
+    f"{RANKINGS} --classes all --none --reference usual.csv",
+    f"{RANKINGS} --settings settings.json --reference usual.csv",
+    f"{RANKINGS} --settings settings.json --reference usual.csv --classes all --none",
+]
+CANNOT_EXPLAIN = "--head deterministic"
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_saved_head_gives_the_same_files_as_its_options(folder, options):
+    """Predictions are the same to the last byte, and so are the explanations."""
+    in_full = run_well(f"classify scores.csv {options} -o full.csv")
+    done = run_well(f"fit --seen scores.csv {options} -o head.rankshot")
+    assert "head for 3 new classes and 5 seen classes written to head.rankshot" in done
+    short = run_well("classify scores.csv --head head.rankshot -o short.csv")
+    assert Path("short.csv").read_bytes() == Path("full.csv").read_bytes()
+    assert (
+        short.split("Predicted classes")[1].replace("short", "full")
+        == (in_full.split("Predicted classes")[1])
+    )
+    if CANNOT_EXPLAIN in options:
+        done = rankshot("explain scores.csv --head head.rankshot")
+        assert "--head deterministic cannot be explained" in done.err
+        return
+    why = run_well("explain scores.csv --head head.rankshot").split("x1: ")[1]
+    assert why == run_well(f"explain scores.csv {options}").split("x1: ")[1]
+
+
+def test_the_seen_classes_come_from_the_reference_or_a_list_of_names(folder):
+    """Of the reference, their order is that of its columns: answers differ by rounding only."""
+    run_well(f"{FIT} --reference usual.parquet")
+    assert rs.load_head("head.rankshot").items_ == tuple(SEEN[::-1])
+    run_well(f"{FIT} --seen seen.txt --reference usual.parquet")
+    head = rs.load_head("head.rankshot")
+    assert head.items_ == tuple(SEEN)
+    expected = rs.WeightedMean().fit(rankings(), USUAL).predict_proba(LOGITS)
+    np.testing.assert_allclose(head.predict_proba(LOGITS), expected, rtol=1e-12)
+    assert head.provenance_["score_type"] == "logits"
+    run_well(f"{FIT} --seen seen.txt")
+    assert "score_type" not in rs.load_head("head.rankshot").provenance_
+    run_well(f"{FIT} --seen seen.txt --set k=3 --reference usual_pairs.npz")
+    expected = rs.WeightedMean(k=3).fit(rankings(), pairs_of(USUAL)).predict(pairs_of(LOGITS))
+    assert rs.load_head("head.rankshot").predict(pairs_of(LOGITS)).tolist() == expected.tolist()
+
+
+def test_the_columns_of_the_scores_may_have_another_order(folder):
+    run_well(f"{FIT} --seen scores.csv")
+    write_scores(folder / "turned.csv", LOGITS[:, ::-1], SEEN[::-1])
+    for table in ("scores", "turned"):
+        run_well(f"classify {table}.csv --head head.rankshot -o {table}_out.csv")
+    assert Path("turned_out.csv").read_bytes() == Path("scores_out.csv").read_bytes()
+
+
+@pytest.mark.parametrize("options", OPTIONS[:6])
+def test_a_report_with_a_saved_head_is_the_same(folder, options):
+    """Only the list of files differs."""
+    run_well(f"classify scores.csv {options} -o predictions.csv")
+    run_well(f"fit --seen scores.csv {options} -o head.rankshot")
+    report = "report predictions.csv --truth truth.csv --scores scores.csv"
+    run_well(f"{report} {options} -o full.html")
+    run_well(f"{report} --head head.rankshot -o short.html")
+    full, short = (Path(f"{name}.html").read_text("utf-8") for name in ("full", "short"))
+    assert "head.rankshot" in short
+
+    def without_files(page):
+        files = r"<div><dt>(head|rankings|reference)</dt><dd>[^<]*\.(rankshot|jsonl|csv|parquet)<"
+        return re.sub(rf"{files}/dd></div>\n", "", page)
+
+    assert without_files(short) == without_files(full)
+
+
+def test_a_report_with_a_rehearsed_head_shows_the_calibration_before(folder):
+    given = f"{RANKINGS} --settings settings.json --reference usual.csv"
+    run_well(f"fit --seen scores.csv {given} -o head.rankshot")
+    run_well("classify scores.csv --head head.rankshot -o predictions.csv")
+    report = "report predictions.csv --truth truth.csv"
+    run_well(f"{report} --head head.rankshot -o short.html")
+    assert "before the rehearsal" in Path("short.html").read_text("utf-8")
+
+
+# ---- What is in a file
+
+
+def test_head_shows_what_is_in_a_file(folder):
+    run_well(
+        f"{FIT} --seen scores.csv --settings settings.json --reference usual.csv --classes all "
+        "--none --note 'zoo, autumn'"
+    )
+    shown = run_well("head head.rankshot")
+    assert "head.rankshot" in shown.splitlines()[0]
+    words = " ".join(re.sub("[│┃]", " ", shown).split())
+    for text in (
+        "head SeenAndNew of WeightedMean(k=2, temperature=0.7)",
+        "new classes 3: 'cat', 'dog', 'truck'",
+        "seen classes 5: 'bus', 'fox', 'leopard', 'tiger', 'tram'",
+        "predicts new and seen classes, or 'none of these'",
+        "scores logits",
+        "reference yes, as means and standard deviations",
+        "temperature 0.7",
+        "Gate(new=(1.0, -2.0, 0.5)",
+        "rankings 6 ('zoo')",
+        "file of rankings rankings.jsonl (SHA-256",
+        "predicted mean accuracy 0.6, 0.5, 0.7",
+        "note zoo, autumn",
+        f"written by rankshot {rs.__version__}",
+    ):
+        assert text in words, text
+
+
+def test_provenance_names_files_without_their_folders(folder):
+    run_well(f"fit --rankings {folder / 'rankings.jsonl'} --seen seen.txt -o head.rankshot")
+    found = rs.load_head("head.rankshot").provenance_
+    assert found["files"]["rankings"]["name"] == "rankings.jsonl"
+    assert str(folder).encode() not in Path("head.rankshot").read_bytes()
+    assert (found["rankings"], found["sources"]) == (7, ["web", "zoo"])
+
+
+# ---- What is refused
+
+CLASSIFY = "classify scores.csv --head head.rankshot -o out.csv"
+DECIDED = "head.rankshot: is a fitted head, which decides this already; leave out"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (f"{CLASSIFY} --rankings rankings.jsonl", f"{DECIDED} --rankings"),
+        (f"{CLASSIFY} --set k=3 --set decay=1 --none", f"{DECIDED} --none, --set"),
+        (f"{CLASSIFY} --settings settings.json", f"{DECIDED} --settings"),
+        (f"{CLASSIFY} --reference usual.csv --classes all", f"{DECIDED} --classes, --reference"),
+        (f"{CLASSIFY} --set temperature=1 --set prior=mallows", f"{DECIDED} --set"),
+        (
+            "explain scores.csv --head head.rankshot --set posterior=sum --rankings similarity.csv",
+            f"{DECIDED} --rankings, --set",
+        ),
+        ("classify scores.csv --head nowhere.rankshot -o out.csv", "nowhere.rankshot: No such"),
+        ("classify scores.csv --head settings.json -o out.csv", "saved head ends in .rankshot"),
+        ("head settings.json", "unknown ending '.json'; known are .rankshot"),
+        ("classify scores.csv --head head.rankshot -o head.rankshot", "is an input file as well"),
+        (
+            f"{CLASSIFY} --score-type probabilities",
+            "--score-type probabilities: the head in head.rankshot was fitted for logits",
+        ),
+        (
+            "classify probabilities.csv --head head.rankshot -o out.csv",
+            "probabilities.csv: the scores look like probabilities, and the head in head.rankshot",
+        ),
+        (
+            "classify pairs.npz --head head.rankshot -o out.csv",
+            "pairs.npz: has one column per pair of classes, and the head in head.rankshot",
+        ),
+        (
+            "classify other.csv --head head.rankshot -o out.csv",
+            "head.rankshot was fitted for: it has no column 'tram'",
+        ),
+        (
+            "report predictions.csv --rankings rankings.jsonl --head head.rankshot -o out.html",
+            DECIDED,
+        ),
+        (
+            "fit --rankings rankings.jsonl -o out.rankshot",
+            "give --seen, which names the seen classes",
+        ),
+        ("fit --seen seen.txt -o out.rankshot", "--head weighted-mean needs --rankings FILE"),
+        (
+            f"fit --seen seen.txt {RANKINGS} -o out.pkl",
+            "unknown ending '.pkl'; known are .rankshot",
+        ),
+        (f"fit --seen seen.txt {RANKINGS} -o no/out.rankshot", "no is not a folder"),
+        (f"fit --seen seen.txt {RANKINGS} --set k=0 -o out.rankshot", "k must be a whole number"),
+        (f"fit --seen few.txt {RANKINGS} -o out.rankshot", "items must be columns of few.txt"),
+        (
+            f"fit --seen scores.csv --reference usual_probabilities.csv {RANKINGS} -o out.rankshot",
+            "usual_probabilities.csv: the scores look like probabilities",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named_and_nothing_is_written(folder, words, message):
+    run_well(f"{FIT} --seen scores.csv")
+    run_well("classify scores.csv --head head.rankshot -o predictions.csv")
+    other = {"other.csv": "bus,fox,leopard,tiger,wolf\n1,2,3,4,5\n", "few.txt": "bus\n"}
+    check_refused(folder, words, other, message)
+
+
+def test_a_damaged_head_is_named(folder):
+    run_well(f"{FIT} --seen scores.csv")
+    content = Path("head.rankshot").read_bytes()
+    check_refused(folder, CLASSIFY, {"head.rankshot": content[:-30]}, "head.rankshot: is damaged")

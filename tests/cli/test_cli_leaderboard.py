@@ -1,0 +1,177 @@
+"""``rankshot leaderboard``: tables of votes and rankings, the table, files and bad input."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import check_refused, run_well
+
+pytest.importorskip("matplotlib")
+
+VOTES = "model_a,model_b,winner,rater\n" + "".join(
+    line * times
+    for line, times in (
+        ("ant,bee,model_a,ann\n", 9),
+        ("ant,bee,model_b,bob\n", 4),
+        ("bee,cat,model_a,ann\n", 7),
+        ("bee,cat,cat,cy\n", 3),
+        ("ant,cat,tie,cy\n", 1),
+    )
+)
+BALLOTS = """\
+{"ranking": ["ant", "bee", "cat"], "target": "spring", "weight": 5}
+{"ranking": ["bee", "ant", "cat"], "target": "spring", "weight": 2}
+{"ranking": ["cat", "ant", "bee"], "target": "autumn"}
+"""
+BOARD = "leaderboard votes.csv"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "votes.csv").write_text(VOTES)
+    (tmp_path / "ballots.jsonl").write_text(BALLOTS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read_board(path):
+    with Path(path).open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_a_table_of_votes_becomes_a_leaderboard(folder):
+    out = run_well(f"{BOARD} -o board.csv")
+    assert "3 items, 24 rankings, 95 % intervals by simulation" in out
+    assert "leaderboard written to board.csv" in out
+    wanted = rs.leaderboard(rs.read_pairs("votes.csv"), random_state=0)
+    rows = read_board("board.csv")
+    assert [row["item"] for row in rows] == ["ant", "bee", "cat"]
+    assert [row["rank"] for row in rows] == ["1", "2", "3"]
+    np.testing.assert_array_equal([float(row["log_worth"]) for row in rows], wanted.log_worths)
+    ranks = [[int(row["best_rank"]), int(row["worst_rank"])] for row in rows]
+    assert ranks == wanted.rank_intervals.tolist()
+    for row in wanted.iterate_rows():
+        assert all(cell in out for cell in row)
+
+
+def test_options_are_those_of_python(folder):
+    # The votes are without a rater: three of them would be too few for the bootstrap.
+    lines = [line.rsplit(",", 1)[0] for line in VOTES.splitlines()]
+    (folder / "votes.csv").write_text("\n".join(lines))
+    options = {"level": 0.8, "method": "bootstrap", "n_draws": 30}
+    run_well(f"{BOARD} --level .8 --method bootstrap --draws 30 --seed 4 -o board.json")
+    wanted = rs.leaderboard(rs.read_pairs("votes.csv"), random_state=4, **options)
+    found = json.loads((folder / "board.json").read_text())
+    assert (found["level"], found["method"], found["weight"]) == (0.8, "bootstrap", 24)
+    low = [item["low"] for item in found["items"]]
+    np.testing.assert_array_equal(low, wanted.intervals[:, 0])
+
+
+def test_columns_can_have_other_names(folder):
+    table = VOTES.replace("model_a,model_b,winner", "left,right,outcome").replace("model_a", "left")
+    (folder / "other.csv").write_text(table.replace("model_b", "right"))
+    run_well("leaderboard other.csv --first left --second right --winner outcome -o other.json")
+    run_well(f"{BOARD} -o board.json")
+    assert (folder / "other.json").read_bytes() == (folder / "board.json").read_bytes()
+
+
+def test_items_that_only_the_penalty_holds_are_named(folder):
+    assert "always won" not in run_well(BOARD)
+    ballots = [["a", "b", "c"], ["b", "a", "c"], ["c", "b", "a"]]
+    rs.write_rankings(rs.Rankings.from_orders(ballots), "whole.jsonl")
+    assert "always won" not in run_well("leaderboard whole.jsonl")
+    (folder / "more.csv").write_text(VOTES + "dog,ant,model_a,ann\neel,cat,model_b,bob\n")
+    out = run_well("leaderboard more.csv")
+    assert "(nothing else was placed before 'dog'; nothing else was placed after 'eel')" in out
+    with_tie = VOTES + "dog,ant,model_a,ann\ndog,ant,tie,ann\n"
+    (folder / "more.csv").write_text(with_tie)
+    assert "(nothing else was placed before 'dog')" in run_well("leaderboard more.csv")
+    assert "always won" not in run_well("leaderboard more.csv --ties outcome")
+
+
+def test_ties_that_count_for_nothing_are_told(folder):
+    assert "tie all of their items: 1 of 24. They count for nothing" in run_well(BOARD)
+    out = run_well(f"{BOARD} --ties outcome")
+    assert "for nothing" not in out
+    assert "preferred to the other, if they do not tie" in out
+
+
+def test_a_bootstrap_without_raters_says_what_is_drawn(folder):
+    drawn = "No rater is named, so single votes are drawn"
+    lines = VOTES.splitlines()
+    table = [f"{lines[0]},judge", *(f"{line},{i}" for i, line in enumerate(lines[1:]))]
+    (folder / "votes.csv").write_text("\n".join(table).replace(",rater", ",nobody"))
+    assert drawn in run_well(f"{BOARD} --method bootstrap --draws 10")
+    assert drawn not in run_well(f"{BOARD} --method bootstrap --draws 10 --rater judge")
+    assert drawn not in run_well(BOARD)
+
+
+def test_rankings_of_one_target(folder):
+    run_well("leaderboard ballots.jsonl --target spring -o board.csv")
+    assert [row["item"] for row in read_board("board.csv")] == ["ant", "bee", "cat"]
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_parquet_files_of_pairs_and_of_rankings(folder, pairs):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    if pairs:
+        table = arrow.table({"winner": ["ant", "ant", "bee"], "loser": ["bee", "bee", "ant"]})
+        parquet.write_table(table, "votes.parquet")
+    else:
+        ballots = rs.Rankings.from_orders([["ant", "bee"], ["bee", "ant"]], weights=[2, 1])
+        rs.write_rankings(ballots, "votes.parquet")
+    out = run_well("leaderboard votes.parquet")
+    assert "2 items, 3 rankings" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"), [("w.png", b"\x89PNG"), ("w.svg", b"<?xml"), ("w.pdf", b"%PDF")]
+)
+def test_a_picture_is_written(folder, name, begin):
+    out = run_well(f"{BOARD} --plot {name}")
+    assert f"picture written to {name}" in out
+    assert (folder / name).read_bytes().startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "message"),
+    [
+        ("leaderboard none.csv", {}, "none.csv: No such file or directory"),
+        ("leaderboard votes.txt", {"votes.txt": VOTES}, "votes.txt: unknown ending '.txt'"),
+        (BOARD, {"votes.csv": ""}, "votes.csv: the file is empty"),
+        (BOARD, {"votes.csv": "a,b\n1,2\n"}, "votes.csv: no column 'model_a'"),
+        (BOARD, {"votes.csv": "name,first,second\nann,a,b\n"}, "with Rankings.from_orders if"),
+        ("consensus votes.csv", {}, "with Rankings.from_positions if there is one for each item"),
+        (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
+        (f"{BOARD} --winner victor", {}, "with --first, --second and --winner, or those of"),
+        (f"{BOARD} --loser model_b", {}, "votes.csv:2: 'winner' is 'model_a', which is no item"),
+        (f"{BOARD} --rater judge", {}, "votes.csv: no column 'judge'"),
+        (f"{BOARD} --regularization -1", {}, "--regularization must be 0 or more, not -1"),
+        (BOARD, {"votes.csv": VOTES.replace(",", ";")}, "the first line has ';' between its names"),
+        ("leaderboard ballots.jsonl", {}, "several targets ('autumn', 'spring'); choose one with"),
+        ("leaderboard ballots.jsonl --target sprung", {}, "no target 'sprung' (did you mean"),
+        ("leaderboard ballots.jsonl --first a", {}, "--first is for tables of pairs, not rankings"),
+        (
+            "leaderboard ballots.jsonl",
+            {"ballots.jsonl": '{"ranking": ["a", "b"], "weight": 0}\n'},
+            "ballots.jsonl: there are no rankings",
+        ),
+        (f"{BOARD} --level 1", {}, "--level must be positive and below 1, not 1"),
+        (f"{BOARD} --level 95", {}, "--level must be positive and below 1, not 95"),
+        (f"{BOARD} --draws 1", {}, "--draws must be a whole number from 2 on, not 1"),
+        (f"{BOARD} --seed -1", {}, "--seed must be a whole number from 0 on, not -1"),
+        (f"{BOARD} --method jackknife", {}, "'jackknife' is not one of 'simulation', 'bootstrap'"),
+        (f"{BOARD} -o board.xlsx", {}, "board.xlsx: unknown ending '.xlsx'; known are .csv, .json"),
+        (f"{BOARD} -o votes.csv", {}, "votes.csv: is an input file as well"),
+        (f"{BOARD} --plot w.gif", {}, "w.gif: unknown ending '.gif'; known are .png, .svg, .pdf"),
+        (f"{BOARD} --plot no/w.png", {}, "no/w.png: cannot write there"),
+    ],
+)
+def test_bad_input_is_refused(folder, words, files, message):
+    check_refused(folder, words, files, message)

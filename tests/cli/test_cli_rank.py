@@ -1,0 +1,291 @@
+"""``rankshot rank``: names that a source does not know, what is printed, and similarity files."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import rankshot
+from rankshot.datasets import imagenet_classes
+from rankshot.sources import LanguageModel, read_similarity
+
+SEEN = ["tiger", "wolf", "seal", "bus", "tram", "lorry", "crane", "crane_2"]
+NEW = ["cat", "truck", "water_lilly"]
+VECTORS = """\
+cat 1 0 .1
+truck -.2 1 0
+water .3 .2 .9
+lilly .1 .1 .8
+lily .2 .1 1
+tiger 1 .1 .1
+wolf .9 .3 .2
+seal .9 .1 .4
+bus .1 1 .1
+tram .2 1 .2
+crane .3 .9 .5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    write_names(tmp_path, SEEN, NEW)
+    (tmp_path / "vectors.txt").write_text(VECTORS)
+    return tmp_path
+
+
+def write_names(folder, seen, new):
+    (folder / "seen.txt").write_text("\n".join(seen))
+    (folder / "new.txt").write_text("\n".join(new))
+
+
+def rank(words=""):
+    always = "rank --seen seen.txt --new new.txt -o out.jsonl"
+    return rankshot(f"{always} {words or '--source vectors:vectors.txt'}")
+
+
+def read_file():
+    """The rankings in the file, by source and new class."""
+    lines = map(json.loads, Path("out.jsonl").read_text(encoding="utf-8").splitlines())
+    return {(line["source"], line["target"]): line for line in lines}
+
+
+def printed_cells(out):
+    """The cells of the printed table, by source and new class."""
+    rows = [re.split("[│┃]", line)[1:-1] for line in out.splitlines() if line[:1] in "│┃"]
+    (_, *sources), *body = ([cell.strip() for cell in row] for row in rows)
+    return {
+        (source, target): cell
+        for target, *cells in body
+        for source, cell in zip(sources, cells, strict=True)
+    }
+
+
+# ------------------------------------------------------------------ the printed table
+
+
+def format_line(line, most=5):
+    """The first classes of a line of the file, ties and all, as the table should show them."""
+    groups, left, before = [], most, 0
+    for group in line["ranking"]:
+        names = group if isinstance(group, list) else [group]
+        if before >= line.get("k", np.inf):
+            break
+        before += len(names)
+        if left <= 0:
+            continue
+        more = [f"{len(names) - left} more"] if len(names) > left else []
+        groups.append(" = ".join(names[:left] + more))
+        shown, left = before, left - len(names)
+    return " > ".join(groups + ([f"{before - shown} more"] if before > shown else []))
+
+
+@pytest.mark.parametrize("k", [None, 1, 3, 5, 6])
+def test_the_table_shows_what_is_in_the_file(folder, rng, k):
+    """Of subset rankings as well: those of a source that does not know some seen classes."""
+    seen = [f"s{i}" for i in range(9)]
+    new = [f"z{i}" for i in range(12)]
+    write_names(folder, seen, new)
+    values = rng.integers(0, 6, (12, 9)).astype(float)
+    values[::2] = rng.normal(size=(6, 9))
+    values[::3, 2:4] = np.nan
+    rs.sources.write_similarity(rs.Similarity(values, new, seen), folder / "t.csv")
+    done = rank("--source table:t.csv" + (f" --k {k}" if k else ""))
+    assert done.status == 0, done.err
+    lines = read_file()
+    assert printed_cells(done.out) == {key: format_line(line) for key, line in lines.items()}
+    assert sum(line.get("kind") == "subset" for line in lines.values()) == 4
+    kept = rs.read_rankings("out.jsonl", items=seen)
+    assert set(kept.lengths[kept.is_subset].tolist()) == {min(k or 7, 7)}
+
+
+def test_classes_that_cannot_be_told_apart_are_named(folder):
+    write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog", "taxi", "van"])
+    warning = "warning: 'bus', 'taxi', 'van' have the same ranking: they cannot be told apart"
+    assert warning in rank("--source wordnet").out
+    write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog"])
+    assert "told apart" not in rank("--source wordnet").out
+
+
+# ------------------------------------------------------------------ unknown names
+
+
+def test_a_source_ranks_what_it_knows(folder):
+    write_names(folder, SEEN, ["cat", "yeti"])
+    (folder / "table.csv").write_text("target,bus,tiger\nyeti,1,2\ncat,1,3\n")
+    done = rank("--source vectors:vectors.txt --source table:table.csv")
+    assert done.status == 0, done.err
+    lines = read_file()
+    assert sorted(lines) == [("table", "cat"), ("table", "yeti"), ("vectors", "cat")]
+    assert "lorry" not in lines["vectors", "cat"]["ranking"]
+    assert lines["vectors", "cat"]["kind"] == "subset"
+    assert lines["table", "yeti"] == {
+        "target": "yeti", "ranking": ["tiger", "bus"], "kind": "subset", "source": "table",
+    }  # fmt: skip
+    assert printed_cells(done.out)["vectors", "yeti"] == "-"
+    assert "  has no ranking of these new classes, unknown to it: 'yeti'\n" in done.out
+    assert "  ranks without these seen classes, unknown to it: 'lorry', 'crane_2'\n" in done.out
+    assert "  ranks without these seen classes, unknown to it: 'wolf', 'seal', 'tram'" in done.out
+    assert "warning" not in done.out
+
+
+def test_a_class_that_no_source_knows_is_reported_at_the_end(folder):
+    write_names(folder, SEEN, ["cat", "yeti"])
+    done = rank()
+    assert done.status == 0
+    assert done.out.splitlines()[-1] == (
+        "warning: no ranking of 'yeti', which no source knows: such a class cannot be predicted. "
+        "Give words to look up with --names FILE"
+    )
+
+
+def test_a_source_that_knows_nothing_is_an_error(folder):
+    write_names(folder, SEEN, ["yeti", "kraken"])
+    done = rank()
+    assert done.status == 2
+    assert (
+        "vectors: knows no pair of a new class and a seen class, such as 'yeti' and 'tiger'; "
+        "leave out this source, or give words to look up with --names FILE"
+    ) in done.err
+    assert not (folder / "out.jsonl").exists()
+
+
+# ------------------------------------------------------------------ words to look up
+
+
+def test_words_are_looked_up_by_all_sources_and_the_output_keeps_the_names(folder):
+    write_names(folder, ["tiger", "bus", "daisy_flower_3", "T9"], ["water_lilly", "x7"])
+    (folder / "names.csv").write_text(
+        "class,look_up\nwater_lilly,water lily\nx7,truck\ndaisy_flower_3,daisy\nT9,wolf\n"
+    )
+    (folder / "vectors.txt").write_text(VECTORS + "daisy .1 0 1\n")
+    (folder / "table.csv").write_text(
+        "target,tiger,bus,daisy_flower_3,wolf\nwater lily,1,0,3,2\nx7,1,3,0,2\ntruck,9,9,9,9\n"
+    )
+    done = rank(
+        "--source wordnet --source vectors:vectors.txt --source table:table.csv --names names.csv"
+    )
+    assert done.status == 0, done.err
+    assert "misspelt" not in done.out
+    first = {key: line["ranking"][0] for key, line in read_file().items()}
+    assert first == {
+        ("wordnet-path", "water_lilly"): "daisy_flower_3",
+        ("wordnet-path", "x7"): "bus",
+        ("vectors", "water_lilly"): "daisy_flower_3",
+        ("vectors", "x7"): "bus",
+        ("table", "water_lilly"): "daisy_flower_3",
+        ("table", "x7"): "bus",
+    }
+    by_words = rs.WordNet().similarity(["water lily", "truck"], ["tiger", "bus", "daisy", "wolf"])
+    lines = rs.read_rankings("out.jsonl", items=["tiger", "bus", "daisy_flower_3", "T9"])
+    found = lines.select(source="wordnet-path").positions()
+    np.testing.assert_array_equal(found, by_words.to_rankings().positions())
+
+
+def test_a_language_model_gets_the_words(folder, monkeypatch):
+    asked = []
+
+    def rankings(self, targets, items, *, verbose):
+        asked.append((tuple(targets), tuple(items)))
+        order = sorted(items)[:2]
+        return rs.Rankings.from_orders(
+            [order] * len(targets), items=items, targets=list(targets), sources=self.model
+        )
+
+    monkeypatch.setattr(LanguageModel, "rankings", rankings)
+    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\ncrane_2,a heron\n")
+    done = rank("--source model:m --yes --names names.csv")
+    assert done.status == 0, done.err
+    assert asked == [(("cat", "truck", "water lily"), (*SEEN[:-1], "a heron"))]
+    assert read_file()["m", "water_lilly"]["ranking"] == ["crane_2", "bus"]
+    (folder / "names.csv").write_text("class,look_up\ncrane_2,crane\n")
+    done = rank("--source model:m --yes --names names.csv")
+    assert "cannot distinguish 'crane' and 'crane_2': both are looked up as 'crane'" in done.err
+
+
+def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
+    write_names(folder, ["tiger", "T9", "daisy", "heron"], ["water_lilly", "crane", "qzx_7"])
+    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan\n")
+    done = rank("--names names.csv --sense crane=crane.n.04 --senses-out senses.txt")
+    assert done.status == 0, done.err
+    found = rs.sources.read_senses("senses.txt")
+    words = ["water lily", "tiger", "swan", "daisy", "heron"]
+    chosen = {name: sense.name for name, sense in rs.WordNet().senses(words).items()}
+    assert found == {
+        "water_lilly": chosen["water lily"],
+        "crane": "crane.n.04",
+        "tiger": chosen["tiger"],
+        "T9": chosen["swan"],
+        "daisy": chosen["daisy"],
+        "heron": chosen["heron"],
+    }
+    first = Path("out.jsonl").read_text()
+    # The file replaces the words: all senses are given now.
+    assert rank("--senses senses.txt").status == 0
+    assert Path("out.jsonl").read_text() == first
+
+
+# ------------------------------------------------------------------ spelling
+
+
+def test_a_misspelt_name_is_reported_for_every_source(folder):
+    done = rank()
+    assert done.status == 0
+    assert done.out.splitlines()[0] == (
+        "warning: not in WordNet, and perhaps misspelt: 'water_lilly' (did you mean 'water_lily'?)."
+        " Words to look up can be given with --names FILE"
+    )
+    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lilly\n")
+    assert "'water lilly' (did you mean 'water_lily'?)" in rank("--names names.csv").out
+
+
+# ------------------------------------------------------------------ similarities
+
+
+def classify(head, similarity):
+    return rankshot(f"classify scores.csv --head {head} --similarity {similarity} -o {head}.csv")
+
+
+def test_several_sources_are_averaged(folder):
+    (folder / "table.csv").write_text("target,tiger,bus,lorry\ncat,4,2,0\ntruck,0,4,3\nyeti,,,\n")
+    write_names(folder, SEEN, ["cat", "truck", "yeti"])
+    done = rank(
+        "--source vectors:vectors.txt --source table:table.csv --similarity-out sim.csv --k 2"
+    )
+    assert done.status == 0, done.err
+    assert "sim.csv: the mean of vectors and table, each rescaled to [0, 1]" in done.out
+    table = read_similarity(folder / "sim.csv")
+    assert table.targets == ("cat", "truck")
+    vectors = rs.WordVectors.from_file("vectors.txt").similarity(["cat", "truck"], SEEN).rescale()
+    assert table["cat", "tiger"] == pytest.approx((vectors["cat", "tiger"] + 1) / 2)
+    assert table["cat", "wolf"] == vectors["cat", "wolf"]
+    assert table["truck", "lorry"] == 0.75
+
+
+# ------------------------------------------------------------------ a thousand classes
+
+
+def test_a_thousand_seen_classes(folder):
+    """Real names, and word vectors that lack some of them."""
+    seen = list(imagenet_classes().names)
+    new = ["airplane", "gerenuk", "okapi", "water_lilly"]
+    write_names(folder, seen, new)
+    rng = np.random.default_rng(0)
+    words = {word for name in [*seen, *new] for word in re.split("[_ ]", name)}
+    known = sorted(words - {"gerenuk", "tench", "goldfish"})
+    (folder / "vectors.txt").write_text(
+        "".join(f"{word} {' '.join(map(str, rng.normal(size=4)))}\n" for word in known)
+    )
+    done = rank("--source vectors:vectors.txt --k 10")
+    assert done.status == 0, done.err
+    assert done.out.count("'gerenuk'") == 1
+    assert "warning: no ranking of 'gerenuk', which no source knows" in done.out
+    assert "unknown to it: 'tench', 'goldfish'" in done.out
+    lines = read_file()
+    assert len(lines) == 3
+    assert printed_cells(done.out)["vectors", "okapi"] == format_line(lines["vectors", "okapi"])
+    assert "= " not in printed_cells(done.out)["vectors", "okapi"]

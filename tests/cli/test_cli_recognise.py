@@ -1,0 +1,454 @@
+"""``rankshot recognise``: from a model and inputs to new classes, and what is kept between runs."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+import rankshot as rs
+from command_line import rankshot, run_well
+from rankshot.inference.scoring import ScoringPlan
+from rankshot.zeroshot.files.score_tables import open_scores
+from tiny_models import write_onnx, write_pictures, write_text_transformer
+
+CLASSES = ["leopard", "bus", "daisy"]
+CONFIG = {"size": {"height": 8, "width": 8}, "image_mean": [0.5] * 3, "image_std": [0.25] * 3}
+CONFIG["resample"] = 2
+BASE = ["recognise", "photos", "--model", "net.onnx"]
+RUN = [*BASE, "--new", "cat, truck", "-o", "p.csv"]
+FOLDER = Path("photos.rankshot-run")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with photos and a network that needs no option, as the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_pictures(tmp_path / "photos/a", 5)
+    write_pictures(tmp_path / "photos/b", 4, seed=1)
+    (tmp_path / "photos/bad.jpg").write_bytes(b"damaged")
+    (tmp_path / "photos/notes.txt").touch()
+    write_onnx(tmp_path / "net.onnx", metadata={"classes": CLASSES})
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
+    return tmp_path
+
+
+@pytest.fixture
+def idle(place, monkeypatch):
+    """The same folder after a run; the model may not run any more."""
+    run_well(RUN)
+    monkeypatch.setattr(ScoringPlan, "_call", lambda *_: pytest.fail("the model ran"))
+    return place
+
+
+def read(path):
+    with Path(path).open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_one_command_does_what_four_do(place):
+    out = run_well(RUN)
+    assert "rankings: from WordNet, the default" in out
+    assert "see `rankshot ask`" in out
+    assert "scores: 9 inputs scored, 1 skipped\n" in out
+    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
+    assert f"all are listed in {FOLDER}/scores/_skipped.csv" in out
+    assert "9 predictions written to p.csv\n" in out
+    assert f"kept in {FOLDER}: scores, p.rankings.jsonl, p.rankshot; " in out
+    assert [row["id"] for row in read("p.csv")] == [
+        *(f"a/{i:04d}.png" for i in range(5)),
+        *(f"b/{i:04d}.png" for i in range(4)),
+    ]
+    assert {file.name for file in FOLDER.iterdir()} == {
+        "run.json",
+        "scores",
+        "p.rankings.jsonl",
+        "p.rankshot",
+    }
+    (place / "seen.txt").write_text("\n".join(CLASSES) + "\n")
+    run_well("score photos --model net.onnx -o s.npz")
+    run_well(["rank", "--seen", "seen.txt", "--new", "cat, truck", "-o", "r.jsonl"])
+    run_well("classify s.npz --rankings r.jsonl -o four.csv")
+    assert Path("four.csv").read_bytes() == Path("p.csv").read_bytes()
+    assert Path("r.jsonl").read_bytes() == (FOLDER / "p.rankings.jsonl").read_bytes()
+
+
+def test_the_commands_that_are_printed(place):
+    out = run_well(RUN)
+    explain, export = [line for line in out.splitlines() if line.startswith("  rankshot ")]
+    assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
+    assert export == f"  rankshot export {FOLDER}/p.rankshot --attach net.onnx -o zero-shot.onnx"
+    run_well(f"classify {FOLDER}/scores --head {FOLDER}/p.rankshot -o later --workers 1")
+    labels = [row["label"] for row in read("p.csv")]
+    assert parquet.read_table("later")["label"].to_pylist() == labels
+
+
+# ---- what is kept
+
+
+def test_the_same_run_once_more(idle):
+    before = Path("p.csv").read_bytes()
+    Path("p.csv").unlink()
+    out = run_well(RUN)
+    assert f"rankings: those in {FOLDER}/p.rankings.jsonl, from an earlier run" in out
+    assert f"scores: those of 9 inputs in {FOLDER}/scores, from an earlier run\n" in out
+    assert "1 not a picture" in out
+    assert Path("p.csv").read_bytes() == before
+
+
+def test_other_new_classes_do_not_run_the_model(idle):
+    first = (FOLDER / "p.rankshot").read_bytes()
+    out = run_well([*BASE, "--new", "tulip, dog, cat", "-o", "other.csv"])
+    assert "scores: those of 9 inputs" in out
+    assert list(read("other.csv")[0])[3:] == ["P(cat)", "P(dog)", "P(tulip)"]
+    # What belongs to the other predictions stays.
+    assert (FOLDER / "p.rankshot").read_bytes() == first
+    run_well([*BASE, "--new", "tulip, dog", "-o", "p.csv"])
+    assert list(read("p.csv")[0])[3:] == ["P(dog)", "P(tulip)"]
+
+
+def test_rankings_that_were_corrected_by_hand_are_used(idle):
+    orders = [["daisy", "bus", "leopard"], ["leopard", "daisy", "bus"]]
+    found = rs.Rankings.from_orders(orders, items=CLASSES, targets=["cat", "truck"])
+    rs.write_rankings(found, FOLDER / "p.rankings.jsonl")
+    run_well(RUN)
+    _, scores = next(score_tables().batches())
+    wanted = rs.WeightedMean().fit(found).predict(scores)
+    assert [row["label"] for row in read("p.csv")] == wanted.tolist()
+    # The same classes from another source are ranked again.
+    assert "knows 100% of all pairs" in run_well([*RUN, "--source", "wordnet:wup"])
+
+
+def test_what_is_kept_after_ctrl_c(place, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ScoringPlan, "_call", stop)
+        done = rankshot(RUN)
+    assert done.status == 130
+    assert "stopped: 0 of 1 part are finished, and the same command goes on" in done.out
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["rankshot.cli.recognise"], "classify_table", stop)
+        done = rankshot(RUN)
+    assert "scores: those of 9 inputs" in run_well(RUN)
+
+
+def score_tables():
+    return open_scores(FOLDER / "scores")
+
+
+def test_more_inputs_are_scored(place):
+    run_well(RUN)
+    write_pictures(place / "photos/c", 2)
+    assert "scores: 11 inputs scored" in run_well(RUN)
+    assert len(read("p.csv")) == 11
+
+
+def test_afresh(place):
+    run_well(RUN)
+    run_well([*BASE, "--new", "tulip, dog", "-o", "other.csv"])
+    (FOLDER / "answers.jsonl").touch()
+    out = run_well([*RUN, "--again"])
+    assert "scores: 9 inputs scored" in out
+    assert "from an earlier run" not in out
+    assert {file.name for file in FOLDER.glob("[apo]*")} == {
+        "answers.jsonl",
+        "p.rankings.jsonl",
+        "p.rankshot",
+    }
+    words = [*BASE, "--rankings", str(FOLDER / "p.rankings.jsonl"), "-o", "p.csv", "--again"]
+    assert "--again would remove it" in rankshot(words).err
+    assert (FOLDER / "p.rankings.jsonl").exists()
+
+
+def test_a_folder_of_another_model_is_refused(place):
+    run_well(RUN)
+    before = {file: file.read_bytes() for file in FOLDER.rglob("*") if file.is_file()}
+    write_onnx(place / "other.onnx", metadata={"classes": CLASSES}, softmax=True)
+    other = ["recognise", "photos", "--model", "other.onnx", *RUN[4:]]
+    (place / "names.txt").write_text("leopard\nbus\nrose\n")
+    for words, what in (
+        (other, "another model"),
+        ([*RUN, "--mean", "0"], "another model, with other preprocessing"),
+        ([*RUN, "--classes", "names.txt"], "another model, with other classes"),
+    ):
+        done = rankshot(words)
+        assert f"rankshot: {FOLDER}/scores: keeps the scores of {what}; give another" in done.err
+        assert {file: file.read_bytes() for file in before} == before
+    assert "9 inputs scored" in run_well([*other, "--folder", "kept/other"])
+    assert "9 inputs scored" in run_well([*other, "--again"])
+
+
+def test_two_runs_at_once_are_refused(place):
+    fcntl = pytest.importorskip("fcntl")
+    FOLDER.mkdir()
+    handle = os.open(FOLDER, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    done = rankshot(RUN)
+    assert f"{FOLDER}: is in use by another run; wait" in done.err
+    assert done.status == 2
+    assert list(FOLDER.iterdir()) == []
+    os.close(handle)
+    run_well(RUN)
+
+
+def test_answers_of_a_language_model_are_asked_for_once(place, monkeypatch):
+    asked, number = [], count()
+
+    def ask(prompt):
+        asked.append(prompt)
+        if next(number) == 4:
+            raise rs.RankshotError("no connection")
+        return json.dumps(CLASSES)
+
+    monkeypatch.setattr(rs.LanguageModel, "_connect", lambda _: ask)
+    words = [*RUN, "--source", "model:m", "--yes"]
+    assert "no connection; earlier answers are in photos.rankshot-run" in rankshot(words).err
+    out = run_well(words)
+    assert "from WordNet" not in out
+    # Five raters and two classes, and the call that failed.
+    assert len(asked) == 11
+    run_well(words)
+    run_well([*words, "--again"])
+    assert len(asked) == 11
+    run_well([*BASE, "--new", "tulip, cat", "--source", "model:m", "--yes", "-o", "p.csv"])
+    assert len(asked) == 16
+    assert {row["label"] for row in read("p.csv")} <= {"tulip", "cat"}
+
+
+# ---- killed
+
+
+PROGRAM = """
+import json, os, signal, sys
+from pathlib import Path
+from unittest.mock import patch
+from rankshot.cli import main
+from rankshot.inference import scoring
+from rankshot.jobs import score_parts
+import rankshot.cli.fit, rankshot.zeroshot.heads.weighted_mean, rankshot.zeroshot.files.saved_heads
+import onnxruntime, PIL.Image, rich.console, rich.table
+from rankshot.sources.wordnet import WordNet
+WordNet().similarity(["cat"], ["bus"])
+score_parts.list_inputs.__defaults__ = (None, None, 2)
+sync, n_files = os.fsync, 0
+
+def run(folder, last_file=None, last_batch=None):
+    '''Run the command in a process that kills itself while it writes a file or runs a batch.'''
+    pid = os.fork()
+    if pid:
+        return os.waitpid(pid, 0)[1]
+    os.chdir(folder)
+    files, batches, call = [], [], scoring.ScoringPlan._call
+    def count_file(handle):
+        files.append(os.readlink(f"/proc/self/fd/{handle}"))
+        if len(files) == last_file:
+            os.kill(os.getpid(), signal.SIGKILL)
+        sync(handle)
+    def count_batch(self, batch):
+        batches.append(len(batch))
+        if len(batches) == last_batch:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(self, batch)
+    os.fsync, scoring.ScoringPlan._call = count_file, count_batch
+    sys.stdout = open("out.txt", "w")
+    sys.argv = ["rankshot", *sys.argv[2:]]
+    status = 0
+    try:
+        main()
+    except SystemExit as end:
+        status = end.code or 0
+    json.dump({"files": files, "batches": sum(batches)}, open("done.json", "w"))
+    sys.stdout.flush()
+    os._exit(status)
+
+os.environ["OMP_NUM_THREADS"] = "1"
+root = Path(sys.argv[1])
+assert run(root / "whole") == 0
+n_files = len(json.loads((root / "whole/done.json").read_text())["files"])
+moments = [{"last_file": n} for n in range(1, n_files + 1)] + [{"last_batch": n} for n in (1, 4)]
+for number, moment in enumerate(moments):
+    folder = root / f"killed-{number}"
+    folder.mkdir()
+    for name in ("photos", "net.onnx", "preprocessor_config.json"):
+        (folder / name).symlink_to(root / "whole" / name)
+    killed = run(folder, **moment)
+    there = (folder / "p.csv").exists()
+    again = run(folder)
+    done = json.loads((folder / "done.json").read_text())["batches"] if again == 0 else None
+    print(json.dumps([moment, killed, there, again, done]))
+"""
+
+
+def list_files(folder):
+    here = {"out.txt", "done.json", "photos", "net.onnx", "preprocessor_config.json"}
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {file for file in files if file.split("/")[0] not in here}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads the names of open files")
+def test_killed_at_every_file_and_started_again(place):
+    """SIGKILL while each of the files is written, and while the network runs."""
+    (place / "whole").mkdir()
+    for name in ("photos", "net.onnx", "preprocessor_config.json"):
+        (place / name).rename(place / "whole" / name)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(place), *RUN],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    files = json.loads((place / "whole/done.json").read_text())["files"]
+    names = [Path(file).name for file in files]
+    for wanted in (".p.rankings.jsonl", ".p.rankshot", ".part-", "._rankshot.json", ".p.csv"):
+        assert any(name.startswith(wanted) for name in names)
+    assert len(results) == len(files) + 2
+    whole = (place / "whole/p.csv").read_bytes()
+    assert len({row["id"] for row in read(place / "whole/p.csv")}) == 9
+    n_scored = []
+    for number, (moment, killed, there, again, n) in enumerate(results):
+        folder = place / f"killed-{number}"
+        assert (killed, again) == (9, 0), (moment, done.stderr)
+        assert not there
+        assert (folder / "p.csv").read_bytes() == whole
+        assert list_files(folder) == list_files(place / "whole")
+        n_scored.append(n)
+    # What was scored before is not scored again.
+    assert n_scored[0] == 9
+    assert 0 in n_scored
+    assert any(0 < n < 9 for n in n_scored)
+
+
+# ---- other inputs, models and options
+
+
+def test_texts_of_a_table(place):
+    write_text_transformer(place / "bert")
+    (place / "t.csv").write_text("id,request\na,play music\nb,\nc,set alarm\n")
+    (place / "r.jsonl").write_text(
+        '{"target": "weather", "ranking": ["set_alarm", "play_music"]}\n'
+        '{"target": "radio", "ranking": ["play_music", "set_alarm"]}\n'
+    )
+    words = "recognise t.csv --model ./bert --text-column request --rankings r.jsonl -o p.csv"
+    out = run_well(words)
+    assert "2 inputs scored, 1 skipped" in out
+    assert [row["id"] for row in read("p.csv")] == ["a", "c"]
+    assert "kept in t.csv.rankshot-run: scores, p.rankshot; " in out
+    assert "those of 2 inputs" in run_well(words)
+
+
+@pytest.mark.parametrize("kind", ["one-vs-one", "one-vs-rest"])
+def test_scores_of_pipelines_keep_their_kind(place, kind):
+    """The parts of the scores know it, so no option says it again."""
+    skops = pytest.importorskip("skops.io")
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import SVC, LinearSVC
+
+    texts = ["red rose", "green grass", "blue sky", "yellow sun"] * 4
+    labels = ["rose", "grass", "sky", "sun"] * 4
+    svm = SVC(kernel="linear") if kind == "one-vs-one" else LinearSVC()
+    pipeline = make_pipeline(TfidfVectorizer(), TruncatedSVD(4), svm).fit(texts, labels)
+    skops.dump(pipeline, "p.skops")
+    (place / "t.txt").write_text("red sky\ngreen rose\n")
+    out = run_well(
+        ["recognise", "t.txt", "--model", "p.skops", "--new", "moon, tulip", "-o", "p.csv"]
+    )
+    assert "2 predictions written" in out
+    assert open_scores("t.txt.rankshot-run/scores").kind == kind
+
+
+def test_all_classes_none_and_a_reference(place):
+    write_pictures(place / "usual", 12, seed=2)
+    run_well("score usual --model net.onnx -o usual.csv")
+    out = run_well([*RUN, "--all-classes", "--none", "--reference", "usual.csv"])
+    assert "seen classes: " in out
+    names = ["cat", "truck", *CLASSES, "none of these"]
+    assert set(list(read("p.csv")[0])[3:]) == {f"P({name})" for name in names}
+    rows = read("usual.csv")
+    with Path("usual.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "leopard": 0.5, "bus": 0.25, "daisy": 0.25} for row in rows)
+    done = rankshot([*RUN, "--reference", "usual.csv"])
+    assert "usual.csv: has probabilities, and the scores to classify are logits" in done.err
+
+
+REFUSED = {
+    "-o p.csv": "give the new classes, such as --new",
+    "--new bus,tulip -o p.csv": "classes are both seen and new: 'bus'; leave them out",
+    "--new tulip --rankings r.jsonl -o p.csv": "leave out --new, --source and --names",
+    "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
+    "--new tulip --source word -o p.csv": "no source 'word' (did you mean 'wordnet'?)",
+    "--new tulip --none -o p.csv": "--none is for --all-classes",
+    "--new tulip --none --all-classes -o p.csv": "--none needs --reference FILE",
+    "--new tulip --classes missing.txt -o p.csv": "missing.txt",
+    "--new tulip --on-error stop -o p.csv": "bad.jpg: not a picture",
+    "--new tulip -o p.txt": "unknown ending '.txt'",
+    "--new tulip -o missing/p.csv": "missing/p.csv: cannot write there",
+    "--new tulip -o photos/p.csv": "photos/p.csv: is in the folder of the inputs",
+    "--new tulip --folder photos/run -o p.csv": "photos/run: is in the folder of the inputs",
+    "--new tulip --folder net.onnx -o p.csv": "net.onnx: is a file, not a folder",
+    "--new tulip --folder mine -o p.csv": "mine: is not empty, and not a folder of `rankshot",
+    "--new qwertz -o p.csv": "knows no pair of a new class and a seen class",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_wrong_is_said(place, words):
+    (place / "mine").mkdir()
+    (place / "mine/thesis.doc").touch()
+    before = set(place.rglob("*"))
+    done = rankshot(f"recognise photos --model net.onnx {words}")
+    assert REFUSED[words] in done.err
+    assert done.status == 2
+    assert "Traceback" not in done.out + done.err
+    # Rankings and head do not depend on the inputs: they are kept if only an input is wrong.
+    kept = {file.name for file in set(place.rglob("*")) - before}
+    made = {FOLDER.name, "run.json", "p.rankings.jsonl", "p.rankshot"}
+    assert kept == (made if "--on-error" in words else set())
+
+
+def test_inputs_of_another_kind(place):
+    write_text_transformer(place / "bert")
+    done = rankshot("recognise photos --model ./bert --new tulip -o p.csv")
+    assert "a folder holds pictures, but the model takes texts" in done.err
+    (place / "empty").mkdir()
+    done = rankshot("recognise empty --model net.onnx --new tulip -o p.csv")
+    assert "empty: there are no inputs in it" in done.err
+    (place / "empty/a.png").write_bytes(b"x")
+    done = rankshot("recognise empty --model net.onnx --new dog,tulip -o p.csv")
+    assert "no input could be scored; the first one, a.png: not a picture" in done.err
+    assert not Path("p.csv").exists()
+
+
+def test_a_damaged_manifest(place):
+    run_well(RUN)
+    for text in ("{", "{}", '{"format": "rankshot run 1", "rankings": {}}'):
+        (FOLDER / "run.json").write_text(text)
+        assert "run.json: damaged, or written by another version" in rankshot(RUN).err
+
+
+def test_files_of_others_stay(place):
+    """Also hidden ones, which look like what a killed process leaves."""
+    mine = place / "mine"
+    mine.mkdir()
+    for name in (".env.template", ".bashrc.original", "code.py"):
+        (mine / name).write_text("mine")
+    done = rankshot([*BASE, "--new", "tulip", "--folder", "mine", "-o", "p.csv"])
+    assert "is not empty" in done.err
+    assert {path.name for path in mine.iterdir()} == {
+        ".env.template",
+        ".bashrc.original",
+        "code.py",
+    }

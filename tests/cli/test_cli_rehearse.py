@@ -1,0 +1,375 @@
+"""``rankshot rehearse``, and ``--settings`` of classify, explain and report."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import rankshot as rs
+from command_line import check_refused, run_well, write_scores
+from rankshot.report.formatting import format_number
+from rankshot.report.predictions import evaluate_predictions
+from rankshot.zeroshot import HeadSettings, build_head
+from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.metrics import format_share
+
+SEEN = [
+    "bear",
+    "beaver",
+    "bus",
+    "bowl",
+    "bottle",
+    "cattle",
+    "chair",
+    "couch",
+    "crocodile",
+    "dolphin",
+    "elephant",
+    "fox",
+    "hamster",
+    "house",
+    "leopard",
+    "lion",
+    "lizard",
+    "maple",
+    "motorcycle",
+    "oak",
+    "orchid",
+    "plate",
+    "rabbit",
+    "rose",
+    "seal",
+    "shark",
+    "skunk",
+    "snake",
+    "table",
+    "tank",
+    "tiger",
+    "tractor",
+    "train",
+    "tulip",
+    "wardrobe",
+    "whale",
+    "willow",
+    "wolf",
+]
+NEW = ["cat", "dog", "frog", "truck", "palm"]
+WORDNET = rs.WordNet()
+N_PLAYERS = 10
+REHEARSE = "rehearse seen.csv --truth labels.csv --rankings rehearsal.jsonl"
+WHOLE = f"{REHEARSE} --new-rankings rankings.jsonl -o settings.json"
+CLASSIFY = "classify scores.csv --rankings rankings.jsonl --settings settings.json -o out.csv"
+WITH_REFERENCE = f"{CLASSIFY} --reference seen.csv"
+
+
+def make_inputs(names, n, seed):
+    """Return scores as similar to those of WordNet as the noise allows, and the classes."""
+    mean = WORDNET.similarity(names, SEEN).values.repeat(n, axis=0)
+    return 6 * mean + np.random.default_rng(seed).normal(size=mean.shape), np.repeat(names, n)
+
+
+SEEN_SCORES, SEEN_LABELS = make_inputs(SEEN, 8, 0)
+NEW_SCORES, NEW_LABELS = make_inputs(NEW, 6, 1)
+SEEN_IDS = [f"s{i}" for i in range(len(SEEN_SCORES))]
+NEW_IDS = [f"n{i}" for i in range(len(NEW_SCORES))]
+
+
+def write_labels(path, ids, labels):
+    rows = "".join(f"{name},{label}\n" for name, label in zip(ids, labels, strict=True))
+    path.write_text(f"id,label\n{rows}", encoding="utf-8")
+
+
+def keep_lines(path, wanted):
+    """Keep the lines of a rankings file that are wanted, changed if the function changes them."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines if wanted(line))
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with all files up to settings.json, as the commands write them."""
+    folder = tmp_path_factory.mktemp("rehearsal")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        write_scores(folder / "seen.csv", SEEN_SCORES, SEEN, SEEN_IDS)
+        write_scores(folder / "scores.csv", NEW_SCORES, SEEN, NEW_IDS)
+        write_labels(folder / "labels.csv", SEEN_IDS[::-1], SEEN_LABELS[::-1])
+        write_labels(folder / "truth.csv", NEW_IDS, NEW_LABELS)
+        (folder / "seen.txt").write_text("\n".join(SEEN), encoding="utf-8")
+        (folder / "new.txt").write_text("\n".join(NEW), encoding="utf-8")
+        sources = "--source wordnet --source wordnet:lin"
+        run_well(f"rank --seen seen.txt --rehearse {N_PLAYERS} {sources} -o rehearsal.jsonl")
+        run_well(f"rank --seen seen.txt --new new.txt {sources} -o rankings.jsonl")
+        out = run_well(WHOLE)
+    finally:
+        os.chdir(before)
+    (folder / "printed.txt").write_text(out, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    for path in made.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def in_python(made):
+    """The same rehearsal with the library alone."""
+    rankings = rs.read_rankings(made / "rehearsal.jsonl")
+    return rs.Rehearsal().fit(rs.Scores(SEEN_SCORES, SEEN), SEEN_LABELS, rankings)
+
+
+def new_rankings(folder):
+    return rs.read_rankings(folder / "rankings.jsonl", items=SEEN)
+
+
+# ---- The whole way
+
+
+def test_what_is_printed_is_what_the_library_finds(folder, in_python):
+    out = (folder / "printed.txt").read_text(encoding="utf-8")
+    assert f"Mean accuracy of {N_PLAYERS} seen classes that played new ones" in out
+    for trial in in_python.trials_:
+        assert re.search(rf"{re.escape(trial.what)} .*{re.escape(str(trial.accuracy))}", out)
+    assert out.count("│ chosen │") == 1
+    assert re.search(rf"{re.escape(str(in_python.accuracy_))} │ chosen", out)
+    predicted = in_python.predict_accuracy(new_rankings(folder))
+    assert f"of the 5 new classes, with 95% interval: {predicted} (random guessing: .200)" in out
+    assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
+
+
+def test_the_settings_are_those_of_the_library(folder, in_python):
+    found = HeadSettings.read("settings.json")
+    assert build_head(found).get_params() == in_python.head_.get_params()
+    assert found.to_json() == in_python.settings_.to_json()
+    assert found.default_temperature == 0.5
+
+
+@pytest.mark.parametrize("options", ["", "--classes all", "--classes all --none"])
+def test_answers_are_those_of_the_library(folder, in_python, options):
+    run_well(f"{WITH_REFERENCE} {options}")
+    head = in_python.fit_head(
+        new_rankings(folder),
+        classes="all" if "all" in options else "new",
+        none="none" in options,
+    )
+    found = read_predictions("out.csv")
+    np.testing.assert_allclose(found.proba, head.predict_proba(NEW_SCORES), rtol=1e-7)
+    assert found.labels.tolist() == head.predict(NEW_SCORES).tolist()
+
+
+REPORT = "report out.csv --rankings rankings.jsonl --settings settings.json -o out.html"
+
+
+def test_a_report_has_the_calibration_before_and_after(folder, in_python):
+    run_well(WITH_REFERENCE)
+    run_well(f"{REPORT} --truth truth.csv")
+    text = (folder / "out.html").read_text(encoding="utf-8")
+    chosen = in_python.fit_head(new_rankings(folder))
+    default = clone(chosen).set_params(temperature=None)
+    default.fit(chosen.rankings_, rs.Scores(SEEN_SCORES, SEEN))
+    before, after = (
+        evaluate_predictions(NEW_LABELS, NEW_LABELS, head.predict_proba(NEW_SCORES), sorted(NEW))
+        for head in (default, chosen)
+    )
+    for loss in (before.calibration.log_loss, after.calibration.log_loss):
+        assert format_number(loss) in text
+    error = format_share(before.calibration.expected_calibration_error)
+    assert f"before the rehearsal it was {error}" in text
+    assert "<dt>settings</dt><dd>settings.json</dd>" in text
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_other_formats_and_another_order_of_columns_and_rows(folder, ending):
+    before = (folder / "settings.json").read_bytes()
+    write_scores(folder / f"seen.{ending}", SEEN_SCORES[::-1, ::-1], SEEN[::-1], SEEN_IDS[::-1])
+    run_well(WHOLE.replace("seen.csv", f"seen.{ending}"))
+    found, wanted = json.loads((folder / "settings.json").read_bytes()), json.loads(before)
+    assert found["sources"] == wanted["sources"]
+    temperatures = [settings.pop("temperature") for settings in (found, wanted)]
+    assert temperatures[0] == pytest.approx(temperatures[1], rel=1e-4)
+    assert found["sources"] == wanted["sources"]
+    assert found["notes"]["rehearsed classes"] == wanted["notes"]["rehearsed classes"]
+
+
+def test_labels_without_ids(folder):
+    write_scores(folder / "seen.csv", SEEN_SCORES, SEEN, [])
+    (folder / "labels.csv").write_text("label\n" + "\n".join(SEEN_LABELS), encoding="utf-8")
+    wanted = (folder / "settings.json").read_bytes()
+    run_well(WHOLE)
+    assert (folder / "settings.json").read_bytes() == wanted
+
+
+def test_what_is_left_out_is_said(folder):
+    keep_lines(folder / "rankings.jsonl", lambda line: line.update(source="other") is None)
+    other = (folder / "rankings.jsonl").read_text(encoding="utf-8")
+    run_well("rank --seen seen.txt --new new.txt --source wordnet:lin -o rankings.jsonl")
+    with (folder / "rankings.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write(other)
+    out = run_well(WITH_REFERENCE)
+    assert "rankings.jsonl: left out, as the rehearsal chose: rankings by 'other'\n" in out
+    if "wordnet-path" in HeadSettings.read("settings.json").sources:
+        assert "warning: there are no rankings by 'wordnet-path', which the rehearsal used" in out
+
+
+def test_rehearsed_classes_without_inputs_are_named(folder):
+    players = json.loads((folder / "settings.json").read_bytes())["notes"]["rehearsed classes"]
+    kept = players[0] != SEEN_LABELS
+    ids = np.array(SEEN_IDS)[kept].tolist()
+    write_scores(folder / "seen.csv", SEEN_SCORES[kept], SEEN, ids)
+    out = run_well(WHOLE)
+    assert f"rehearsal.jsonl: left out, since no input is of them: {players[0]!r}\n" in out
+    assert f"Mean accuracy of {N_PLAYERS - 1} seen classes" in out
+
+
+# ---- Bad input
+
+
+def lines_about(*targets, ranking=("bus", "oak")):
+    return "".join(f"{json.dumps({'target': t, 'ranking': ranking})}\n" for t in targets)
+
+
+FOUR = lines_about("bear", "fox", "lion", "rose")
+SIX = lines_about("bear", "fox", "lion", "rose", "seal", "wolf", ranking=["bus", "oka"])
+BAD_FILES = {
+    "no scores": ({"seen.csv": ""}, WHOLE, "seen.csv"),
+    "no labels": ({"labels.csv": "id,label\n"}, WHOLE, "labels.csv: the file holds no labels"),
+    "no label column": ({"labels.csv": "id,class\ns1,bus\n"}, WHOLE, "labels.csv"),
+    "labels of others": (
+        {"labels.csv": "id,label\nn1,bus\n"},
+        WHOLE,
+        f"labels.csv: no label for {len(SEEN_IDS)} of the {len(SEEN_IDS)} inputs: 's0', 's1'",
+    ),
+    "labels of no class": (
+        {"labels.csv": "id,label\n" + "".join(f"{i},tigre\n" for i in SEEN_IDS)},
+        WHOLE,
+        "no input has a class that is ranked",
+    ),
+    "a wrong label": (
+        {
+            "labels.csv": "id,label\n"
+            + "".join(
+                f"{i},{'tigre' if c == 'tiger' else c}\n"
+                for i, c in zip(SEEN_IDS, SEEN_LABELS, strict=True)
+            ),
+            "rehearsal.jsonl": lines_about("bear", "fox", "lion", "rose", "seal"),
+        },
+        WHOLE,
+        "the labels 'tigre' are neither classes of the scores nor ranked (did you mean 'tiger'",
+    ),
+    "no rankings": ({"rehearsal.jsonl": "{"}, WHOLE, "rehearsal.jsonl:1"),
+    "too few classes": (
+        {"rehearsal.jsonl": FOUR},
+        WHOLE,
+        (
+            "seen.csv, labels.csv and rehearsal.jsonl: only 4 seen classes with rankings and "
+            "inputs ('bear', 'fox', 'lion', 'rose'): a rehearsal needs at least 5"
+        ),
+    ),
+    "an unknown item": (
+        {"rehearsal.jsonl": SIX},
+        WHOLE,
+        "the rankings list 'oka', which the scores do not have (did you mean 'oak'?)",
+    ),
+    "new classes": (
+        {},
+        WHOLE.replace("rehearsal.jsonl", "rankings.jsonl"),
+        "A rehearsal needs rankings of seen classes",
+    ),
+    "seen classes as new ones": (
+        {"rankings.jsonl": FOUR},
+        WHOLE,
+        "rankings.jsonl: there are rankings of seen classes only ('bear', 'fox', 'lion', 'rose')",
+    ),
+    "new rankings of other items": (
+        {"rankings.jsonl": lines_about("cat", ranking=["oka"])},
+        WHOLE,
+        "rankings.jsonl",
+    ),
+    "new rankings by other sources": (
+        {"rankings.jsonl": lines_about("cat", "dog")},
+        WHOLE,
+        "no ranking by 'wordnet-",
+    ),
+    "ending": ({}, WHOLE.replace("settings.json", "settings.yaml"), "settings.yaml"),
+    "no folder": (
+        {},
+        WHOLE.replace("settings.json", "there/settings.json"),
+        "there/settings.json: cannot write there",
+    ),
+    "missing": ({}, WHOLE.replace("seen.csv", "sean.csv"), "sean.csv"),
+    "score type": ({}, f"{WHOLE} --score-type probabilities", "seen.csv: row 0"),
+    "no such head": ({}, f"{WHOLE} --head conse", "conse"),
+}
+
+
+@pytest.mark.parametrize(("files", "words", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_rehearsal_is_refused(folder, files, words, message):
+    check_refused(folder, words, files, message)
+
+
+def change_settings(folder, **values):
+    """Change settings.json: the sources are those of the rankings, unless they are given."""
+    path = folder / "settings.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | values), encoding="utf-8")
+
+
+BAD_SETTINGS = {
+    "twice": (
+        {},
+        f"{WITH_REFERENCE} --set k=4 --set temperature=1 --head probabilistic --set posterior=mean",
+        "settings.json: has the settings of the head; leave out --head and --set",
+    ),
+    "no reference": (
+        {},
+        CLASSIFY,
+        "settings.json: the head was rehearsed with a reference: give --reference FILE",
+    ),
+    "no reference for the gate": (
+        {"reference": False},
+        f"{CLASSIFY} --classes all",
+        "settings.json: the gate to the seen classes was rehearsed with a reference",
+    ),
+    "no gate": (
+        {"gate": None},
+        f"{WITH_REFERENCE} --classes all",
+        "settings.json: there is no gate between seen and new classes",
+    ),
+    "no gate for nothing": (
+        {"gate": {"new": [1, 2, 3], "none": None}},
+        f"{WITH_REFERENCE} --classes all --none",
+        "settings.json: 'none of these' was not rehearsed",
+    ),
+    "other sources": (
+        {"sources": ["crowd"]},
+        WITH_REFERENCE,
+        ("no ranking by 'crowd', which the rehearsal chose, only by 'wordnet-lin', 'wordnet-path'"),
+    ),
+    "a bad k": ({"k": "many"}, WITH_REFERENCE, "settings.json: k must be"),
+    "a bad posterior": (
+        {"head": "probabilistic", "posterior": "median"},
+        WITH_REFERENCE,
+        "settings.json: posterior must be one of",
+    ),
+    "a bad temperature": (
+        {"temperature": -1},
+        WITH_REFERENCE,
+        "settings.json: temperature must be positive",
+    ),
+    "another format": ({"format": "x"}, WITH_REFERENCE, "settings.json: is not a settings file"),
+}
+
+
+@pytest.mark.parametrize(("changes", "words", "message"), BAD_SETTINGS.values(), ids=BAD_SETTINGS)
+def test_settings_that_do_not_fit_are_refused(folder, changes, words, message):
+    change_settings(folder, **changes)
+    check_refused(folder, words, {}, message)

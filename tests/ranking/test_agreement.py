@@ -1,0 +1,440 @@
+"""How much rankings agree: Kendall's W, distances, and summaries of targets."""
+
+from fractions import Fraction
+from itertools import permutations, product
+from time import process_time
+
+import numpy as np
+import pytest
+from scipy.stats import friedmanchisquare
+
+import rankshot as rs
+from rankshot.ranking import mean_distances
+from rankshot.ranking.agreement import concordance, merge_rankings
+from rankshot.ranking.mean_distances import compare_common_items, mean_common_distance
+from rankshot.ranking.restriction import restrict_items
+
+# ---- The classic formula, for complete rankings
+
+
+def friedmans_w(scores):
+    """SciPy's statistic is corrected for ties: it is W times m (n - 1)."""
+    m, n = scores.shape
+    return friedmanchisquare(*scores.T).statistic / (m * (n - 1))
+
+
+def test_complete_rankings_with_any_ties_have_the_w_of_friedmans_test(rng):
+    for _ in range(20):
+        scores = rng.integers(0, 4, rng.integers(3, 9, 2))
+        rankings = rs.Rankings.from_scores(scores, items=range(scores.shape[1]))
+        assert concordance(rankings) == pytest.approx(friedmans_w(scores), abs=1e-12)
+
+
+def test_what_lists_of_one_length_leave_out_is_one_tie(rng):
+    for k in (1, 2, 3, 4, 5):
+        lists = np.array([rng.permutation(5)[:k] for _ in range(20)])
+        scores = np.zeros((20, 5))
+        np.put_along_axis(scores, lists, np.arange(k, 0, -1), axis=1)
+        rankings = rs.Rankings.from_item_numbers(lists, items=range(5))
+        assert concordance(rankings) == pytest.approx(friedmans_w(scores), abs=1e-12)
+
+
+# ---- Lengths, sets and weights, by definition
+#
+# A ranking is a list of sets of items, best first, and the set of those that it leaves open.
+
+
+def mid_places(groups):
+    """The place of each item; tied items share the mean."""
+    found, before = {}, 0
+    for group in groups:
+        found |= dict.fromkeys(group, before + Fraction(len(group) + 1, 2))
+        before += len(group)
+    return found
+
+
+def centered(groups):
+    places = mid_places(groups)
+    mean = sum(places.values()) / Fraction(len(places))
+    return {item: place - mean for item, place in places.items()}
+
+
+def squared_after_cut(groups, k):
+    """Σ r² of a ranking whose items after the first k share the mean of their places."""
+    r = sorted(centered(groups).values())
+    rest = r[k:]
+    shared = [sum(rest) / Fraction(len(rest))] * len(rest) if rest else []
+    return sum(x**2 for x in r[:k] + shared)
+
+
+def slow_w(rankings):
+    """W of one set of items: all pairs of rankings, one by one."""
+    among = {i for ranked, _, _ in rankings for group in ranked for i in group}
+    full = [([*ranked, left & among] if left & among else ranked) for ranked, left, _ in rankings]
+    length = [sum(map(len, ranked)) for ranked, _, _ in rankings]
+    r = [centered(groups) for groups in full]
+    S = most = Fraction(0)
+    weights = [w for *_, w in rankings]
+    for a, b in product(range(len(rankings)), repeat=2):
+        both, k = weights[a] * weights[b], min(length[a], length[b])
+        S += both * sum(r[a][i] * r[b][i] for i in among)
+        most += both * (squared_after_cut(full[a], k) + squared_after_cut(full[b], k)) / 2
+    return S / most if most else Fraction(1)
+
+
+def draw_one(rng, items, *, ties):
+    """Draw groups of random items, as many as it happens, and the rest."""
+    order = [str(item) for item in rng.permutation(items)]
+    k = int(rng.integers(1, len(order) + 1))
+    groups, begin = [], 0
+    while begin < k:
+        size = min(int(rng.integers(1, 4)) if ties else 1, k - begin)
+        groups.append(set(order[begin : begin + size]))
+        begin += size
+    return groups, set(order[k:])
+
+
+def as_rankings(drawn, items, kinds):
+    orders = [
+        [
+            *(sorted(group) for group in ranked),
+            *([sorted(left)] if left and kind == "subset" else []),
+        ]
+        for (ranked, left, _), kind in zip(drawn, kinds, strict=True)
+    ]
+    weights = [float(w) for *_, w in drawn]
+    made = rs.Rankings.from_orders(orders, items=items, weights=weights, kind=kinds)
+    return made.top(np.array([sum(map(len, ranked)) for ranked, *_ in drawn]))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_every_kind_together_is_as_defined(rng, ties):
+    sets = [list("abcdef"), list("abc"), list("cdef")]
+    for _ in range(40):
+        chosen = rng.integers(0, 3, rng.integers(2, 9))
+        drawn = [
+            (*draw_one(rng, sets[which], ties=ties), Fraction(int(rng.integers(1, 5)), 4))
+            for which in chosen
+        ]
+        kinds = ["subset" if which or rng.random() < 0.5 else "top" for which in chosen]
+        if {i for ranked, *_ in drawn for group in ranked for i in group} < set("abcdef"):
+            continue  # An item that nobody ranked belongs to no set.
+        groups = [[drawn[i] for i in np.flatnonzero(chosen == which)] for which in range(3)]
+        groups = [group for group in groups if len(group) > 1]
+        found = concordance(as_rankings(drawn, list("abcdefgh"), kinds))
+        if not groups:
+            assert found is None
+            continue
+        weights = [sum(w for *_, w in group) for group in groups]
+        parts = [w * slow_w(group) for w, group in zip(weights, groups, strict=True)]
+        assert found == pytest.approx(float(sum(parts) / sum(weights)), abs=1e-12)
+        assert 0 <= found <= 1
+
+
+@pytest.mark.parametrize("lengths", [(3, 2, 2), (4, 1, 3)])
+def test_w_is_the_share_of_the_largest_s_that_lists_of_these_lengths_can_have(lengths):
+    """All lists of these lengths, of four items, which the first one may name."""
+
+    def total(orders):
+        open_ends = [[*({i} for i in order), set("abcd") - {*order}] for order in orders]
+        r = [centered([group for group in groups if group]) for groups in open_ends]
+        return sum(sum(each[i] for each in r) ** 2 for i in "abcd")
+
+    first, *others = lengths
+    every = list(product(["abcd"[:first]], *(permutations("abcd", k) for k in others)))
+    S = [total(orders) for orders in every]
+    most = max(S)
+    for orders, one in zip(every, S, strict=True):
+        if {i for order in orders for i in order} == set("abcd"):
+            found = concordance(rs.Rankings.from_orders(map(list, orders), items=list("abcd")))
+            assert found == pytest.approx(float(one / most), abs=1e-12)
+
+
+def test_nobody_to_agree_with():
+    apart = rs.Rankings.from_orders([list("ab"), list("bc"), list("abc")], kind="subset")
+    assert concordance(apart) is None
+    assert concordance(apart[:1]) is None
+    assert concordance(apart[:0]) is None
+
+
+def test_rankings_that_order_nothing_agree():
+    tied = rs.Rankings.from_orders([[["a", "b", "c"]]] * 3, weights=[0.1, 0.7, 1 / 3])
+    assert concordance(tied) == 1
+
+
+# ---- Chance
+
+N, M = 6, 12
+
+
+def draw_lists(rng, lengths, **options):
+    orders = [rng.permutation(N)[:k].tolist() for k in lengths]
+    return rs.Rankings.from_orders(orders, items=range(N + 5), **options)
+
+
+def draw_sets(rng):
+    """Half compare the first four items, half the last four."""
+    orders = [(rng.permutation(4) + 2 * (i % 2)).tolist() for i in range(M)]
+    lengths = np.tile([2, 2, 4, 4], M // 4)
+    return rs.Rankings.from_orders(orders, items=range(N), kind="subset").top(lengths)
+
+
+def draw_mixture(rng):
+    """Complete rankings, and as many of four items."""
+    orders = [rng.permutation(N if i % 2 else 4).tolist() for i in range(M)]
+    return rs.Rankings.from_orders(orders, items=range(N), kind=["subset", "top"] * (M // 2))
+
+
+def chance_of_lengths(lengths, n):
+    """E S is Σ |r|², because two random rankings are not correlated."""
+    squares = [
+        squared_after_cut([{i} for i in range(n)], k) for k in np.minimum(lengths, n).tolist()
+    ]
+    return float(sum(squares) / sum(min(a, b) for a in squares for b in squares))
+
+
+MANY_LENGTHS = np.resize([1, 2, 3, 4, 5, 6], M)
+WEIGHTS = np.resize([0.5, 1, 2], M)
+KINDS = {
+    "top-K": (lambda rng: draw_lists(rng, [3] * M), 1 / M),
+    "lengths": (lambda rng: draw_lists(rng, MANY_LENGTHS), chance_of_lengths(MANY_LENGTHS, N)),
+    "weights": (
+        lambda rng: draw_lists(rng, [N] * M, weights=WEIGHTS),
+        (WEIGHTS**2).sum() / WEIGHTS.sum() ** 2,
+    ),
+    "sets": (draw_sets, chance_of_lengths([2, 4] * (M // 4), 4)),
+    "mixture": (draw_mixture, 2 / M),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_rankings_agree_as_chance_has_it(rng, kind):
+    """The mean W of m random rankings is 1/m: within each set, and more if lengths differ."""
+    draw, expected = KINDS[kind]
+    found = np.array([concordance(draw(rng)) for _ in range(225)])
+    assert found.mean() == pytest.approx(expected, abs=4 * found.std() / 15)
+    n_sets = 2 if kind in ("sets", "mixture") else 1
+    assert n_sets / M <= expected + 1e-12 < 1.5 * n_sets / M
+
+
+def test_what_was_never_shown_is_no_agreement(rng):
+    """50 random participants who rank some of the 10 items that they see, of 100: W was .62."""
+    orders = [rng.permutation(10)[: rng.integers(1, 11)].tolist() for _ in range(50)]
+    assert concordance(rs.Rankings.from_orders(orders, items=range(100))) < 0.06
+    whole = [rng.permutation(10).tolist() for _ in range(50)]
+    assert concordance(rs.Rankings.from_orders(whole, items=range(100))) < 0.06
+
+
+# ---- Agreement
+
+
+def test_agreement_on_different_items_is_refused():
+    rankings = rs.Rankings.from_orders([list("ab"), list("bc")], kind="subset")
+    for given in (rankings, rs.Rankings.concatenate([rankings, rankings[:1]])):
+        with pytest.raises(rs.RankshotError, match=r"ranking 0 compares only .* concordance\("):
+            rs.agreement(given)
+
+
+@pytest.mark.parametrize("sizes", [[1, 2], [2, 4, 6]])
+@pytest.mark.parametrize("tied", [False, True])
+def test_equal_subset_rankings_are_merged_and_sets_are_compared_apart(rng, sizes, tied):
+    """The mean distance is that over all pairs of rankings, compared one by one."""
+    orders = []
+    for _ in range(300):
+        order = [f"{i}" for i in rng.permutation(7)[: rng.choice(sizes)]]
+        orders.append([order] if tied and rng.random() < 0.3 else order)
+    weights = rng.choice([0, 0.25, 0.5, 1, 1.5, 3], len(orders))
+    rankings = rs.Rankings.from_orders(orders, items=range(7), kind="subset", weights=weights)
+    for k in (1, 3):
+        distance = compare_common_items(rankings, k=k)
+        both = np.outer(weights, weights) - np.diag(weights * np.minimum(weights, 1))
+        both[np.isnan(distance)] = 0
+        wanted = (both * np.nan_to_num(distance)).sum() / both.sum()
+        assert mean_common_distance(rankings, k) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_many_votes_between_two_items_are_summarized_in_time(rng):
+    """The time is that of the different votes: all pairs of votes would be 10 billion."""
+    sides = rng.permuted(np.tile(np.arange(20), (100_000, 1)), axis=1)[:, :2]
+    votes = rs.Rankings.from_pairs(sides[:, 0], sides[:, 1], items=range(20))
+    start = process_time()
+    found = rs.summarize(votes)[0]
+    assert process_time() - start < 5
+    assert found.mean_distance == pytest.approx(0.5, abs=0.01)
+    assert len(found.order) == 2
+    assert len(found.model.mode_) == 20
+
+
+def test_too_many_different_subset_rankings_have_no_mean_distance(monkeypatch, rng):
+    orders = [rng.permutation(6)[:4].tolist() for _ in range(40)]
+    rankings = rs.Rankings.from_orders(orders, items=range(6), kind="subset")
+    assert rs.summarize(rankings)[0].mean_distance is not None
+    monkeypatch.setattr(mean_distances, "MOST_CELLS", 100)
+    assert rs.summarize(rankings)[0].mean_distance is None
+    # Few rankings of all items are compared one by one, too, but they need not be.
+    long = rs.Rankings.from_orders([rng.permutation(99).tolist() for _ in range(20)])
+    assert rs.summarize(long)[0].mean_distance is not None
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_items_that_nobody_ranked_change_nothing(rng, kind):
+    """A survey that shows 6 of 40 items says as much as one that has only 6."""
+    orders = [list(rng.permutation(list("abcdef"))[: rng.integers(2, 7)]) for _ in range(30)]
+    lists = [[*order, *sorted(set("abcdef") - {*order})] for order in orders]
+    lengths = np.array([len(order) for order in orders])
+
+    def both(items):
+        given = lists if kind == "subset" else orders
+        ranked = rs.Rankings.from_orders(
+            given, items=items, raters=[f"r{i}" for i in range(30)], kind=kind
+        ).top(lengths)
+        return rs.agreement(ranked), rs.summarize(ranked, k=4)[0]
+
+    few, brief = both(list("abcdef"))
+    many, wide = both([f"unseen {i}" for i in range(34)] + list("fedcba"))
+    assert many.concordance == pytest.approx(few.concordance, rel=1e-12)
+    assert many.mean_kendall_distance == pytest.approx(few.mean_kendall_distance, rel=1e-12)
+    assert many.distance_to_others == pytest.approx(few.distance_to_others, rel=1e-12)
+    assert wide.order == brief.order
+    assert wide.concordance == pytest.approx(brief.concordance, rel=1e-12)
+    assert wide.mean_distance == pytest.approx(brief.mean_distance, rel=1e-12)
+    assert dict(wide.disagreement) == pytest.approx(dict(brief.disagreement), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_who_stops_early_does_not_disagree(kind):
+    lists = [["a", "b", "c", "d"], ["a"], ["a", "b"], ["a", "b", "c"], ["a"]]
+    lengths = np.array([len(order) for order in lists])
+    given = [lists[0]] * 5 if kind == "subset" else lists
+    rankings = rs.Rankings.from_orders(given, raters=list("vwxyz"), kind=kind).top(lengths)
+    (brief,) = rs.summarize(rankings)
+    assert brief.concordance == pytest.approx(1, abs=1e-12)
+    assert brief.mean_distance == pytest.approx(0, abs=1e-12)
+    assert dict(brief.disagreement) == dict.fromkeys("vwxyz", 0)
+
+
+@pytest.mark.parametrize(("n", "k"), [(6, 6), (6, 3), (7, 1)])
+def test_the_mean_distance_of_random_rankings(rng, n, k):
+    """A pair of items counts half if both rankings order it, and fully if only one does.
+
+    So the share of the largest distance is 1 - p/2, where p is the share of ordered pairs:
+    1/2 for complete rankings, and nearly 1 if each ranks one of many items.
+    """
+    p = 1 - (n - k) * (n - k - 1) / (n * (n - 1))
+    lists = [np.array([rng.permutation(n)[:k] for _ in range(60)]) for _ in range(16)]
+    found = [
+        rs.summarize(rs.Rankings.from_item_numbers(some, items=[*range(n), *"abc"]), k=n)[0]
+        for some in lists
+    ]
+    means = np.array([brief.mean_distance for brief in found])
+    assert means.mean() == pytest.approx(1 - p / 2, abs=4 * means.std() / 4)
+
+
+# ---- Summaries
+
+ITEMS = ["bus", "fox", "leopard", "lion", "tiger"]
+
+
+def votes(**columns):
+    orders = [["leopard", "tiger"], ["tiger", "leopard", "lion"], ["fox", "leopard"]]
+    return rs.Rankings.from_orders(orders, items=ITEMS, **columns)
+
+
+def test_the_consensus_is_the_mode_of_the_model_and_the_rest_is_agreement():
+    rankings = votes(targets="cat", raters=["ann", "bob", "cy"])
+    (brief,) = rs.summarize(rankings, k=2)
+    first = rankings.top(2)
+    model = rs.PlackettLuce().fit(first)
+    assert brief.k == 2
+    assert brief.order == model.mode_[:2]
+    assert brief.n_rankings == 3
+    found = rs.agreement(first)
+    # Nobody has bus or lion among the first two.
+    most = 2 * (2 * 3 - 2 - 1) / 2
+    assert brief.concordance == pytest.approx(found.concordance)
+    assert brief.mean_distance == pytest.approx(found.mean_kendall_distance / most)
+    among = ["fox", "leopard", "tiger"]
+    consensus = rs.Rankings.from_orders([list(brief.order)], items=among)
+    distances = rs.kendall_distance(restrict_items(first, among), consensus)[:, 0] / most
+    assert dict(brief.disagreement) == pytest.approx(
+        dict(zip(["ann", "bob", "cy"], distances, strict=True))
+    )
+    shares = [share for _, share in brief.disagreement]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_the_opposite_order_is_as_far_as_can_be():
+    rankings = rs.Rankings.from_orders(
+        [ITEMS, ITEMS[::-1]], items=ITEMS, raters=["ann", "bob"], weights=[2, 1]
+    )
+    (brief,) = rs.summarize(rankings, rs.Mallows(), k=5)
+    assert brief.target is None
+    assert brief.disagreement == (("bob", 1.0), ("ann", 0.0))
+
+
+def test_every_target_has_its_own_and_raters_without_a_name_count_for_their_source():
+    rankings = votes(
+        targets=["cat", "cat", "dog"], raters=["ann", None, None], sources=["x", "x", "y"]
+    )
+    cat, dog = rs.summarize(rankings)
+    assert (cat.target, dog.target) == ("cat", "dog")
+    assert {name for name, _ in cat.disagreement} == {"ann", "x"}
+    assert dog.concordance is None
+    assert dog.mean_distance is None
+    assert dog.disagreement == ()
+
+
+def test_a_subset_is_compared_on_its_own_items():
+    """Bob knows three cats, and orders them as the consensus does; the others agree on two."""
+    rankings = rs.Rankings.from_orders(
+        [["leopard", "tiger"], ["leopard", "tiger", "lion"], ["leopard", "tiger"]],
+        items=ITEMS,
+        targets="cat",
+        raters=["ann", "bob", "cy"],
+        kind=["top", "subset", "top"],
+    )
+    (brief,) = rs.summarize(rankings)
+    assert brief.order[:2] == ("leopard", "tiger")
+    assert brief.disagreement == (("ann", 0.0), ("bob", 0.0), ("cy", 0.0))
+    assert brief.mean_distance == 0
+    # W is that of ann and cy, who compare all items.
+    assert brief.concordance == 1
+
+
+def test_the_consensus_of_subsets_names_only_what_was_compared():
+    """c is last for both; d and e, of which nothing is known, do not come before it."""
+    votes = rs.Rankings.from_orders(
+        [list("bac"), list("bc")], items=list("abcde"), targets="x", kind="subset"
+    )
+    merged = merge_rankings(votes, rs.PlackettLuce().fit(votes))
+    assert merged.orders() == [["b", "a", "c"]]
+    assert merged.is_subset.all()
+    assert rs.summarize(votes)[0].order == ("b", "a", "c")
+
+
+def test_permuting_the_items_changes_nothing(rng):
+    lists = np.array([rng.permutation(6)[:3] for _ in range(5)])
+    items = [f"i{i}" for i in range(6)]
+    rankings = rs.Rankings.from_item_numbers(lists, items=items)
+    turned = rankings.with_items(items[::-1])
+    one, two = rs.summarize(rankings)[0], rs.summarize(turned)[0]
+    same = [set(x) if isinstance(x, tuple) else x for x in one.order]
+    assert same == [set(x) if isinstance(x, tuple) else x for x in two.order]
+    assert one.concordance == pytest.approx(two.concordance)
+
+
+def test_one_short_list_does_not_cut_the_others_short(rng):
+    center = [f"i{n}" for n in range(8)]
+    long = rs.Mallows.from_center(center, spread=1.0).sample(20, k=6, random_state=rng)
+    short = rs.Rankings.from_orders([[center[0]]], items=long.items)
+    both = rs.Rankings.concatenate([long, short])
+    alone, together = rs.summarize(long)[0], rs.summarize(both)[0]
+    assert together.k == alone.k == 6
+    assert list(map(str, together.order)) == list(map(str, alone.order))
+    assert together.concordance == pytest.approx(alone.concordance, abs=0.05)
+    assert together.mean_distance == pytest.approx(alone.mean_distance, abs=0.05)
+    # The short list is compared in the first place only.
+    to_short = rs.kendall_distance(long, short, k=1)[:, 0] / 7
+    n = len(long)
+    expected = (alone.mean_distance * n * (n - 1) + 2 * to_short.sum()) / ((n + 1) * n)
+    assert together.mean_distance == pytest.approx(expected)

@@ -1,0 +1,138 @@
+"""How a survey stands: counts by hand, and the consensus by enumeration."""
+
+from itertools import permutations, product
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from survey_answers import Simulation, answer, study_of
+
+from rankshot.ranking import Rankings, concordance, kemeny
+from rankshot.survey.overview import summarize_questions, summarize_targets
+from rankshot.survey.study import Question
+
+CAT = Question("cat", list("abcd"))
+OTHER_CAT = Question("cat", list("cdef"))
+HALF_CAT = Question("cat", list("cde"))
+DOG = Question("dog", list("abc"))
+GOLD = Question("wolf", list("abc"), ["a"])
+STUDY = study_of([CAT, OTHER_CAT, DOG], gold=[GOLD], answers_per_question=7)
+
+
+def summarize(answers, in_progress=None, study=STUDY):
+    questions = summarize_questions(study, answers, in_progress or {})
+    return questions, summarize_targets(questions, answers, {})
+
+
+def progress_of(answers, target="cat"):
+    return next(row for row in summarize(answers)[1] if row.target == target)
+
+
+def test_answers_skips_repeats_and_gold_questions_are_counted_apart():
+    said = [
+        answer("x", CAT, "ab"),
+        answer("y", CAT, "b"),
+        answer("z", CAT, ""),
+        answer("x", CAT, "ba", repeat=True),
+        answer("y", CAT, "", repeat=True),
+        answer("x", GOLD, "a"),
+        answer("x", DOG, ""),
+    ]
+    questions, targets = summarize(said, {DOG.key: 3})
+    rows = [(r.question, r.answered, r.planned, r.in_progress, r.skipped) for r in questions]
+    assert rows == [(CAT, 2, 7, 0, 1), (OTHER_CAT, 0, 7, 0, 0), (DOG, 0, 7, 3, 1)]
+    counts = [(row.target, row.answered, row.planned, row.in_progress) for row in targets]
+    assert counts == [("cat", 2, 14, 0), ("dog", 0, 7, 3)]
+    assert (targets[1].consensus, targets[1].concordance) == ((), None)
+
+
+def test_answers_to_questions_that_the_study_no_longer_has_are_kept_and_shown_as_such():
+    old, older_dog = Question("owl", list("abc")), Question("dog", list("abx"))
+    said = [answer("x", old, "ab"), answer("x", older_dog, "xb"), answer("y", DOG, "ba")]
+    questions, targets = summarize(said, {DOG.key: 2, older_dog.key: 5})
+    # Somebody may still have an old question before them, but nobody is asked it any more.
+    assert [(row.planned, row.in_progress) for row in targets] == [(14, 0), (7, 2), (0, 0)]
+    assert [(row.answered, row.planned) for row in questions[3:]] == [(1, 0), (1, 0)]
+    assert [row.target for row in targets] == ["cat", "dog", "owl"]
+    # Both sets of the dog's items are in its consensus.
+    assert sorted(map(str, targets[1].consensus)) == ["a", "b", "c", "x"]
+
+
+def test_the_consensus_of_one_set_is_kemenys():
+    orders = ["abcd", "bac", "b", "bdc"]
+    said = [answer(r, CAT, order) for r, order in zip("wxyz", orders, strict=True)]
+    rankings = Rankings.from_orders([a.order for a in said], items=list("abcd"))
+    found = progress_of(said)
+    assert found.consensus == kemeny(rankings, "exact").order == ("b", "a", "c", "d")
+    assert found.concordance == pytest.approx(concordance(rankings))
+
+
+def test_items_that_nobody_ranked_are_tied_at_the_end():
+    assert progress_of([answer("x", CAT, "c")]).consensus == ("c", ("a", "b", "d"))
+    assert progress_of([answer("x", CAT, "c"), answer("y", CAT, "bd")]).consensus[-1] == "a"
+
+
+def test_several_sets_of_items_are_merged_over_their_union():
+    said = [answer("x", CAT, "abcd"), answer("y", OTHER_CAT, "dcef"), answer("z", CAT, "abdc")]
+    assert progress_of(said).consensus == ("a", "b", "d", "c", "e", "f")
+    # Neither set has both a and e, nor was e or f ever ranked.
+    said = [answer("x", CAT, "abcd"), answer("y", OTHER_CAT, "cd")]
+    assert progress_of(said).consensus == ("a", "b", "c", "d", ("e", "f"))
+
+
+def test_agreement_is_measured_within_questions_and_averaged_over_answers():
+    cat = [answer("x", CAT, "abcd"), answer("y", CAT, "abcd"), answer("z", CAT, "dcba")]
+    other = [answer("x", OTHER_CAT, "cd"), answer("y", OTHER_CAT, "cd")]
+    within = concordance(Rankings.from_orders([a.order for a in cat], items=list("abcd")))
+    assert within == pytest.approx(1 / 9)
+    assert progress_of(cat + other).concordance == pytest.approx((3 * within + 2 * 1) / 5)
+    assert progress_of(cat + other[:1]).concordance == pytest.approx(within)
+    assert progress_of(cat[:1] + other[:1]).concordance is None
+
+
+def reversed_pairs(order, answers):
+    """Kemeny's score by the definition: how many pairs of shown items the order reverses."""
+    place = {item: i for i, item in enumerate(order)}
+    total = 0
+    for a in answers:
+        rest = set(a.question.items) - set(a.order)
+        wins = [
+            (x, y) for i, x in enumerate(a.order) for y in (*a.order[i + 1 :], *rest) if y in place
+        ]
+        total += sum(place[x] > place[y] for x, y in wins)
+    return total
+
+
+def allowed_orders(consensus, answers):
+    """The strict orders of the ranked items that a consensus with ties stands for."""
+    ranked = {item for a in answers for item in a.order}
+    groups = [group if isinstance(group, tuple) else (group,) for group in consensus]
+    groups = [group for group in groups if ranked & set(group)]
+    return [sum(parts, ()) for parts in product(*map(permutations, groups))]
+
+
+@st.composite
+def some_answers(draw):
+    """A few answers to one or two questions of a target, five items in all."""
+    said = []
+    for number in range(draw(st.integers(2, 7))):
+        question = draw(st.sampled_from([CAT, CAT, HALF_CAT]))
+        order = draw(st.permutations(question.items))[: draw(st.integers(1, 4))]
+        said.append(answer(f"r{number}", question, order))
+    return said
+
+
+@given(some_answers())
+@settings(max_examples=60)
+def test_every_order_that_the_consensus_allows_is_a_best_one(said):
+    allowed = allowed_orders(progress_of(said).consensus, said)
+    best = min(reversed_pairs(p, said) for p in permutations(allowed[0]))
+    assert {reversed_pairs(order, said) for order in allowed} == {best}
+
+
+def test_simulated_raters_agree_on_the_truth():
+    crowd = Simulation(1, between=1.5, within=2.0, n_random=0)
+    _, targets = summarize(crowd.answers, study=study_of(crowd.questions, gold=[crowd.gold]))
+    truth = [tuple(f"item {i}" for i in center) for center in crowd.centers]
+    right = [row.consensus[:3] == order[:3] for row, order in zip(targets, truth, strict=True)]
+    assert sum(right) >= 18
+    assert all(row.concordance > 0.6 for row in targets)

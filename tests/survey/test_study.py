@@ -1,0 +1,433 @@
+"""The definition of a study: reading and writing study.toml."""
+
+import re
+import tomllib
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from rankshot.core.errors import RankshotError
+from rankshot.survey.study import (
+    DEFAULT_PROMPT,
+    Example,
+    ExtraTranslation,
+    Picture,
+    QualityRules,
+    Question,
+    Study,
+    Translation,
+)
+from rankshot.survey.study_files import format_study, read_study
+
+TEXT = '''\
+title = "Which animals are alike?"
+prompt = "What is most like {target}?"
+consent = """
+First.
+
+Second."""
+
+[plan]
+answers_per_question = 50
+questions_per_participant = 2
+repeats = 1
+return_after_minutes = 12.5
+
+[items]
+names = ["leopard", "tiger", "fox", "whale"]
+unshown = "after"
+
+[platform]
+name = "prolific"
+completion_url = "https://app.prolific.com/submissions/complete?cc=C1"
+
+[quality]
+seconds = 2
+repeat_distance = 0.3
+consensus_distance = 0.35
+gold_failures = 1
+
+[[questions]]
+target = "cat"
+items = ["leopard", "tiger", "fox"]
+
+[[questions]]
+target = "dolphin"
+items = ["whale", "fox"]
+
+[[gold]]
+target = "wolf"
+items = ["dog", "bus", "rose"]
+first = ["dog"]
+'''
+
+STUDY = Study(
+    title="Which animals are alike?",
+    prompt="What is most like {target}?",
+    consent="First.\n\nSecond.",
+    items=("leopard", "tiger", "fox", "whale"),
+    unshown="after",
+    questions=(
+        Question("cat", ("leopard", "tiger", "fox")),
+        Question("dolphin", ("whale", "fox")),
+    ),
+    gold=(Question("wolf", ("dog", "bus", "rose"), ("dog",)),),
+    answers_per_question=50,
+    questions_per_participant=2,
+    repeats=1,
+    return_after_minutes=12.5,
+    platform="prolific",
+    completion_url="https://app.prolific.com/submissions/complete?cc=C1",
+    quality=QualityRules(2, 0.3, 0.35, 1),
+)
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read a text, or bytes, as study.toml."""
+
+    def read(text):
+        path = tmp_path / "study.toml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_study(path)
+
+    return read
+
+
+def test_a_key_is_the_hash_of_the_question_whatever_the_order_of_its_items():
+    # printf '["cat", ["fox", "tiger"], []]' | sha256sum
+    assert Question("cat", ("tiger", "fox")).key == "632bf74fc5ea250a"
+    keys = {
+        Question("wolf", items, first).key
+        for items in permutations(("dog", "fox", "bus"))
+        for first in permutations(("dog", "fox"))
+    }
+    assert len(keys) == 1
+    others = {
+        Question("wolf", ("dog", "fox", "bus")).key,
+        Question("wolf", ("dog", "fox", "bus"), ("dog",)).key,
+        Question("bear", ("dog", "fox", "bus"), ("dog", "fox")).key,
+        Question("wolf", ("dog", "fox", "cow"), ("dog", "fox")).key,
+    }
+    assert len(keys | others) == 5
+
+
+# ---- Reading
+
+
+def test_a_file_is_read_as_it_says(read):
+    assert read(TEXT) == STUDY
+    assert read(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()) == STUDY
+
+
+def test_what_a_file_does_not_say_has_the_documented_default(read):
+    study = read(
+        'title = "T"\nconsent = "C"\n[items]\nnames = ["fox", "cow"]\nunshown = "after"\n'
+        '[[questions]]\ntarget = "cat"\nitems = ["cow", "fox"]\n'
+    )
+    assert study.prompt == DEFAULT_PROMPT == "Which of these are most like “{target}”?"
+    assert (study.answers_per_question, study.questions_per_participant) == (20, 10)
+    assert (study.repeats, study.return_after_minutes, study.n_spare) == (1, 30, 0)
+    assert (study.platform, study.completion_url, study.gold) == ("none", None, ())
+    assert study.quality == QualityRules(3.0, 0.5, 0.4, 0)
+    spare = [replace(STUDY, answers_per_question=n).n_spare for n in (1, 4, 5, 50)]
+    assert spare == [2, 2, 3, 25]
+
+
+# ---- Writing
+
+LINE = st.text(
+    st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=200
+).filter(lambda text: text == text.strip() and text)
+TRICKY = st.sampled_from(['"', '""', '"""', "\\", "'''", "\\u0041", "# x", "{target}", "{0}", "]"])
+NAME = LINE | TRICKY | st.lists(TRICKY, min_size=2, max_size=4).map("".join)
+PARAGRAPHS = st.lists(
+    st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\n\t"))
+    | TRICKY
+    | st.sampled_from(["\n", "\n\n", "\t", " "])
+).map("".join)
+
+
+@st.composite
+def studies(draw):
+    names = draw(st.lists(NAME, min_size=6, max_size=12, unique=True))
+    n_targets = draw(st.integers(2, 3))
+    targets, items = names[:n_targets], names[n_targets:]
+    some = st.lists(st.sampled_from(items), min_size=2, unique=True)
+    n_gold = draw(st.integers(0, n_targets - 1))
+    questions = [Question(target, draw(some)) for target in targets[n_gold:]]
+    gold = []
+    for target in targets[:n_gold]:
+        shown = draw(some)
+        gold.append(Question(target, shown, shown[: draw(st.integers(1, len(shown) - 1))]))
+    per_participant = draw(st.integers(1, 1000))
+    before, after = draw(st.tuples(LINE | TRICKY, LINE | TRICKY))
+    share = st.floats(0, 1)
+    platform = draw(st.sampled_from(["none", "prolific", "mturk"]))
+    url = st.none() | st.just("https://example.org/?a=b&c=%22#d")
+    return Study(
+        title=draw(NAME),
+        prompt=f"{before}{{target}}{after}",
+        consent=draw(PARAGRAPHS.filter(lambda text: text.strip())),
+        items=items,
+        unshown=draw(st.sampled_from(["after", "unknown"])),
+        questions=questions,
+        gold=gold,
+        answers_per_question=draw(st.integers(1, 1_000_000)),
+        questions_per_participant=per_participant,
+        repeats=draw(st.integers(0, per_participant // 2)),
+        return_after_minutes=draw(st.floats(0.01, 10_080) | st.integers(1, 10_080)),
+        platform=platform,
+        completion_url=None if platform == "mturk" else draw(url),
+        quality=QualityRules(
+            draw(st.floats(0, 3600)), draw(share), draw(share), draw(st.integers(0, 9))
+        ),
+    )
+
+
+@given(study=studies())
+@settings(max_examples=40)
+def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
+    path = tmp_path_factory.mktemp("study") / "study.toml"
+    path.write_text(format_study(study), encoding="utf-8", newline="\n")
+    assert read_study(path) == study
+
+
+@pytest.mark.parametrize("end", ['"', "\\", "\n\n", ' "quoted"', '"""\\"""'])
+def test_a_consent_ends_as_it_ends(end):
+    study = replace(STUDY, consent=f'{end}"Yes"{end}')
+    assert tomllib.loads(format_study(study))["consent"] == study.consent
+
+
+def test_every_key_of_a_written_study_is_explained_and_lines_are_short():
+    many = tuple(f"animal number {i}" for i in range(50))
+    study = replace(STUDY, items=many, questions=(Question("cat", many[:20]),), gold=())
+    lines = format_study(study).splitlines()
+    assert max(map(len, lines)) <= 100
+    explained = lines[: lines.index("[[questions]]")]
+    keys = [i for i, line in enumerate(explained) if re.match(r"\w+ = ", line)]
+    assert len(keys) > 15
+    assert all(explained[i - 1].startswith("# ") or "_url" in explained[i] for i in keys)
+
+
+# ---- What else participants see
+
+MORE = """
+contact = "Jane Doe, jane@example.org"
+instructions = "Take *your* time."
+
+[plan]
+answers_per_question = 30
+
+[platform]
+name = "prolific"
+full_url = "https://app.prolific.com/submissions/complete?cc=FULL"
+
+[access]
+allowed = "ids.txt"
+starts_per_hour = 5
+
+[language]
+of_texts = "en"
+offered = ["en", "de"]
+catalogues = ["fr.toml"]
+
+[translations.de]
+prompt = "Was ist wie {target}?"
+names = { fox = "Fuchs" }
+alts = { fox = "Ein roter Fuchs" }
+contact = "Ada"
+
+[translations.de.extra.tongue]
+text = "Welche Sprache?"
+choices = ["Deutsch", "andere"]
+
+[example]
+target = "violin"
+items = ["cello", "drum"]
+order = ["cello"]
+
+[items]
+names = ["fox", "wolf", "bus"]
+unshown = "after"
+
+[[pictures]]
+name = "fox"
+file = "pictures/fox.JPG"
+alt = "A red fox"
+
+[[extra]]
+name = "age"
+text = "How old are you?"
+type = "number"
+least = 18
+
+[[extra]]
+name = "tongue"
+text = "Which language do you speak at home?"
+type = "choice"
+choices = ["German", "other"]
+required = true
+
+[[questions]]
+target = "cat"
+items = ["fox", "wolf", "bus"]
+"""
+
+
+def write_more(folder, text=MORE):
+    (folder / "pictures").mkdir(exist_ok=True)
+    (folder / "pictures/fox.JPG").write_bytes(b"x")
+    (folder / "ids.txt").write_text("p1\np2\n", encoding="utf-8")
+    (folder / "fr.toml").write_text("", encoding="utf-8")
+    if text.startswith("\ncontact"):
+        text = f'title = "T"\nconsent = "C"\n{text}'
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    return folder / "study.toml"
+
+
+def test_all_that_participants_see_is_read_from_the_file(tmp_path):
+    study = read_study(write_more(tmp_path))
+    assert study.n_spare == 15
+    assert study.allowed == {"p1", "p2"}
+    assert (study.languages, study.catalogues) == (("en", "de"), (tmp_path / "fr.toml",))
+    assert study.translations == {
+        "de": Translation(
+            prompt="Was ist wie {target}?",
+            contact="Ada",
+            names={"fox": "Fuchs"},
+            alts={"fox": "Ein roter Fuchs"},
+            extra={"tongue": ExtraTranslation("Welche Sprache?", ("Deutsch", "andere"))},
+        )
+    }
+    assert study.example == Example("violin", ("cello", "drum"), ("cello",))
+    assert study.pictures == (Picture("fox", tmp_path / "pictures/fox.JPG", "A red fox"),)
+    assert [question.is_whole for question in study.extra] == [True, False]
+    assert (study.extra[1].choices, study.extra[1].required) == (("German", "other"), True)
+    german = replace(study.translations["de"], alts={})
+    plain = replace(study, allowed=None, catalogues=(), pictures=(), translations={"de": german})
+    write_more(tmp_path).write_text(format_study(plain), encoding="utf-8")
+    assert read_study(tmp_path / "study.toml") == plain
+
+
+# ---- What is wrong is named, in one table for all checks
+
+WRONG = [
+    # unknown keys, and keys in the wrong place
+    ('title = "W', 'titel = "W', "unknown key 'titel' (did you mean 'title'?)"),
+    ("repeats = 1", "repeat = 1", "[plan] unknown key 'repeat' (did you mean 'repeats'?)"),
+    ("repeats = 1", 'prompt = "p"', "'prompt' (it belongs at the top of the file"),
+    ("seconds = 2", "repeats = 1", "[quality]: unknown key 'repeats'"),
+    ('target = "cat"', 'Target = "cat"', "[[questions]] number 1: unknown key 'Target'"),
+    # what is missing
+    ('title = "Which animals are alike?"', "", "title is missing: write one"),
+    ('unshown = "after"', "", "[items] unshown is missing: write 'after' if"),
+    ('target = "cat"', "", "[[questions]] number 1: target is missing"),
+    ('items = ["whale", "fox"]', "", "number 2 (target 'dolphin'): items is missing"),
+    ('first = ["dog"]', "", "[[gold]] number 1 (target 'wolf'): a question with a known answer"),
+    ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "belongs under [[gold]]"),
+    # types and limits
+    ('title = "Which animals are alike?"', "title = 3", "title is 3: it must be text in quotes"),
+    ("question = 50", "question = 5.5", "[plan] answers_per_question is 5.5: it must be a whole"),
+    ("question = 50", "question = true", "[plan] answers_per_question is True: it must be a"),
+    ("question = 50", "question = 0", "is 0: it must be greater than or equal to 1"),
+    ("repeats = 1", "repeats = 3", "repeats is 3, more than half of the 2"),
+    ("= 12.5", "= nan", "[plan] return_after_minutes is nan: it must be"),
+    ("= 12.5", "= inf", "[plan] return_after_minutes is inf: it must be"),
+    ("= 12.5", '= "30"', "[plan] return_after_minutes is '30': it must be a number"),
+    ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
+    ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),
+    ("[[gold]]", "[gold]", "write [[gold]] above each"),
+    # words and texts
+    ('"after"', '"aftr"', "[items] unshown is 'aftr': it must be 'after' or 'unknown'"),
+    ('"prolific"', "2", "[platform] name is 2: it must be 'none', 'prolific' or 'mturk'"),
+    ('"prolific"', '"mturk"', "completion_url is not for Mechanical Turk"),
+    ("{target}", "it", "prompt is 'What is most like it?': it does not contain {target}"),
+    ("First.", r"F\u0007irst.", r"it has the control character '\x07'"),
+    ("alike?", "x" * 200, "it must have at most 200 characters"),
+    ("https://app", "http://app", "it must be a URL that begins with https://"),
+    ('"https://app', '"//app', "completion_url is '//app"),
+    ("https://app.prolific.com", "https://", "completion_url is 'https:///submissions"),
+    ("https://app", "https://user@app", "completion_url is 'https://user@app"),
+    ("https://app", "https://[app", "completion_url is 'https://[app"),
+    ("cc=C1", "cc=C 1", "completion_url is 'https"),
+    # names
+    ('"fox", "whale"]', '"fox", "fox"]', "it has 'fox' more than once"),
+    ('"fox", "whale"]', '"fox", 7]', "[items] names is 7: it must be text in quotes"),
+    ('"fox", "whale"]', '"fox", "whale "]', "it begins or ends with a space"),
+    ('"fox", "whale"]', '"fox", ""]', "it must have at least 1 character"),
+    ('["whale", "fox"]', '["whale", "foxes"]', "items has 'foxes', which is not among [items]"),
+    ('["whale", "fox"]', '["whale"]', "it must have at least 2 items, not 1"),
+    ('["whale", "fox"]', '"fox"', "items is 'fox': it must be a list, such as"),
+    ('first = ["dog"]', 'first = ["dg"]', "first has 'dg', which is not one of its items (did"),
+    ('first = ["dog"]', 'first = ["dog", "bus", "rose"]', "first has all items"),
+    ('target = "wolf"', 'target = "bus"', "items contains the target 'bus' itself"),
+    (
+        'target = "dolphin"\nitems = ["whale", "fox"]',
+        'target = "cat"\nitems = ["fox", "tiger", "leopard"]',
+        "[[questions]] number 2 (target 'cat') shows the same items as [[questions]] number 1",
+    ),
+    ('target = "dolphin"', 'target = "cat"', "number 2 (target 'cat') shows other items than"),
+    # what else participants see
+    ("ids.txt", "nobody.txt", "[access] allowed is 'nobody.txt': it must be a file beside"),
+    ('alt = "A red fox"', "", "[[pictures]] number 1 (name 'fox'): alt is missing"),
+    ('"fox"\nfile', '"fux"\nfile', "which is not an item or a target (did you mean 'fox'?)"),
+    ("fox.JPG", "fox.svg", "there is no such file"),
+    ('{ fox = "F', '{ fax = "F', "[translations.de] names has 'fax'"),
+    ("wie {target}", "wie das", "[translations.de] prompt is"),
+    ('{ fox = "Ein', '{ wolf = "Ein', "[translations.de] alts has 'wolf', which is not the name"),
+    ("de.extra.tongue", "de.extra.tounge", "an extra question (did you mean 'tongue'?)"),
+    ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
+    ('text = "Welche Sprache?"', "", "[translations.de.extra.tongue] text is missing"),
+    ("de.extra.tongue", "de.extra", "[translations.de.extra"),
+    ('"number"', '"date"', "[[extra]] number 1 (name 'age'): type is 'date'"),
+    ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
+    ("least = 18", "least = nan", "least is nan: it must be a number"),
+    ('["German", "other"]', '["German"]', "with 1 choices: a choice has from 2 to 50"),
+    ('"tongue"', '"age"', "[[extra]] has a name more than once"),
+    ("required = true", 'required = "yes"', "required is 'yes': it must be a boolean"),
+    ('order = ["cello"]', 'order = ["oboe"]', "[example]: order has 'oboe'"),
+    ('["en", "de"]', '["English"]', "[language] offered is 'English': it must be a language"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG)
+def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
+    text = TEXT if old in TEXT else MORE
+    assert old in text
+    path = write_more(tmp_path, text.replace(old, new))
+    with pytest.raises(RankshotError, match=re.escape(message)) as raised:
+        read_study(path)
+    assert str(raised.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('title = "T"\nprompt = What?\n', 2),
+        ('title = "T"\n\ntitle = "U"\n', 3),
+        ('title = "T"\nconsent = """\nnever\nended\n', 4),
+        (b'title = "T"\nprompt = "\xff"\n', 2),
+        ("a = " + "[" * 5000, 1),
+        ("a = " + "9" * 5000, 1),
+    ],
+)
+def test_what_is_not_toml_is_named_by_its_line(read, text, line):
+    with pytest.raises(RankshotError, match=rf"study\.toml:{line}: not "):
+        read(text)
+
+
+def test_values_are_checked_like_files_and_named_by_their_fields():
+    with pytest.raises(RankshotError, match="target is ' cat': it begins or ends with a space"):
+        Question(" cat", ("fox", "bus"))
+    with pytest.raises(RankshotError, match=r"target is 'c.ud800t'"):
+        Question("c\ud800t", ("fox", "bus"))
+    with pytest.raises(RankshotError, match="seconds is '3': it must be a number"):
+        QualityRules(seconds="3")
+    with pytest.raises(RankshotError, match=r"\[\[questions\]\] is .* at most 10000 items"):
+        replace(STUDY, questions=[Question(f"t{i}", ("fox", "whale")) for i in range(10_001)])
+    question = Question("cat", ["tiger", "fox"], ["tiger"])
+    assert {question: 1}[Question("cat", ("tiger", "fox"), ("tiger",))] == 1
+    assert {replace(STUDY, items=list(STUDY.items)): 1}[STUDY] == 1
