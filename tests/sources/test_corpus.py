@@ -1,6 +1,5 @@
 """The corpus against counting in plain loops, and against hostile files."""
 
-import bz2
 import gzip
 import lzma
 import subprocess
@@ -10,7 +9,6 @@ from collections import Counter
 from itertools import pairwise
 from math import log, sqrt
 
-import joblib
 import numpy as np
 import pytest
 
@@ -22,16 +20,9 @@ from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize, tr
 
 TARGETS = ["truck", "Sea_lion", "fox"]
 ITEMS = ["pickup_truck", "lion", "poppy", "bus", "fox", "unicorn"]
-FORMS = {
-    "truck": ["truck", "trucks"],
-    "Sea_lion": ["sea lion", "sea lions"],
-    "fox": ["fox", "foxes"],
-    "pickup_truck": ["pickup truck", "pickup trucks"],
-    "lion": ["lion", "lions"],
-    "poppy": ["poppy", "poppies"],
-    "bus": ["bus", "buses"],
-    "unicorn": ["unicorn", "unicorns"],
-}
+REGULAR = ("truck", "Sea_lion", "pickup_truck", "lion", "unicorn")
+FORMS = {name: [text := name.lower().replace("_", " "), text + "s"] for name in REGULAR}
+FORMS |= {"fox": ["fox", "foxes"], "poppy": ["poppy", "poppies"], "bus": ["bus", "buses"]}
 WORDS = ["truck", "trucks", "sea", "lion", "lions", "pickup", "poppies", "Bus", "foxes", "fox"]
 WORDS += ["a", "the", "of", "red"]
 
@@ -152,9 +143,13 @@ def write(path, texts, end="\n"):
 # ---- Counting
 
 
-@pytest.mark.parametrize("measure", ["dice", "ppmi"])
-@pytest.mark.parametrize("unit", ["document", "paragraph", "window"])
-@pytest.mark.parametrize("width", [2, 5, 30])
+@pytest.mark.parametrize(
+    ("unit", "width", "measure"),
+    [
+        *(("document", 10, "dice"), ("paragraph", 10, "ppmi"), ("window", 2, "dice")),
+        *(("window", 5, "ppmi"), ("window", 30, "dice")),
+    ],
+)
 def test_associations_against_loops(tmp_path, rng, unit, width, measure):
     texts = random_texts(rng)
     path = write(tmp_path / "c.txt", texts)
@@ -191,12 +186,6 @@ def test_paragraphs_end_at_blank_lines(tmp_path, rng):
         source = Corpus(lines, unit, min_count=0).similarity(TARGETS, ITEMS)
         assert Corpus(blocks, unit, min_count=0).similarity(TARGETS, ITEMS) == source
     assert "documents" in Corpus(blocks, "document").similarity(TARGETS, ITEMS).notes[0]
-
-
-def test_a_rare_blank_line_does_not_make_paragraphs(tmp_path):
-    path = write(tmp_path / "c.txt", ["fox bus"] * 30 + [""] + ["fox", "bus"] * 30)
-    table = Corpus(path, "paragraph").similarity(["fox"], ["bus"])
-    assert table["fox", "bus"] == pytest.approx(2 * 30 / (60 + 60))
 
 
 def test_overlapping_names_leftmost_then_longest():
@@ -310,7 +299,7 @@ def test_forgetting_rare_words_keeps_the_frequent_ones(tmp_path, rng, small_bloc
     assert Corpus(path, measure="cosine", workers=1).similarity(["fox"], ["bus", "truck"]) == exact
 
 
-@pytest.mark.parametrize(("ending", "module"), [(".gz", gzip), (".bz2", bz2), (".xz", lzma)])
+@pytest.mark.parametrize(("ending", "module"), [(".gz", gzip), (".xz", lzma)])
 def test_compressed_equals_plain_and_cut_short_is_refused(
     tmp_path, rng, small_blocks, ending, module
 ):
@@ -334,12 +323,6 @@ def test_wrong_encoding_names_the_line(tmp_path, small_blocks, workers):
         Corpus(path, workers=workers).similarity(["fox"], ["bus"])
 
 
-def test_a_small_file_starts_no_process(tmp_path, monkeypatch):
-    path = write(tmp_path / "c.txt", ["fox bus"] * 9)
-    monkeypatch.setattr(joblib, "Parallel", None)
-    assert Corpus(path, workers=2).similarity(["fox"], ["bus"])["fox", "bus"] > 0
-
-
 def test_byte_order_mark_and_nothing(tmp_path):
     path = tmp_path / "c.txt"
     path.write_bytes(b"\xef\xbb\xbffox bus")
@@ -356,13 +339,8 @@ def test_byte_order_mark_and_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("piece", "megabytes"),
-    [
-        ("x", 50),
-        ("fox bus " + "x" * 4000 + " ", 50),
-        ("fox and bus ", 3),
-        ("\n", 3),
-    ],
-    ids=["one word", "one line", "short words", "line ends"],
+    [("x", 20), ("fox bus " + "x" * 4000 + " ", 20), ("fox and bus ", 2)],
+    ids=["one word", "one line", "short words"],
 )
 def test_hostile_files_do_not_fill_the_memory(tmp_path, piece, megabytes):
     path = tmp_path / "c.txt.xz"
@@ -386,6 +364,7 @@ def test_a_character_is_never_cut(tmp_path, small_blocks):
         assert "".join(block.text(path) for block in blocks) == path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_works(tmp_path):
     text = write(tmp_path / "c.txt", ["fox bus"] * 200_000)
     script = tmp_path / "script.py"
@@ -407,25 +386,11 @@ def test_a_script_without_a_guard_works(tmp_path):
         ({"unit": "windows"}, "unit must be one of .*, not 'windows' .did you mean 'window'"),
         ({"measure": "pmi"}, "measure must be one of .*, not 'pmi' .did you mean 'ppmi'"),
         ({"window": 1}, "window must be a whole number from 2 to 1000, not 1"),
-        ({"window": 10**9}, "window must be"),
-        ({"min_count": 2.5}, "min_count must be a whole number from 0 to 1000, not 2.5"),
-        ({"workers": 0}, "workers must be"),
     ],
 )
 def test_bad_options(options, message):
     with pytest.raises(RankshotError, match=message):
         Corpus("c.txt", **options)
-
-
-def test_a_missing_file_is_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"none\.txt"):
-        Corpus(tmp_path / "none.txt").similarity(["fox"], ["bus"])
-
-
-def test_progress(tmp_path, capsys):
-    path = write(tmp_path / "c.txt", ["fox bus"] * 3)
-    Corpus(path, "document", verbose=True).similarity(["fox"], ["bus"])
-    assert capsys.readouterr().err == "counting c.txt: 3 documents\n"
 
 
 # ---- word2vec
@@ -452,24 +417,15 @@ def test_word2vec_is_reproducible_and_knows_phrases(tmp_path, rng):
     assert alike("bus", "truck") > alike("bus", "Fox")
 
 
-def test_word2vec_needs_words_that_occur(tmp_path):
+def test_word2vec_needs_words_that_occur_and_gensim(tmp_path, monkeypatch):
     pytest.importorskip("gensim")
     path = write(tmp_path / "c.txt", ["fox bus"])
     with pytest.raises(RankshotError, match=r"c\.txt: no word occurs 5 times"):
         train_word2vec(path, ["fox"])
-
-
-def test_word2vec_needs_gensim(tmp_path, monkeypatch):
-    path = write(tmp_path / "c.txt", ["fox bus"])
     monkeypatch.setitem(sys.modules, "gensim", None)
     monkeypatch.delitem(sys.modules, "gensim.models", raising=False)
     with pytest.raises(RankshotError, match=r"pip install 'rankshot\[corpus\]'"):
         train_word2vec(path, ["fox"])
-
-
-def test_importing_does_not_import_gensim():
-    code = "import sys, rankshot.sources.corpus; sys.exit('gensim' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # ---- Wikipedia

@@ -8,7 +8,6 @@ import pytest
 import rankshot as rs
 from rankshot.datasets import class_names, imagenet_classes
 from rankshot.sources import compare_as, find_misspellings, read_look_up
-from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.names.matching import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
 
@@ -353,21 +352,6 @@ def test_a_file_of_words(tmp_path):
     assert found == {"water_lilly": "water lily", "a, b": "crane"}
 
 
-def test_the_words_of_every_synset():
-    """By the other direction: the synsets of every word."""
-    nouns, words = load_nouns(), {}
-    for lemma in nouns.lemmas:
-        for synset in nouns.senses(lemma):
-            words.setdefault(synset, set()).add(lemma)
-    for wnid in imagenet_classes().ids[::50]:
-        synset = nouns.synset(wnid)
-        found = split_synonyms(wnid)
-        assert found[0] == nouns.word(synset)
-        assert (set(found), len(found)) == (words[synset], len(words[synset]))
-    assert split_synonyms("n99999999") == ["n99999999"]
-    assert split_synonyms(" , ") == [" , "]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -415,26 +399,11 @@ def test_a_noun_is_found_exactly_if_one_differs_by_one_letter(name):
     assert bool(found) == bool(near)
 
 
-def test_any_slip_of_one_letter_is_found(rng):
-    nouns = load_nouns()
-    words = [word for word in nouns.lemmas if word.replace("_", "").isalpha() and len(word) > 5]
-    for word in rng.choice(words, 60):
-        place = int(rng.integers(1, len(word) - 1))
-        if word[place] == "_" or word[place + 1] == "_":
-            continue
-        slip = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
-        if slip == word or find_misspellings([slip]) == {}:
-            assert slip == word or any(nouns.spellings(s) for s in (slip, *nouns.singulars(slip)))
-        else:
-            assert edit_distance(slip, find_misspellings([slip])[slip]) == 1
-
-
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
         ("water_lilly", "water_lily"),
         ("Water-Lilly", "water_lily"),
-        ("rhinocerous", "rhinoceros"),
         ("dgo", "dog"),
         ("labradore_retreiver", "labrador_retriever"),
         ("water_lilly_2", "water_lily"),

@@ -1,10 +1,8 @@
 """Files of word vectors: every format gives the same answer, and bad files give our error."""
 
 import gzip
-import io
 import struct
 import tracemalloc
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -89,20 +87,6 @@ def test_every_format_gives_the_similarities_of_the_table(read, by_mapping, writ
     assert (table.notes, table.unknown_targets) == (by_mapping.notes, ("yeti",))
 
 
-def test_npy_with_a_vocabulary_gives_the_same(tmp_path, by_mapping):
-    np.save(tmp_path / "words.npy", MATRIX)
-    (tmp_path / "words.txt").write_text("\n".join(WORDS), encoding="utf-8")
-    table = WordVectors.from_file(tmp_path / "words.npy").similarity(NAMES, WORDS)
-    np.testing.assert_array_equal(table.values, by_mapping.values)
-    (tmp_path / "words.txt").rename(tmp_path / "other")
-    with pytest.raises(
-        RankshotError, match=r"the words of its rows should be in .*words.txt, which is not a file"
-    ):
-        WordVectors.from_file(tmp_path / "words.npy")
-    other = WordVectors.from_file(tmp_path / "words.npy", vocabulary=tmp_path / "other")
-    np.testing.assert_array_equal(other.similarity(NAMES, WORDS).values, by_mapping.values)
-
-
 @pytest.mark.parametrize("is_binary", [True, False])
 def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
     gensim = pytest.importorskip("gensim.models")
@@ -141,20 +125,11 @@ def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
         np.testing.assert_array_equal(table.values, expected.values)
 
 
-def test_raw_floats_that_begin_like_digits(read):
-    """The first byte of the first vector is '5', the second a newline."""
-    first = np.frombuffer(b"5\n\xf65" + bytes(8), np.float32)
-    table = read(binary(["cat", "Dog"], np.array([first, [1, 0, 0]], np.float32)))
-    assert table.values.tolist() == [[1]]
-
-
 def test_a_named_format_wins(read):
     content = b"2 1\n1 4\ncat 2\nDog 3\n"
     assert read(content, ["2"], ["1"], format="glove").values.tolist() == [[1]]
     with pytest.raises(RankshotError, match=r"not 'golve' \(did you mean 'glove'\?\)"):
         read(content, format="golve")
-    with pytest.raises(RankshotError, match="a glove file takes no separate vocabulary"):
-        read(content, format="glove", vocabulary="x")
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
@@ -195,46 +170,6 @@ def test_a_bad_line_matters_where_it_is_needed(read, line):
     assert unneeded.values[0, 0] == pytest.approx(11 / 5 / np.sqrt(5))
 
 
-@pytest.mark.parametrize("write", [glove, word2vec, binary], ids=["glove", "word2vec", "binary"])
-def test_odd_bytes_in_other_words_do_no_harm(read, write):
-    words = [*WORDS[:4], "ODD", "ODD2", *WORDS[4:]]
-    matrix = np.insert(MATRIX, 4, [MATRIX[0], MATRIX[1]], axis=0)
-    content = write(words, matrix).replace(b"ODD2", b"\xe9\xff\x80").replace(b"ODD", b"\xc3")
-    np.testing.assert_array_equal(
-        read(content, WORDS, WORDS).values, read(write(), WORDS, WORDS).values
-    )
-
-
-def test_npy_that_does_not_fit(tmp_path):
-    def similarity(matrix, words):
-        np.save(tmp_path / "m.npy", matrix)
-        (tmp_path / "m.txt").write_bytes(words)
-        return WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])
-
-    assert similarity(np.eye(2), b"cat\r\ndog\r\n").values.tolist() == [[0]]
-    assert similarity(np.eye(3)[[0, 1, 1]], b"cat\ncat\ndog\n").values.tolist() == [[0]]
-    cases = [
-        (np.eye(3), b"cat\ndog\n", r"a row for each of 2 words, not float64 of shape \(3, 3\)"),
-        (np.array([[1.0], [np.nan]]), b"cat\ndog\n", r"m.npy: row 1 \('dog'\) is not finite"),
-        (np.ones(2), b"cat\ndog\n", r"not float64 of shape \(2,\)"),
-        (np.array([[1j]]), b"cat\n", "not complex128"),
-    ]
-    for matrix, words, message in cases:
-        with pytest.raises(RankshotError, match=message):
-            similarity(matrix, words)
-
-
-def test_pickles_are_never_loaded(tmp_path):
-    class Bomb:
-        def __reduce__(self):
-            return (exec, ("raise SystemError('run')",))
-
-    np.save(tmp_path / "m.npy", np.array([[Bomb()]], dtype=object), allow_pickle=True)
-    (tmp_path / "m.txt").write_bytes(b"cat\n")
-    with pytest.raises(RankshotError, match=r"not an uncompressed .npy matrix"):
-        WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])
-
-
 # ---- Hostile files
 
 
@@ -251,7 +186,7 @@ HOSTILE = {
     "cat 1 2\nDog 1 2\n".encode("utf-16"): ":1: expected a word and its numbers",
     b"\x1f\x8b nonsense": "damaged gzip",
     gzip.compress(glove(), mtime=0)[:-20]: "damaged gzip",
-    b"\x93NUMPY and nothing": "should be in",
+    b"\x93NUMPY and nothing": "a NumPy matrix without words",
 }
 
 
@@ -349,8 +284,7 @@ contents = st.one_of(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_whatever_the_file_holds_the_answer_is_a_table_or_our_error(tmp_path, content, name, pack):
-    path = tmp_path / "fuzzed.npy"
-    (tmp_path / "fuzzed.txt").write_bytes(content[::2])
+    path = tmp_path / "fuzzed"
     packed = {"p": content, "g": gzip.compress(content), "z": b"\x1f\x8b\x08" + content}[pack]
     path.write_bytes(packed)
     try:
@@ -358,31 +292,3 @@ def test_whatever_the_file_holds_the_answer_is_a_table_or_our_error(tmp_path, co
     except RANKSHOT:
         return
     assert table.targets == tuple(NAMES)
-
-
-@given(st.integers(0, 200), st.binary(max_size=6), st.integers(0, 40))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@pytest.mark.filterwarnings("ignore:Reading .*npy")
-def test_damaged_matrices(tmp_path, place, junk, cut):
-    buffer = io.BytesIO()
-    np.save(buffer, MATRIX)
-    content = buffer.getvalue()
-    content = content[:place] + junk + content[place + len(junk) : len(content) - cut]
-    path = tmp_path / "damaged.npy"
-    path.write_bytes(content)
-    (tmp_path / "damaged.txt").write_text("\n".join(WORDS), encoding="utf-8")
-    with suppress(*RANKSHOT):
-        WordVectors.from_file(path, format="npy").similarity(NAMES, WORDS)
-
-
-def test_claims_of_a_matrix_are_not_believed(tmp_path):
-    buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        buffer, {"descr": "<f4", "fortran_order": False, "shape": (10**12, 300)}
-    )
-    (tmp_path / "m.npy").write_bytes(buffer.getvalue() + bytes(100))
-    (tmp_path / "m.txt").write_bytes(b"cat\n")
-    with pytest.raises(RankshotError, match=r"not an uncompressed .npy matrix"):
-        WordVectors.from_file(tmp_path / "m.npy").similarity(["cat"], ["dog"])

@@ -20,8 +20,6 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.matching import NameMatcher
 from rankshot.sources.prompts import PROMPT_END, choose_length
 
-LONGEST_ANSWER = 1 << 20
-"""Characters of an answer: hundreds of lists."""
 MAX_BROKEN_LISTS = 100
 """The search stops after this number of brackets that start no list, to bound its time."""
 MARKER = re.compile(r"(\s*)([-*•+–·]|\(?\d{1,3}[.):\]])\s+")
@@ -152,21 +150,10 @@ def read_answers(text: str, targets: Iterable[Any], items: Iterable[Any], k: int
     'cat': 2 known names, 3 were asked for
     no answer for 'truck'
     """
-    target_names, item_names = as_names(targets, "targets"), as_names(items)
-    k = choose_length(k, item_names)
-    if len(text) > LONGEST_ANSWER:
-        raise RankshotError(
-            f"an answer of {len(text):,} characters; the most are {LONGEST_ANSWER:,}"
-        )
-    matcher = NameMatcher(item_names)
+    targets, item_names = as_names(targets, "targets"), as_names(items)
+    k, matcher = choose_length(k, item_names), NameMatcher(item_names)
     answer = text.rpartition(PROMPT_END)[2]
-    lists = AnswerText(NameMatcher(target_names), matcher).find_lists(answer)
-    return _collect(lists, matcher, target_names, k)
-
-
-def _collect(
-    lists: list[FoundList], matcher: NameMatcher, targets: tuple[str, ...], k: int
-) -> Answers:
+    lists = AnswerText(NameMatcher(targets), matcher).find_lists(answer)
     by_target: dict[str, list[FoundList]] = {}
     others: list[FoundList] = []
     for found in lists:
@@ -321,7 +308,12 @@ def read_answer_files(
         text = "\n\n".join(_read_answer(path) for path in names)
         answers[rater] = read_answers(text, target_names, item_names, length)
         if not answers[rater].orders:
-            raise RankshotError(_describe_failure(names, answers[rater]))
+            raise RankshotError(
+                f"{' and '.join(map(str, names))}: no usable list in it "
+                f"({'; '.join(answers[rater].notes[:FAULTS_SHOWN])}). It must be the answer to a "
+                "prompt with these classes, with their names in the same language; ask again, or "
+                "leave out this file"
+            )
     chosen = [(rater, target) for rater in answers for target in answers[rater].orders]
     rankings = Rankings.from_orders(
         [answers[rater].orders[target] for rater, target in chosen],
@@ -340,22 +332,19 @@ def read_answer_files(
 def _list_files(paths: list[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
-        if not path.is_dir():
-            files.append(path)
-            continue
-        found = sorted(
-            file
-            for file in path.iterdir()
-            if file.suffix.lower() in ENDINGS and not file.name.startswith(".")
-        )
+        found = sorted(path.iterdir()) if path.is_dir() else [path]
+        if path.is_dir():
+            found = [
+                file
+                for file in found
+                if file.suffix.lower() in ENDINGS and not file.name.startswith(".")
+            ]
         if not found:
             raise RankshotError(
                 f"{path}: no answers in this folder; save each answer there as a text file "
                 f"({', '.join(ENDINGS)})"
             )
         files += found
-    if not files:
-        raise RankshotError("no files of answers are given")
     return files
 
 
@@ -380,10 +369,7 @@ def _get_turn(path: Path) -> tuple[int, int]:
 
 def _read_answer(path: Path) -> str:
     """Return the text of a file, without the prompt if that was copied as well."""
-    with path.open("rb") as stream:
-        content = stream.read(4 * LONGEST_ANSWER + 1)
-    if len(content) > 4 * LONGEST_ANSWER:
-        raise RankshotError(f"{path}: longer than any answer; is it another file?")
+    content = path.read_bytes()
     try:
         # Some editors of Windows write UTF-16, and mark it.
         is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -395,17 +381,6 @@ def _read_answer(path: Path) -> str:
         what = "holds a prompt and no answer" if prompt else "is empty"
         raise RankshotError(f"{path}: {what}; copy the answer of the chat window into it")
     return answer
-
-
-def _describe_failure(files: list[Path], answers: Answers) -> str:
-    names = " and ".join(map(str, files))
-    more = len(answers.notes) - FAULTS_SHOWN
-    notes = "; ".join(answers.notes[:FAULTS_SHOWN])
-    rest = f"; and {format_count(more, 'more note')}" if more > 0 else ""
-    return (
-        f"{names}: no usable list in it ({notes}{rest}). It must be the answer to a prompt with "
-        "these classes, with their names in the same language; ask again, or leave out this file"
-    )
 
 
 # ---- From the text of an answer to lists of names

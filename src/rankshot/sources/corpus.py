@@ -12,7 +12,7 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
@@ -202,17 +202,15 @@ class CorpusCounts:
         self.near_totals += counts.near_totals
         self.with_pair = self.with_pair + counts.with_pair
         self.meetings = self.meetings + counts.meetings
-        if counts.contexts is not None:
-            self._add_contexts(counts.contexts)
-
-    def _add_contexts(self, contexts: ContextCounts) -> None:
-        column = [self.words.setdefault(word, len(self.words)) for word in contexts.words]
+        if counts.near is None:
+            return
+        column = [self.words.setdefault(word, len(self.words)) for word in counts.words]
         self.word_totals = np.pad(self.word_totals, (0, len(self.words) - self.word_totals.size))
-        self.word_totals[column] += contexts.word_totals
-        self.total += contexts.total
+        self.word_totals[column] += counts.word_totals
+        self.total += counts.total
         shape = self.near.shape[0], len(self.words)
         self.near.resize(shape)
-        cells = contexts.near.tocoo()
+        cells = counts.near.tocoo()
         places = cells.row, np.array(column, np.int64)[cells.col]
         self.near = self.near + csr_array((cells.data, places), shape=shape)
         if len(self.words) > MAX_WORDS:
@@ -433,22 +431,14 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
 # ---- Counting a block
 
 
-class ContextCounts(NamedTuple):
-    """How often words occur, out of ``total``, and near each name (names x words)."""
-
-    total: int
-    words: list[str]
-    word_totals: Ints
-    near: Any
-
-
 class BlockCounts(NamedTuple):
     """The counts of a block.
 
     ``units`` is the number of units; ``with_name`` counts those that contain each name, and
     ``with_pair`` those that contain both names of a pair. ``occurrences`` and ``meetings`` are
     the evidence behind them: where windows overlap, one meeting of two names is in several units.
-    ``near_totals`` is the total weight of the words near each name.
+    ``near_totals`` is the total weight of the words near each name. Where contexts are counted,
+    ``words`` occur ``word_totals`` times, out of ``total``, and ``near`` each name (names x words).
     """
 
     units: int
@@ -457,7 +447,10 @@ class BlockCounts(NamedTuple):
     with_pair: Any
     meetings: Any
     near_totals: Ints
-    contexts: ContextCounts | None
+    total: int = 0
+    words: Sequence[str] = ()
+    word_totals: Any = None
+    near: Any = None
 
 
 @dataclass(frozen=True)
@@ -499,11 +492,11 @@ def _count_texts(
         for kept in (settings.is_target, settings.is_item)
     )
     with_pair = (targets.T @ items).tocsr()
-    contexts = None
-    if settings.contexts:
-        near = _drop_own_name((names.T @ holds).tocoo(), V - M)
-        contexts = _make_contexts(n_texts, vocabulary, np.bincount(token, minlength=V), near)
-    return BlockCounts(n_texts, with_name, with_name, with_pair, with_pair, with_name, contexts)
+    counts = BlockCounts(n_texts, with_name, with_name, with_pair, with_pair, with_name)
+    if not settings.contexts:
+        return counts
+    near = _drop_own_name((names.T @ holds).tocoo(), V - M)
+    return _add_contexts(counts, n_texts, vocabulary, np.bincount(token, minlength=V), near)
 
 
 def _count_windows(
@@ -532,13 +525,13 @@ def _count_windows(
             cells = a[ranked], b[ranked]
             with_pair = with_pair + csr_array((shared[ranked], cells), shape=(M, M))
             meetings = meetings + csr_array((np.ones_like(cells[0]), cells), shape=(M, M))
-    contexts, near_totals = None, with_name
-    if settings.contexts:
-        near_words = _count_words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
-        near_totals = np.asarray(near_words.sum(axis=1), np.int64)
-        totals = np.bincount(tokens, minlength=len(vocabulary))
-        contexts = _make_contexts(tokens.size, vocabulary, totals, near_words)
-    return BlockCounts(units, with_name, occurrences, with_pair, meetings, near_totals, contexts)
+    counts = BlockCounts(units, with_name, occurrences, with_pair, meetings, with_name)
+    if not settings.contexts:
+        return counts
+    near_words = _count_words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
+    counts = counts._replace(near_totals=np.asarray(near_words.sum(axis=1), np.int64))
+    totals = np.bincount(tokens, minlength=len(vocabulary))
+    return _add_contexts(counts, tokens.size, vocabulary, totals, near_words)
 
 
 def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
@@ -579,9 +572,12 @@ def _drop_own_name(near: Any, plain: int) -> Any:
     return csr_array((near.data[other], cells), shape=near.shape)
 
 
-def _make_contexts(total: int, vocabulary: list[str], totals: Ints, near: Any) -> ContextCounts:
+def _add_contexts(
+    counts: BlockCounts, total: int, vocabulary: list[str], totals: Ints, near: Any
+) -> BlockCounts:
     kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD]
-    return ContextCounts(total, [vocabulary[i] for i in kept], totals[kept], near[:, kept])
+    words = [vocabulary[i] for i in kept]
+    return counts._replace(total=total, words=words, word_totals=totals[kept], near=near[:, kept])
 
 
 # ---- word2vec

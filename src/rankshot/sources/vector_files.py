@@ -1,4 +1,4 @@
-"""Files of word vectors (GloVe, word2vec, fastText, .npy): reading the vectors of given words.
+"""Files of word vectors (GloVe, word2vec, fastText): reading the vectors of given words.
 
 The files are large (GloVe 5 GB, word2vec 3 GB). So they are streamed, and only the lines of given
 words are parsed. A malformed line is an error only if it has one of the given words.
@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from rankshot.core.validation import require_choice
 
 Vectors = dict[str, NDArray[np.float64]]
 """From words to their vectors."""
-FORMATS = ("glove", "word2vec", "fasttext", "word2vec-binary", "npy")
+FORMATS = ("glove", "word2vec", "fasttext", "word2vec-binary")
 """The formats that can be read; fastText's .vec has the text format of word2vec."""
 MAX_LINE_BYTES = 2**20
 """A vector of 50,000 numbers; a longer line is an error, before it fills the memory."""
@@ -35,13 +34,9 @@ MAX_WORD_BYTES = 10_000
 _SAMPLE_BYTES, _BLOCK_BYTES = 2**19, 2**22
 _HEADER = re.compile(rb"(\d{1,40})[ \t]+(\d{1,40})[ \t]*\r?\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_NUMPY_ERRORS = (
-    *(ValueError, TypeError, EOFError, OverflowError),
-    # NumPy parses the header of a matrix as a Python literal, which can raise these.
-    *(SyntaxError, TokenError, RecursionError, MemoryError),
-)
 _FOREIGN = (
     (rb"PK\x03\x04", "a zip archive: unpack it first"),
+    (rb"\x93NUMPY", "a NumPy matrix without words: pass a mapping from words to its rows"),
     (rb"\x80[\x02-\x05]", "a pickle, which can run code: pass gensim's KeyedVectors instead"),
     (rb"\xba\x16\x4f\x2f", "a fastText model: use its .vec file, or load it with gensim"),
 )
@@ -74,8 +69,6 @@ def detect_format(path: Path, named: str | None = None) -> str:
         sample = stream.read(_SAMPLE_BYTES).removeprefix(MARK)
     if named is not None:
         return require_choice("format", named, FORMATS)
-    if sample.startswith(b"\x93NUMPY"):
-        return "npy"
     foreign = [what for start, what in _FOREIGN if re.match(start, sample)]
     if foreign or not sample.strip():
         raise RankshotError(f"{path}: this is {foreign[0] if foreign else 'an empty file'}")
@@ -176,40 +169,6 @@ def _keep_line(
             f"{where}: {word!r} must have {dimension} finite numbers, not {short_repr(line)}"
         )
     found[word] = vector
-
-
-# ---- .npy
-
-
-def read_npy(path: Path, vocabulary: Path, words: Collection[str]) -> Vectors:
-    """Read the rows of some words from a memory-mapped matrix, by a separate vocabulary file."""
-    wanted = _encode(words)
-    rows: dict[str, int] = {}
-    count = 0
-    with open_unpacked(vocabulary) as stream:
-        for count, line in iterate_lines(stream, vocabulary, MAX_LINE_BYTES):
-            key = line.rstrip(b"\r\n")
-            if key in wanted:
-                rows.setdefault(wanted[key], count - 1)
-    return take_rows(path, rows, count)
-
-
-def take_rows(path: Path, rows: dict[str, int], count: int) -> Vectors:
-    """Copy some rows, by word, out of a memory-mapped matrix that must have ``count`` rows."""
-    try:
-        # Not np.load: it leaves a file open that begins like an archive and is none.
-        matrix = np.lib.format.open_memmap(path, mode="r")
-    except _NUMPY_ERRORS as error:
-        raise RankshotError(f"{path}: not an uncompressed .npy matrix ({error})") from None
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or len(matrix) != count:
-        raise RankshotError(
-            f"{path}: expected a matrix of numbers with a row for each of {count} words, not "
-            f"{matrix.dtype} of shape {matrix.shape}"
-        )
-    for word, row in rows.items():
-        if not np.isfinite(matrix[row]).all():
-            raise RankshotError(f"{path}: row {row} ({word!r}) is not finite")
-    return {word: np.array(matrix[row], dtype=np.float64) for word, row in rows.items()}
 
 
 # ---- word2vec's binary format

@@ -30,10 +30,8 @@ from rankshot.sources.similarity import Similarity
 from rankshot.sources.vector_files import (
     Vectors,
     detect_format,
-    read_npy,
     read_text,
     read_word2vec_binary,
-    take_rows,
 )
 
 Floats = NDArray[np.float64]
@@ -216,10 +214,9 @@ class WordVectors:
         path: str | Path,
         *,
         format: str | None = None,  # noqa: A002 - the word that everyone looks for
-        vocabulary: str | Path | None = None,
         source: str | None = None,
     ) -> Self:
-        """Use a file of vectors: GloVe, word2vec (text or binary), fastText's .vec, or .npy.
+        """Use a file of vectors: GloVe, word2vec (text or binary), or fastText's .vec.
 
         The file is read when similarities are computed. Only the vectors of the words in the
         names are kept, so the memory needed does not depend on the size of the file.
@@ -227,12 +224,9 @@ class WordVectors:
         Parameters
         ----------
         path : str or Path
-            Plain or gzip; a .npy matrix is memory-mapped and so must be uncompressed.
-        format : {"glove", "word2vec", "fasttext", "word2vec-binary", "npy"}, optional
+            Plain or gzip.
+        format : {"glove", "word2vec", "fasttext", "word2vec-binary"}, optional
             By default detected from the content.
-        vocabulary : str or Path, optional
-            For .npy, a file with the words of the rows, one word per line; by default the file of
-            the same name that ends in .txt.
         source : str, optional
             By default the file's name without its ending.
 
@@ -244,17 +238,8 @@ class WordVectors:
         """
         path = Path(path)
         found_format = detect_format(path, format)
-        if vocabulary is not None and found_format != "npy":
-            raise RankshotError(f"{path}: a {found_format} file takes no separate vocabulary")
-        vocabulary = path.with_suffix(".txt") if vocabulary is None else Path(vocabulary)
-        if found_format == "npy" and not vocabulary.is_file():
-            raise RankshotError(
-                f"{path}: the words of its rows should be in {vocabulary}, which is not a file"
-            )
         lookup: Lookup = partial(read_text, path, header=found_format != "glove")
-        if found_format == "npy":
-            lookup = partial(read_npy, path, vocabulary)
-        elif found_format == "word2vec-binary":
+        if found_format == "word2vec-binary":
             lookup = partial(read_word2vec_binary, path)
         stem = path.with_suffix("").stem if path.suffix == ".gz" else path.stem
         return cls._from_lookup(lookup, source or stem)
@@ -344,7 +329,8 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
                 if word in wanted:
                     rows.setdefault(word, row)
             count += batch.num_rows
-    return take_rows(folder / "glove_6B_50d_emb.npy", rows, count)
+    matrix = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r", allow_pickle=False)
+    return {word: np.array(matrix[row], dtype=np.float64) for word, row in rows.items()}
 
 
 # ---- From a name to a vector
