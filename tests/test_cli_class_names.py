@@ -91,7 +91,7 @@ def test_word_vectors_look_up_the_synonyms(folder):
     )
     assert lines[0]["ranking"] == ["tench", "crane (bird)", "bus"]
     assert "knows 100% of all pairs" in out
-    assert "seen.txt: 1 label now has a readable name" in out
+    assert "seen.txt: 2 labels now have readable names: " in out
 
 
 def test_a_table_may_spell_the_classes_in_another_way(folder):
