@@ -15,9 +15,10 @@ sense s with a probability proportional to the product of
   This is a kernel density estimate: draw another name, go up to a synset v above it, and draw any
   synset below v;
 - the number of other names in its lexical category, to the power `WEAK_POWER`;
-- how often a sense of this list has kinds below it, compared with WordNet, to the power `WEAK_POWER`;
-- how often the noun was tagged with the sense, to the power `WEAK_POWER`: class lists are not running
-  text;
+- how often a sense of this list has kinds below it, compared with WordNet, to the power
+  `WEAK_POWER`;
+- how often the noun was tagged with the sense, to the power `WEAK_POWER`: class lists are not
+  running text;
 - how often a name of this list is the first word of its synset, and how often it has all words of
   a synset of several words, as "goldfish, Carassius auratus" does;
 - how often a name of this list has a capital letter, if its sense is written with one or without.
