@@ -180,15 +180,6 @@ def test_what_rounding_would_spoil_is_refused():
         model.standard_errors(pairs)
 
 
-def test_given_worths_need_comparisons_in_one_direction_only():
-    """One ranking a > b > c has the information of two choices; it has no estimate."""
-    model = rs.PlackettLuce.from_worths({"a": 1, "b": 1, "c": 1})
-    covariance = model.covariance(rs.Rankings.from_orders([["a", "b", "c"]]))
-    thirds = np.eye(3) / 3 - 1 / 9
-    halves = np.array([[0, 0, 0], [0, 1, -1], [0, -1, 1]]) / 4
-    assert covariance == pytest.approx(np.linalg.pinv(thirds + halves), abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("orders", "names"),
     [
@@ -206,21 +197,8 @@ def test_items_that_are_not_compared_have_infinite_errors(orders, names):
     assert np.isfinite(rs.PlackettLuce().fit(pairs).standard_errors(pairs)).all()
 
 
-@pytest.mark.parametrize("weights", [None, [0.0]])
-def test_standard_errors_of_nothing_are_refused(weights):
-    votes = rs.Rankings.from_orders([["a", "b"]], weights=weights)
-    fitted = rs.PlackettLuce().fit(rs.Rankings.from_orders([["a", "b"]]))
-    for model in (fitted, rs.PlackettLuce.from_worths({"a": 1, "b": 1})):
-        with pytest.raises(rs.RankshotError, match="there are no rankings"):
-            model.standard_errors(votes if weights else votes[:0])
-
-
-def test_one_item_has_no_error():
-    assert invert_information(np.zeros((1, 1)), ("a",)).tolist() == [[0.0]]
-
-
 def test_what_is_no_maximum_is_refused():
-    with pytest.raises(rs.RankshotError, match="no maximum"):
+    with pytest.raises(rs.RankshotError, match="not a maximum"):
         invert_information(np.array([[2.0, -2, 0], [-2, 1, 1], [0, 1, -1]]), tuple("abc"))
 
 
@@ -272,14 +250,6 @@ def relative_errors(variances, covariance):
     """How much too large the standard error of each difference is, from the quasi-variances."""
     i, j = np.triu_indices(len(covariance), 1)
     return np.sqrt((variances[i] + variances[j]) / variances_of_differences(covariance)[i, j]) - 1
-
-
-def test_relative_errors_are_those_of_qvcalc():
-    errors = relative_errors(find_quasi_variances(COSINES), COSINES)
-    assert errors[:5] == pytest.approx(
-        [-0.094369874548, 0.003094922934, -0.063143176848, 0.245765504983, -0.049633137400],
-        abs=2e-5,
-    )
 
 
 @pytest.mark.parametrize(

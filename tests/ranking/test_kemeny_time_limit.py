@@ -98,15 +98,6 @@ def test_the_solver_gets_the_time_that_is_left(cyclic, clock, monkeypatch):
         assert left_over >= 0
 
 
-def test_the_solver_is_not_started_without_time(cyclic, monkeypatch):
-    W = precedence(cyclic)
-    program = OrderProgram(W)
-    program.add(program.violated(program.start(), np.inf))
-    monkeypatch.setattr(kemeny_solvers, "milp", None)
-    assert program.solve(integer=False, deadline=kemeny_solvers.monotonic()) is None
-    assert kemeny_solvers.OrderProgram(W).violated(program.start(), -np.inf) is None
-
-
 def test_a_relaxation_without_an_answer_gives_no_bound(cyclic, monkeypatch):
     """A linear program that is stopped has no valid bound: the best so far is returned."""
     milp = kemeny_solvers.milp

@@ -146,14 +146,6 @@ def test_newton_with_a_factor_and_by_conjugate_gradients_agree(rng, monkeypatch,
     assert curvature @ theta == pytest.approx(information @ theta, rel=1e-9, abs=1e-9)
 
 
-def test_matrices_are_sparse_where_few_pairs_are_compared_and_solved_by_gradients(rng):
-    """Few items: dense. Many items: sparse for pairs, dense for long lists, which compare most."""
-    for C, k, n, sparse in ((100, 2, 50, False), (300, 2, 500, True), (300, 30, 60, False)):
-        curvature = Likelihood(draw_subsets(rng, n, k, C)).curvature(np.zeros(C))
-        assert issparse(curvature.pairs) == sparse
-        assert curvature @ np.ones(C) == pytest.approx(np.zeros(C), abs=1e-9)
-
-
 def test_a_long_chain_of_comparisons_has_its_exact_answer(rng):
     """Each item against the next only: log-worths are sums of log-odds."""
     C = 400

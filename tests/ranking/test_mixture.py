@@ -77,26 +77,6 @@ def test_all_rankings_of_a_rater_count_together(raters):
     assert mixture.n_raters_ == 60
 
 
-def test_a_weight_is_that_many_rankings():
-    orders = [["a", "b", "c"], ["c", "b", "a"], ["b", "a", "c"], ["c", "a", "b"]]
-    weights = [3, 2, 1, 1]
-    options = {"items": ABCD[:3]}
-    weighted = rs.Rankings.from_orders(orders, weights=weights, **options)
-    repeated = rs.Rankings.from_orders(
-        [o for o, w in zip(orders, weights, strict=True) for _ in range(w)], **options
-    )
-    mixture = rs.RankingMixture(n_starts=2, random_state=0)
-    one, many = clone(mixture).fit(weighted), clone(mixture).fit(repeated)
-    assert one.n_raters_ == many.n_raters_ == 7
-    assert one.log_likelihood_ == pytest.approx(many.log_likelihood_)
-    # Of a rater, all copies are in the same group.
-    ours = rs.Rankings.from_orders(orders[:2] * 2, raters=["x", "y", "x", "x"], **options)
-    mine = rs.Rankings.from_orders(
-        [*orders[:2], orders[1]], raters=["x", "y", "x"], weights=[2, 1, 1], **options
-    )
-    assert one.predict_proba(mine)[0] == pytest.approx(one.predict_proba(ours)[0])
-
-
 # ---- The fit
 
 
@@ -228,26 +208,6 @@ def test_groups_of_babington_smith():
     assert mixture.history_[-1] == pytest.approx(expected)
 
 
-def test_rankings_that_no_group_allows_say_nothing_of_the_group():
-    same = rs.Rankings.from_orders([["a", "b", "c"]] * 6)
-    mixture = rs.RankingMixture(rs.Mallows(), random_state=0).fit(same)
-    other = rs.Rankings.from_orders(
-        [["c", "b", "a"], ["a", "b", "c"]], items=list("abc"), raters=["x", "x"], weights=[0, 1]
-    )
-    assert mixture.log_prob(other[:1]) == -np.inf
-    assert mixture.predict_proba(same)[0] == pytest.approx(mixture.weights_)
-    impossible = rs.Rankings.from_orders([["c", "b", "a"]], items=list("abc"))
-    assert mixture.predict_proba(impossible)[0] == pytest.approx(mixture.weights_)
-    # A weight of 0 counts as no ranking.
-    assert mixture.predict_proba(other)[0] == pytest.approx(mixture.predict_proba(other[1:])[0])
-    strict = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[9, 5])
-    mixture = rs.RankingMixture(rs.DavidsonLuce(), random_state=0, n_starts=1).fit(strict)
-    tied = rs.Rankings.from_orders([["a", ["b", "c"], "d"], ABCD], items=ABCD)
-    found = mixture.predict_proba(tied)
-    assert found[0] == pytest.approx(mixture.weights_)
-    assert found[1, 0] > 0.99
-
-
 # ---- Known groups
 
 
@@ -312,19 +272,6 @@ def test_there_are_no_more_groups_than_raters(criterion):
     orders = [ABCD, ABCD[1:], ABCD[::-1]]
     tenths = rs.Rankings.from_orders(orders * 10, items=ABCD, weights=[0.1] * 30)
     assert rs.RankingMixture(n_groups=3, n_starts=1, random_state=0).fit(tenths).n_groups == 3
-
-
-def test_held_out_rankings_can_have_any_weight():
-    from rankshot.ranking.models.mixture import _split
-
-    votes = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[1e19, 1e300])
-    folds = _split(votes, "rater", 4, np.random.default_rng(0))
-    shares = np.array([test.weights for _, test in folds]) / votes.weights
-    assert shares == pytest.approx(np.full((4, 2), 0.25), rel=1e-6)
-    assert shares.sum(axis=0) == pytest.approx([1, 1], rel=1e-12)
-    alone = rs.Rankings.from_orders([ABCD], items=ABCD, weights=[0.7])
-    with pytest.raises(rs.RankshotError, match="needs at least two raters: one to leave out"):
-        rs.choose_n_groups(alone, criterion="held-out")
 
 
 def test_bic_counts_shares_and_parameters(votes, raters):

@@ -46,41 +46,6 @@ def test_parameters_are_those_of_the_constructor(model):
         clone(model).set_params(temperature=1)
 
 
-REPRS = [
-    "PlackettLuce(regularization=0.5)",
-    "DavidsonLuce(regularization=0.3)",
-    "Mallows(method='exact')",
-    "BabingtonSmith(regularization=0.2)",
-]
-
-
-@pytest.mark.parametrize(("model", "text"), list(zip(MODELS, REPRS, strict=True)), ids=IDS)
-def test_the_repr_has_what_differs_from_the_defaults(model, text):
-    assert repr(model) == text
-    assert repr(type(model)()) == f"{type(model).__name__}()"
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda r: rs.PlackettLuce().standard_errors(r),
-        lambda r: rs.BabingtonSmith().log_weight(r),
-        lambda _: rs.BabingtonSmith().log_normalizer(1),
-        lambda _: rs.BabingtonSmith().mode_,
-    ],
-)
-def test_other_methods_need_a_fit_too(call, rankings):
-    with pytest.raises(NotFittedError):
-        call(rankings)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=IDS)
-def test_set_params_changes_the_fit_and_fit_returns_the_model(model, rankings):
-    other = clone(model).set_params(verbose=False)
-    assert other.fit(rankings) is other
-    assert other.log_prob(rankings) @ rankings.weights == pytest.approx(other.log_likelihood_)
-
-
 @pytest.mark.parametrize("model", MODELS, ids=IDS)
 def test_permuting_the_items_changes_nothing_else(model, rankings, rng):
     shuffled = rankings.with_items([rankings.items[i] for i in rng.permutation(5)])

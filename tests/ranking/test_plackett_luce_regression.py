@@ -167,7 +167,9 @@ def test_a_data_frame_names_features_and_items(rankings, library):
     assert_allclose(named.coef_, model.coef_)
     assert named.feature_names_in_.tolist() == ["size", "age", "cost"]
     assert_allclose(named.predict_log_worths(frame)[:-1], model.log_worths_[::-1])
-    with pytest.raises(RankshotError, match=r"no column 'age', 'cost'; the columns are 'size'"):
+    with pytest.raises(
+        RankshotError, match="columns of the fit, 'size', 'age', 'cost', not 'size'"
+    ):
         named.predict_log_worths(module.DataFrame({"size": [1.0]}))
 
 
@@ -178,9 +180,9 @@ def test_the_index_of_pandas_names_items(rankings):
     assert_allclose(rs.PlackettLuceRegression().fit(rankings, by_name).coef_, model.coef_)
     in_order = pandas.DataFrame(FEATURES, columns=list("xyz"))
     assert_allclose(rs.PlackettLuceRegression().fit(rankings, in_order).coef_, model.coef_)
-    with pytest.raises(RankshotError, match="features have no row for 'a'"):
+    with pytest.raises(RankshotError, match="one row for each item; 'a' has none, or several"):
         rs.PlackettLuceRegression().fit(rankings, by_name.drop(index="a"))
-    with pytest.raises(RankshotError, match="more than one row for item 'b'"):
+    with pytest.raises(RankshotError, match="one row for each item; 'b' has none, or several"):
         rs.PlackettLuceRegression().fit(rankings, pandas.concat([by_name, by_name.loc[["b"]]]))
 
 
@@ -188,16 +190,16 @@ def test_the_index_of_pandas_names_items(rankings):
     ("features", "message"),
     [
         (FEATURES[:5], "features have 5 rows for 6 items"),
-        (FEATURES[:, 0], "features must be a table with one row per item, not of shape (6,)"),
-        (FEATURES[:, :0], "features have no columns"),
+        (FEATURES[:, 0], "features must be a table of numbers with one row per item"),
+        (FEATURES[:, :0], "Found array with 0 feature(s)"),
         ([["x"]] * 6, "features must be a table of numbers"),
         (1j * FEATURES, "features must be a table of numbers"),
         (np.ma.array(FEATURES, mask=np.arange(18) == 7), "features: row 2, column 1 is masked"),
         (np.where(np.arange(18).reshape(6, 3) == 7, np.nan, FEATURES), "item 'c': 'x1' is nan"),
-        (np.hstack([FEATURES, np.ones((6, 1))]), "the coefficients of 'x3' are not determined"),
+        (np.hstack([FEATURES, np.ones((6, 1))]), "the coefficient of 'x3' is not determined"),
         (
             np.hstack([FEATURES, 1 + FEATURES[:, :1] - 2 * FEATURES[:, 2:]]),
-            "'x3' is a linear combination of 'x0', 'x2'",
+            "it is a linear combination of 'x0', 'x2'",
         ),
     ],
 )
@@ -219,7 +221,7 @@ def test_features_must_differ_between_items_that_are_compared():
     """The feature tells two groups apart, which no pair compares."""
     pairs = rs.Rankings.from_pairs(list("abcd"), list("badc"))
     group = [[0.0], [0.0], [1.0], [1.0]]
-    with pytest.raises(RankshotError, match="the coefficients of 'x0' are not determined"):
+    with pytest.raises(RankshotError, match="the coefficient of 'x0' is not determined"):
         rs.PlackettLuceRegression().fit(pairs, group)
 
 
@@ -234,7 +236,7 @@ def test_an_order_that_no_ranking_contradicts_is_refused():
     pair = rs.Rankings.from_pairs(["a"], ["c"], items=list("abc"))
     p = np.exp(model.log_prob(pair))
     assert_allclose(model.coef_covariance(pair), [1 / (p * (1 - p))])
-    with pytest.raises(RankshotError, match="the coefficients of 'x0' are not determined"):
+    with pytest.raises(RankshotError, match="the coefficient of 'x0' is not determined"):
         model.coef_covariance(rs.Rankings.from_orders([["a"]], items=list("abc"), kind="subset"))
 
 
@@ -272,30 +274,7 @@ def test_a_penalty_counts_in_the_unit_of_the_features(rankings, l1_ratio):
     assert_allclose(penalised.fit(rankings, 1e-200 * FEATURES).log_worths_, 0, atol=1e-12)
 
 
-def test_worths_that_differ_by_many_orders_are_found():
-    pairs = rs.Rankings.from_pairs(["a", "b"], ["b", "a"], weights=[1e12, 1])
-    model = rs.PlackettLuceRegression().fit(pairs, [[1.0], [0.0]])
-    assert_allclose(model.coef_, [12 * np.log(10)], rtol=1e-5)
-
-
-def test_covariances_of_no_rankings_and_of_several_targets(rankings):
-    model = rs.PlackettLuceRegression(alpha=1, l1_ratio=0).fit(rankings, FEATURES)
-    with pytest.raises(RankshotError, match="there are no rankings"):
-        model.coef_covariance(rankings[:0])
-    of_two = replace(rankings, targets=np.array(["x", "y"] * 20, object))
-    with pytest.warns(UserWarning, match="several targets"):
-        found = model.covariance(of_two)
-    assert_allclose(found, model.covariance(rankings))
-
-
 def test_a_lasso_has_no_standard_errors(rankings):
     model = rs.PlackettLuceRegression(alpha=0.1).fit(rankings, FEATURES)
     with pytest.raises(RankshotError, match="no standard errors with a lasso penalty"):
         model.standard_errors(rankings)
-
-
-def test_samples_follow_the_worths(rankings):
-    model = rs.PlackettLuceRegression().fit(rankings, FEATURES)
-    first = model.sample(20_000, 1, random_state=0).codes
-    share = np.bincount(first, minlength=6) / 20_000
-    assert_allclose(share, model.worths_, atol=5 * np.sqrt(0.25 / 20_000))

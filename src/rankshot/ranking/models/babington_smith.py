@@ -124,18 +124,13 @@ class BabingtonSmith(BaseEstimator):
         table = require_number_table(log_odds, len(names), "log_odds")
         if table.shape[0] != len(names):
             raise RankshotError(f"log_odds must be square, not of shape {table.shape}")
-        if not np.isfinite(table).all():
-            i, j = np.argwhere(~np.isfinite(table))[0]
+        wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
             raise RankshotError(
-                f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}: probabilities of 0 "
-                "and 1 have no finite log-odds; use values between them"
-            )
-        off = ~np.isclose(table, -table.T, rtol=1e-9, atol=1e-9)
-        if off.any():
-            i, j = np.argwhere(off)[0]
-            raise RankshotError(
-                f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}, but of "
-                f"{names[j]!r} over {names[i]!r} {table[j, i]}: one must be minus the other"
+                f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}, and of "
+                f"{names[j]!r} over {names[i]!r} {table[j, i]}: both must be finite (that of "
+                "probabilities of 0 and 1 is not), and one minus the other"
             )
         return cls()._with_log_odds(names, (table - table.T) / 2)
 

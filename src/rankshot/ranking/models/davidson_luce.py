@@ -28,12 +28,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
-    as_names,
     require_generator,
     require_number,
     require_whole_number,
@@ -49,7 +48,7 @@ from rankshot.ranking.matrices import (
     name_groups,
 )
 from rankshot.ranking.models.information import invert_information
-from rankshot.ranking.models.plackett_luce import TIED
+from rankshot.ranking.models.plackett_luce import TIED, require_worths
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -180,14 +179,7 @@ class DavidsonLuce(BaseEstimator):
         >>> np.exp(model.log_prob(tie)).round(3)
         array([0.5])
         """
-        for what, given in (("worths", worths), ("tie_parameters", tie_parameters)):
-            if not isinstance(given, Mapping):
-                raise RankshotError(f"{what} must be a mapping to numbers, not {short_repr(given)}")
-        items = as_names(worths)
-        values = [
-            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
-            for item, worth in worths.items()
-        ]
+        items, theta = require_worths(worths)
         ties = {
             require_whole_number("the size of a tie", size, len(items), least=2): require_number(
                 f"the tie parameter of size {size}", delta, above=0, below=np.inf
@@ -196,9 +188,7 @@ class DavidsonLuce(BaseEstimator):
         }
         sizes = np.array([1, *sorted(ties)])
         gamma = np.log([1.0, *(ties[int(size)] for size in sizes[1:])])
-        return cls(regularization=0.0)._with_parameters(
-            items, sizes, Parameters(np.log(values), gamma)
-        )
+        return cls(regularization=0.0)._with_parameters(items, sizes, Parameters(theta, gamma))
 
     def fit(self, rankings: Rankings) -> DavidsonLuce:
         """Estimate worths and tie parameters.
@@ -324,18 +314,16 @@ class DavidsonLuce(BaseEstimator):
         return np.sqrt(np.diag(self.covariance(rankings)))
 
     def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
-        """Return the standard error of the logarithm of each tie parameter."""
+        """Return the standard error of the logarithm of each tie parameter.
+
+        It is infinite for ties of more items than any of these rankings chooses from.
+        """
         check_is_fitted(self)
         warn_of_weight_range(require_one_subject(require_rankings(rankings)))
         covariance, known = self._invert_information(rankings)
-        if not known.all():
-            size = self._sizes[1:][~known][0]
-            raise RankshotError(
-                f"the standard error of the tie parameter of ties of {size} items is infinite: no "
-                "ranking chooses from so many items"
-            )
-        errors = np.sqrt(np.diag(covariance)[len(self.items_) :]).tolist()
-        return dict(zip(self.tie_parameters_, errors, strict=True))
+        errors = np.full(known.size, np.inf)
+        errors[known] = np.sqrt(np.diag(covariance)[len(self.items_) :])
+        return dict(zip(self.tie_parameters_, errors.tolist(), strict=True))
 
     def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the covariance of log-worths and tie parameters, and which of these it has."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -257,14 +257,32 @@ def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
     array([[1.0e+200, 0.0e+000],
            [0.0e+000, 2.5e-001]])
     """
-    own = np.diag(curvature)
-    if np.any(own <= 0):
-        raise _no_maximum(names[int(own.argmin())])
     if not names:
         return curvature
-    scale = 1 / np.sqrt(own)
-    factor = _factor(scale[:, None] * curvature * scale, names)
-    return np.asarray(scale[:, None] * cho_solve(factor, np.eye(len(names))) * scale)
+    own = np.diag(curvature)
+    scale = 1 / np.sqrt(np.where(own > 0, own, 1.0))
+    scaled = scale[:, None] * curvature * scale
+    # The pivots of a matrix of diagonal 1 are the shares that no other parameter explains.
+    factor, failed = dpotrf(scaled)
+    pivots = np.diag(factor) ** 2
+    if failed:
+        values, vectors = np.linalg.eigh(scaled)
+        worst = int(own.argmin()) if own.min() <= 0 else int(np.abs(vectors[:, 0]).argmax())
+        if own.min() <= 0 or values[0] < -SMALLEST_PIVOT:
+            # Only ties that K cuts can have such information.
+            raise RankshotError(
+                "standard errors do not exist at these log-worths: they are not a maximum of the "
+                f"likelihood (of {names[worst]!r}, for example). Fit the model to the same rankings"
+            )
+        pivots = np.where(np.arange(len(scaled)) == worst, 0.0, 1.0)
+    if pivots.min() < SMALLEST_PIVOT:
+        raise RankshotError(
+            f"the standard error of {names[int(pivots.argmin())]!r} cannot be computed: it depends "
+            "on rankings that weigh less than 1e-10 of others. Make their weights more alike, or "
+            "use regularization > 0"
+        )
+    inverse = dpotrs(factor, np.eye(len(names)))[0]
+    return np.asarray(scale[:, None] * inverse * scale)
 
 
 def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
@@ -277,34 +295,6 @@ def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
             f"do not compare with each other ({quote_names(apart)} apart from the others). "
             "Use regularization > 0, or add rankings that connect them"
         )
-
-
-def _factor(scaled: Floats, items: list[str]) -> tuple[Floats, bool]:
-    """Factor a matrix of diagonal 1; its pivots are the shares that no other item explains."""
-    try:
-        factor: tuple[Floats, bool] = cho_factor(scaled)
-        pivots = np.diag(factor[0]) ** 2
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(scaled)
-        worst = int(np.abs(vectors[:, 0]).argmax())
-        if values[0] < -SMALLEST_PIVOT:
-            raise _no_maximum(items[worst]) from None
-        pivots = np.where(np.arange(len(scaled)) == worst, 0.0, 1.0)
-    if pivots.min() < SMALLEST_PIVOT:
-        raise RankshotError(
-            f"the standard error of {items[int(pivots.argmin())]!r} cannot be computed: it depends "
-            "on rankings that weigh less than 1e-10 of others. Make their weights more alike, or "
-            "use regularization > 0"
-        )
-    return factor
-
-
-def _no_maximum(item: str) -> RankshotError:
-    """Return the error for information that is negative, as only ties that K cuts can have."""
-    return RankshotError(
-        "standard errors do not exist at these log-worths: they are no maximum of the likelihood "
-        f"(of {item!r}, for example). Fit the model to the same rankings"
-    )
 
 
 def variances_of_differences(covariance: Floats) -> Floats:

@@ -46,8 +46,6 @@ CACHED_CELLS = 1 << 17
 """Blocks of draws of this size (1 MB) stay in the cache."""
 FEW_UNITS = 10
 """Draws from fewer raters vary too little: their errors are clearly too small."""
-MOST_UNITS = 1e15
-"""Weights that add up to more are no numbers of rankings."""
 
 
 class Comparison(NamedTuple):
@@ -491,11 +489,6 @@ def _require_units(counts: Floats) -> int:
         raise RankshotError(
             "the bootstrap needs at least 2 raters, or rankings without a rater, to draw from; "
             f"here is {total:.3g} (a ranking of weight w counts as w). Use method='simulation'"
-        )
-    if total > MOST_UNITS:
-        raise RankshotError(
-            "the bootstrap takes a ranking of weight w as w rankings, but the weights add up to "
-            f"{total:.3g}: give numbers of rankings as weights, or use method='simulation'"
         )
     if total < FEW_UNITS:
         warnings.warn(

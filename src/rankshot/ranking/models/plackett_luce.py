@@ -147,14 +147,7 @@ class PlackettLuce(BaseEstimator):
         >>> PlackettLuce.from_worths({"leopard": 3, "tiger": 1}).worths_
         array([0.75, 0.25])
         """
-        if not isinstance(worths, Mapping):
-            raise RankshotError(f"worths must map names to numbers, not be {short_repr(worths)}")
-        items = as_names(worths)
-        values = [
-            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
-            for item, worth in worths.items()
-        ]
-        return cls(regularization=0.0)._with_log_worths(items, np.log(values))
+        return cls(regularization=0.0)._with_log_worths(*require_worths(worths))
 
     def fit(self, rankings: AnyRankings) -> PlackettLuce:
         """Estimate the worths.
@@ -266,6 +259,17 @@ class PlackettLuce(BaseEstimator):
             log_times -= self.log_worths_
             lists[rows] = first_items(log_times, k)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
+
+
+def require_worths(worths: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
+    """Return the names and the log-worths of a mapping."""
+    if not isinstance(worths, Mapping):
+        raise RankshotError(f"worths must map names to numbers, not be {short_repr(worths)}")
+    values = [
+        require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
+        for item, worth in worths.items()
+    ]
+    return as_names(worths), np.log(values)
 
 
 def _divide_weights(rankings: Rankings, unit: float) -> Rankings:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +14,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
@@ -145,17 +146,17 @@ class PlackettLuceRegression(BaseEstimator):
         overview = require_one_subject(rankings)
         warn_of_weight_range(overview)
         weight = overview.weight
-        table = _read_features(features, rankings.items)
+        names, values = _read_features(features, rankings.items)
         # Equal rankings, such as votes on the same pair, are evaluated once.
         rankings = merge_copies(keep_counted_part(rankings))[0]
         rankings = replace(rankings, weights=rankings.weights / weight)
         # Squares of very large or small features are no numbers.
-        scale = _find_scale(table.values, SMALLEST_SCALE if self.alpha > 0 else 0.0)
-        scaled = table.values / scale
+        scale = _find_scale(values, SMALLEST_SCALE if self.alpha > 0 else 0.0)
+        scaled = values / scale
         X = scaled - scaled.mean(axis=0)
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
-            _require_estimable(rankings, X, table.names)
+            _require_estimable(rankings, X, names)
         with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
             found = maximize(
                 likelihood.evaluate,
@@ -177,8 +178,8 @@ class PlackettLuceRegression(BaseEstimator):
             )
         self.coef_ = beta / scale
         self.log_likelihood_ = weight * likelihood.value_and_expected(X @ beta)[0]
-        self.feature_names_in_ = np.array(table.names, object)
-        self.n_features_in_ = len(table.names)
+        self.feature_names_in_ = np.array(names, object)
+        self.n_features_in_ = len(names)
         self._X, self._scale = X, scale
         self._shift = float(scaled.mean(axis=0) @ beta)
         self._model = PlackettLuce()._with_log_worths(rankings.items, X @ beta)
@@ -192,8 +193,8 @@ class PlackettLuceRegression(BaseEstimator):
         A data frame must have the columns of the fit; other columns are ignored.
         """
         check_is_fitted(self)
-        table = _read_features(features, None, tuple(self.feature_names_in_))
-        return np.asarray(table.values @ self.coef_ - self._shift)
+        _, values = _read_features(features, None, tuple(self.feature_names_in_))
+        return np.asarray(values @ self.coef_ - self._shift)
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking of ``items_``."""
@@ -248,34 +249,33 @@ class PlackettLuceRegression(BaseEstimator):
 # ---- Features
 
 
-class _Features(NamedTuple):
-    names: tuple[str, ...]
-    values: Floats
-
-
 def _read_features(
     features: Any, items: tuple[str, ...] | None, names: tuple[str, ...] | None = None
-) -> _Features:
-    """Read a table of features: the rows of ``items`` and the columns of ``names``, if given."""
+) -> tuple[tuple[str, ...], Floats]:
+    """Return names and values of features: rows of ``items`` and columns of ``names``, if given."""
     frame = as_frame(features)
     if frame is None:
-        table = _read_array(features)
-        found = tuple(f"x{j}" for j in range(table.shape[1]))
-        if names is not None and table.shape[1] != len(names):
+        refuse_masked("features", features)
+        try:
+            table = check_array(features, dtype=np.float64, ensure_all_finite=False)
+        except (TypeError, ValueError, OverflowError) as error:
             raise RankshotError(
-                f"features have {table.shape[1]} columns, but the fit had {len(names)}: "
-                f"{quote_names(names)}"
-            )
-        found = names or found
+                f"features must be a table of numbers with one row per item: {error}"
+            ) from None
+        found = tuple(f"x{j}" for j in range(table.shape[1])) if names is None else names
+        given = [f"column {j}" for j in range(table.shape[1])]
+        missing = given[len(found) :] or list(found[len(given) :])
     else:
-        labels = _item_labels(frame)
-        found = names or tuple(name for name in frame.columns if name != ITEM)
-        if missing := [name for name in found if name not in frame.columns]:
-            raise RankshotError(
-                f"features have no column {quote_names(missing)}; the columns are "
-                f"{quote_names(frame.columns)}"
-            )
+        found = tuple(name for name in frame.columns if name != ITEM) if names is None else names
+        missing, given = [name for name in found if name not in frame.columns], frame.columns
+    if missing:
+        raise RankshotError(
+            f"features must have the columns of the fit, {quote_names(found)}, not "
+            f"{quote_names(given)}"
+        )
+    if frame is not None:
         table = np.asarray(frame_to_matrix(frame.select(list(found))), np.float64)
+        labels = _item_labels(frame)
         if items is not None and labels is not None:
             table = table[_find_rows(labels, items)]
     if items is not None and len(table) != len(items):
@@ -283,8 +283,6 @@ def _read_features(
             f"features have {len(table)} rows for {len(items)} items: give one row per item, or a "
             f"data frame with a column {ITEM!r}"
         )
-    if table.shape[1] == 0:
-        raise RankshotError("features have no columns")
     if (bad := np.argwhere(~np.isfinite(table))).size:
         row, column = bad[0]
         where = f"row {row}" if items is None else f"item {items[row]!r}"
@@ -292,31 +290,13 @@ def _read_features(
             f"features, {where}: {found[column]!r} is {table[row, column]}; features must be "
             "finite numbers"
         )
-    return _Features(found, table)
+    return found, table
 
 
 def _find_scale(values: Floats, least: float) -> Floats:
     """Return a power of two for each column, of the size of its largest number."""
     exponents = np.frexp(np.abs(values).max(axis=0))[1]
     return np.asarray(np.maximum(np.ldexp(1.0, exponents - 1), least))
-
-
-def _read_array(features: Any) -> Floats:
-    refuse_masked("features", features)
-    try:
-        given = np.asarray(features)
-        if given.dtype.kind not in "biufO":
-            raise TypeError  # noqa: TRY301 (complex numbers, dates and text can become numbers)
-        table = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise RankshotError(
-            f"features must be a table of numbers, not {short_repr(features)}"
-        ) from None
-    if table.ndim != 2:
-        raise RankshotError(
-            f"features must be a table with one row per item, not of shape {table.shape}"
-        )
-    return table
 
 
 def _item_labels(frame: Any) -> list[str | None] | None:
@@ -332,13 +312,12 @@ def _item_labels(frame: Any) -> list[str | None] | None:
 
 
 def _find_rows(labels: list[str | None], items: tuple[str, ...]) -> list[int]:
-    row_of = {label: row for row, label in enumerate(labels)}
-    if len(row_of) < len(labels):
-        twice = next(label for row, label in enumerate(labels) if row_of[label] != row)
-        raise RankshotError(f"features have more than one row for item {twice!r}")
-    if missing := [item for item in items if item not in row_of]:
-        raise RankshotError(f"features have no row for {quote_names(missing)}")
-    return [row_of[item] for item in items]
+    count = Counter(labels)
+    if wrong := [item for item in items if count[item] != 1]:
+        raise RankshotError(
+            f"features must have one row for each item; {quote_names(wrong)} has none, or several"
+        )
+    return [labels.index(item) for item in items]
 
 
 # ---- Do the rankings determine the coefficients?
@@ -372,27 +351,19 @@ def _require_determined(
     within = X - means[group]
     length = np.linalg.norm(within, axis=0)
     constant = length <= DEPENDENT * np.maximum(np.linalg.norm(X, axis=0), ROUNDING)
-    if constant.any():
-        which = [names[j] for j in np.flatnonzero(constant)]
-        raise RankshotError(
-            f"the coefficients of {quote_names(which)} are not determined: the features do not "
-            f"differ between items that are compared{aside}. Leave them out, or use alpha > 0"
-        )
-    within = np.asarray(within / length)
-    _require_independent(within, names)
-    return within
-
-
-def _require_independent(X: Floats, names: tuple[str, ...]) -> None:
-    """Raise for the first feature that is a linear combination of those before it."""
-    for j in range(1, X.shape[1]):
-        weights = np.linalg.lstsq(X[:, :j], X[:, j], rcond=None)[0]
-        if np.linalg.norm(X[:, j] - X[:, :j] @ weights) <= DEPENDENT:
+    within = np.where(constant, 0.0, within / np.where(constant, 1.0, length))
+    for j, name in enumerate(names):
+        weights = np.linalg.lstsq(within[:, :j], within[:, j], rcond=None)[0]
+        if np.linalg.norm(within[:, j] - within[:, :j] @ weights) <= DEPENDENT:
             others = [names[i] for i in np.flatnonzero(np.abs(weights) > 1e-6)]
+            why = f"it does not differ between items that are compared{aside}"
+            if others:
+                why = f"it is a linear combination of {quote_names(others)}"
             raise RankshotError(
-                f"the coefficients are not determined: {names[j]!r} is a linear combination of "
-                f"{quote_names(others)}. Leave one of them out, or use alpha > 0"
+                f"the coefficient of {name!r} is not determined: {why}. Leave it out, or use "
+                "alpha > 0"
             )
+    return np.asarray(within)
 
 
 def _refuse_separation(before: csr_array, X: Floats, names: tuple[str, ...], aside: str) -> None:

@@ -66,17 +66,6 @@ def test_the_scores_are_for_classify(place):
     assert "6 predictions written to p.csv" in out
 
 
-def test_once_more(place):
-    command = f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.npz"
-    run_well(command)
-    assert "has the scores of this model for these inputs already" in run_well(command)
-    assert "6 inputs written" in run_well(f"{command} --again")
-    before = (place / "s.npz").read_bytes()
-    done = rankshot(command.replace("photos", "photos/0001.png"))
-    assert "s.npz: has the scores of another job" in done.err
-    assert (place / "s.npz").read_bytes() == before
-
-
 def test_damaged_inputs_are_named_before_files_that_are_no_inputs(place):
     for number in range(9):
         (place / f"photos/.hidden{number}").touch()
@@ -87,12 +76,6 @@ def test_damaged_inputs_are_named_before_files_that_are_no_inputs(place):
         "not inputs: 10 not named like a picture, 9 hidden; all are listed in s.skipped.csv" in out
     )
     assert (place / "s.skipped.csv").read_text().count(",yes\n") == 1
-
-
-def test_names_that_replace_the_model_s_own_are_said(place):
-    write_onnx(place / "net.onnx", metadata={"classes": ["LABEL_0", "LABEL_1", "LABEL_2"]})
-    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
-    assert "the names in classes.txt replace those of the model: 'red' instead of 'LABEL_0'" in out
 
 
 def stop_at_batch(monkeypatch, last):
@@ -116,13 +99,6 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
     without = " without again" if again else ""
     assert f"stopped: 2 of 4 parts are finished, and the same command{without} goes" in done.out
     assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
-
-
-def test_a_softmax_is_said(place):
-    write_onnx(place / "net.onnx", softmax=True)
-    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
-    assert "outputs are probabilities: the scores are their logarithms" in out
-    np.testing.assert_allclose(np.exp(read("s.csv")[1].values).sum(axis=1), 1, atol=1e-5)
 
 
 def test_files_beside_the_network_need_no_option(place):

@@ -63,19 +63,6 @@ def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
         assert text in done.out, text
 
 
-def test_k_pins_and_categories_reach_the_source(folder):
-    done = rank("--k", "2", "--sense", "seal=n01450661", "--senses-out", "senses.txt")
-    assert done.status == 0, done.err
-    assert "seal = " + rs.WordNet().senses(["n01450661"])["n01450661"].name in (
-        folder / "senses.txt"
-    ).read_text(encoding="utf-8")
-    assert set(rs.read_rankings(folder / "out.jsonl").lengths) == {2}
-    done = rank("--category", "animal")
-    assert done.status == 0
-    assert "'truck' has no sense in 'animal', only in 'artifact'" in done.out
-    assert "ranks without these seen classes, unknown to it: 'bus', 'lawn_mower'" in done.out
-
-
 def test_senses_are_written_corrected_and_read(folder):
     done = rank("--senses-out", "senses.txt")
     assert "senses written to senses.txt" in done.out
@@ -94,25 +81,6 @@ def test_senses_are_written_corrected_and_read(folder):
     # A sense on the command line overrides that of the file.
     assert rank("--senses", "senses.txt", "--sense", "seal=seal.n.09").status == 0
     assert rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0] == before
-
-
-def test_doubtful_senses_are_shown_and_the_rest_is_counted(folder):
-    words = "bow plate paddle pick screen chain coil screw hammer library mask hook dock reel pot"
-    (folder / "seen.txt").write_text("\n".join([*words.split(), "water_lilly"]), encoding="utf-8")
-    (folder / "new.txt").write_text("wing\n", encoding="utf-8")
-    some, every = rank(), rank("--notes")
-    shown = [line for line in some.out.splitlines() if line.startswith("  ")]
-    assert some.out.count("'water_lilly' (did you mean 'water_lily'?)") == 1
-    assert some.out.count("water_lilly") == 2  # Perhaps misspelt, and so unknown.
-    assert any("; or is it " in line and line.endswith("?") for line in shown)
-    assert "more notes; `rankshot rank --notes` shows all of them" in some.out
-    assert some.out.count("; or is it ") == 10
-    assert every.out.count("; or is it ") > 10
-    assert "more note" not in every.out
-    advice = "to correct senses, see --senses-out\n"
-    assert advice in some.out
-    assert advice not in rank("--senses-out", "senses.txt").out
-    assert advice not in rank("--senses", "senses.txt").out
 
 
 def test_a_language_model_is_asked_only_after_its_estimate(folder):
@@ -182,17 +150,6 @@ def test_names_are_shown_as_they_are(folder):
     done = rank("--source", "table:table.csv")
     assert done.status == 0, done.err
     assert "[b]og > [/red]x > C#" in done.out
-
-
-def test_names_that_are_no_names(folder):
-    (folder / "new.txt").write_text("cat\ncat\n")
-    assert "new.txt: 'cat' occurs more than once (labels 0, 1, counted from 0)" in rank().err
-    (folder / "new.txt").write_text("# nothing\n")
-    assert "new.txt: no names in it" in rank().err
-    (folder / "new.txt").write_bytes(b"cat\n\xff\n")
-    assert "new.txt:2: not UTF-8 text" in rank().err
-    (folder / "new.txt").write_text("xyzzy\n")
-    assert "wordnet-path: knows no pair of a new class and a seen class, such as 'xyz" in rank().err
 
 
 # ------------------------------------------------------------------ as a process of its own
