@@ -399,7 +399,7 @@ def test_files_that_are_not_there_or_change(tmp_path, ending):
     table = open_scores(save(tmp_path / f"s{ending}", [[1, 2]], items=list("ab")))
     save(table.path, [[2, 1]], items=list("ba"))
     with pytest.raises(
-        RankshotError, match="the file was replaced by another table|has other columns"
+        RankshotError, match=r"the file was replaced by another table|has other columns"
     ):
         whole(table)
 
