@@ -54,8 +54,9 @@ def test_distances_by_enumeration(rng, k):
         mine = groups_of(row.tolist())
         d = np.array([mean_distance(order, mine, k) for order in consensus.values()])
         expected = np.exp(-0.5 * d) / np.exp(-0.5 * d).sum()
-        np.testing.assert_allclose(head.predict_proba([row]), [expected])
-        assert head.predict([row]) == [list(consensus)[int(np.argmax(d <= d.min() + 1e-9))]]
+        scores = rs.Scores([row], ITEMS)
+        np.testing.assert_allclose(head.predict_proba(scores), [expected])
+        assert head.predict(scores) == [list(consensus)[int(np.argmax(d <= d.min() + 1e-9))]]
 
 
 def test_votes_then_sums_order_the_classes(rng):

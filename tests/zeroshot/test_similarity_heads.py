@@ -58,17 +58,14 @@ def exact_direct(table, row, kind, n, prior=None):
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-@pytest.mark.parametrize(
-    "prior", [None, dict(zip(ITEMS, [0.4, 0.1, 0.2, 0.25, 0.05], strict=True))]
-)
-def test_direct_similarity_with_ties_that_are_cut(kind, n, prior):
+def test_direct_similarity_with_ties_that_are_cut(kind, n):
     table = np.array(
         [[0.9, 0.5, 0.5, 0.5, 0.1], [0.3, 0.3, 0.3, 0.3, 0.3], [-0.1, 0.2, -0.8, -0.1, 0.7]]
     )
-    head = rs.DirectSimilarity(n_similar=n, class_prior=prior)
+    head = rs.DirectSimilarity(n_similar=n)
     head.fit(rs.Similarity(table, TARGETS, ITEMS))
     values = np.array([[1000.0, 0, 1, 2, 3], [-700, 3, 3, 1, 0], [0.1, 0.2, 0.3, -0.4, 0.5]])
-    truth = [exact_direct(table, row, kind, n, prior) for row in values]
+    truth = [exact_direct(table, row, kind, n) for row in values]
     found = head.predict_log_proba(rs.Scores(values, ITEMS, kind))
     np.testing.assert_allclose(found, truth, rtol=1e-13, atol=1e-9)
 
@@ -106,13 +103,6 @@ def test_classes_of_no_similarity_at_all_count_alike(n):
         ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"n_similar": 0}, [[1, 1]], "n_similar must be a whole number from 1 on, not 0"),
         ({"n_similar": True}, [[1, 1]], "n_similar must be a whole number from 1 on, not True"),
-        ({"class_prior": {"a": 1}}, [[1, 1]], "class_prior has no value for 'b'"),
-        (
-            {"class_prior": {"a": 1, "b": 0}},
-            [[1, 1]],
-            r"class_prior\['b'\] must be positive and finite, not 0",
-        ),
-        ({"class_prior": {"a": 1, "b": "x"}}, [[1, 1]], r"class_prior\['b'\] must be a number"),
     ],
 )
 def test_direct_similarity_says_what_is_wrong(options, values, message):

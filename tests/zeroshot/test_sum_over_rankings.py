@@ -37,7 +37,7 @@ each_kind = pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
 @pytest.fixture
 def sampling(monkeypatch):
     """Nothing is small enough to be enumerated."""
-    monkeypatch.setattr("rankshot.zeroshot.heads.sum_over_rankings.MAX_RANKINGS", 0)
+    monkeypatch.setattr("rankshot.zeroshot.heads.probabilistic_ranking.MAX_RANKINGS", 0)
 
 
 def head_of(prior, k=2, **options):

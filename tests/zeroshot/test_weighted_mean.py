@@ -163,7 +163,7 @@ def test_a_seen_class_that_is_listed_twice_counts_once(rng):
     usual = np.hstack([one, one, one, rng.normal(size=(500, 2))])
     lists = orders([["a", "b", "c", "d"], ["e"]], targets=["u", "v"])
     head = rs.WeightedMean(decay=0).fit(lists, usual)
-    slope = head._slopes[np.dtype(float)][0] * head.reference_.score_std
+    slope = head._slopes[0] * head.reference_.score_std
     np.testing.assert_allclose(slope[:3], slope[0], rtol=1e-9)
     # (R + .5 I)^-1 of the three: eigenvalue 3 in the direction of (1, 1, 1).
     assert slope[0] / slope[3] == pytest.approx(1.5 / 3.5, rel=0.1)

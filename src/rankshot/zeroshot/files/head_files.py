@@ -12,6 +12,7 @@ import json
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,13 +29,12 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.files import decode_lines, replace_file, require_ending
 from rankshot.ranking.files.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.files.npz_scores import ZIP_ERRORS, read_array_header
 from rankshot.zeroshot.settings import HeadSettings, require_plain
 
 ENDING = ".rankshot"
 FORMAT = "rankshot head"
 VERSION = 2
-"""The version of the format: a file with a larger one is refused."""
+"""The version of the format: a file with another one is refused."""
 MANIFEST = "head.json"
 INNER = "head/"
 """The folder in the archive of the head inside a head."""
@@ -43,7 +43,10 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all members, so that the same head gives the same bytes."""
 MAGIC = b"PK\x03\x04"
 DTYPES = frozenset({"<f4", "<f8", "<i8", "|b1"})
-ARCHIVE_ERRORS = (*ZIP_ERRORS, struct.error, ValueError, OverflowError, IndexError)
+ARCHIVE_ERRORS = (
+    *(OSError, EOFError, NotImplementedError, RecursionError, zlib.error, zipfile.BadZipFile),
+    *(struct.error, RuntimeError, ValueError, OverflowError, LookupError),
+)
 """What a damaged archive may raise: its directory may name places outside the file."""
 
 
@@ -82,35 +85,36 @@ def write_head(head: Any, path: Path, provenance: Mapping[str, Any]) -> None:
     """Write a fitted head; see `BaseHead.save`."""
     require_ending(path, (ENDING,))
     members: dict[str, bytes] = {}
-    try:
-        described = _describe_head(head, "", members)
-        manifest = {
-            "format": FORMAT,
-            "version": VERSION,
-            "head": described,
-            "seen_classes": list(head.items_),
-            "score_kind": head._expected_kind(),
-            "provenance": {**_describe_origin(head), **require_plain("provenance", provenance)},
-            "members": {
-                name: hashlib.sha256(content).hexdigest() for name, content in members.items()
-            },
-        }
-        text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
-        content = _pack({MANIFEST: text.encode(), **members})
-    except UnicodeEncodeError as error:
-        odd = short_repr(error.object[error.start : error.end])
-        raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "head": _describe_head(head, "", members),
+        "seen_classes": list(head.items_),
+        "score_kind": head._expected_kind(),
+        "provenance": {**_describe_origin(head), **require_plain("provenance", provenance)},
+        "members": {name: hashlib.sha256(found).hexdigest() for name, found in members.items()},
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        for name, content in {MANIFEST: text.encode(), **members}.items():
+            # Not compressed: so no file can claim more than it has.
+            info = zipfile.ZipInfo(name, EPOCH)
+            info.create_system, info.external_attr = 3, 0o644 << 16
+            packed.writestr(info, content)
     with replace_file(path) as stream:
-        stream.buffer.write(content)
+        stream.buffer.write(archive.getvalue())
 
 
 def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[str, Any]:
     """Return what the manifest says of a head; its arrays and rankings are added to ``members``."""
-    inner = getattr(head, "head", None)
     values = {}
     for name, value in head._describe_state().items():
         if isinstance(value, np.ndarray):
-            members[f"{folder}arrays/{name}.npy"] = _format_array(value)
+            stream = io.BytesIO()
+            # The order in memory, which matters to sums, is kept.
+            npy.write_array(stream, value.astype(value.dtype.newbyteorder("<")), allow_pickle=False)
+            members[f"{folder}arrays/{name}.npy"] = stream.getvalue()
         elif isinstance(value, Rankings):
             text = io.StringIO()
             write_jsonl(value, text, Path(name))
@@ -122,7 +126,7 @@ def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[st
         "classes": head.classes_.tolist(),
         "values": values,
     }
-    if inner is not None:
+    if (inner := getattr(head, "head", None)) is not None:
         described["head"] = _describe_head(inner, folder + INNER, members)
     return described
 
@@ -133,31 +137,12 @@ def _describe_origin(head: Any) -> dict[str, Any]:
     if found:
         return found
     origin = {"created": datetime.now(UTC).date().isoformat(), "rankshot": __version__}
-    inner = head
-    while inner is not None and not hasattr(inner, "rankings_"):
-        inner = getattr(inner, "head", None)
-    if inner is None:
+    while head is not None and not hasattr(head, "rankings_"):
+        head = getattr(head, "head", None)
+    if head is None:
         return origin
-    rankings: Rankings = inner.rankings_
+    rankings: Rankings = head.rankings_
     return {**origin, "rankings": len(rankings), "sources": list(rankings.source_names)}
-
-
-def _format_array(array: NDArray[Any]) -> bytes:
-    """Return an array as a .npy file; its order in memory, which matters to sums, is kept."""
-    stream = io.BytesIO()
-    npy.write_array(stream, array.astype(array.dtype.newbyteorder("<")), allow_pickle=False)
-    return stream.getvalue()
-
-
-def _pack(members: Mapping[str, bytes]) -> bytes:
-    """Return an archive. It is not compressed: so no file can claim more than it has."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, content in members.items():
-            info = zipfile.ZipInfo(name, EPOCH)
-            info.create_system, info.external_attr = 3, 0o644 << 16
-            archive.writestr(info, content)
-    return stream.getvalue()
 
 
 # ---- Reading
@@ -166,12 +151,10 @@ def _pack(members: Mapping[str, bytes]) -> bytes:
 def read_head_file(path: Path) -> HeadFile:
     """Read an archive into memory, and check all that does not depend on the class of the head."""
     require_ending(path, (ENDING,))
-    with path.open("rb") as stream:
-        start = stream.read(len(MAGIC))
-        if start != MAGIC:
-            found = f"it begins with {start!r}" if start else "it is empty"
-            raise RankshotError(f"{path}: is no saved head: {found}; `rankshot fit` writes one")
-        content = start + stream.read()
+    content = path.read_bytes()
+    if not content.startswith(MAGIC):
+        found = f"it begins with {content[:4]!r}" if content else "it is empty"
+        raise RankshotError(f"{path}: is not a saved head: {found}; `rankshot fit` writes one")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read_archive(archive, len(content))
@@ -184,63 +167,35 @@ def read_head_file(path: Path) -> HeadFile:
 def _read_archive(archive: zipfile.ZipFile, n_bytes: int) -> HeadFile:
     """Return the content of an archive, if each member is what the manifest says."""
     infos = archive.infolist()
-    by_name = {info.filename: info for info in infos}
-    if MANIFEST not in by_name:
-        found = quote_names(by_name, 4) or "nothing"
-        raise RankshotError(f"is no saved head: there is no {MANIFEST!r} in it, but {found}")
-    # First, because a newer format may have other members.
-    manifest = _parse_manifest(_read_members(archive, [by_name.pop(MANIFEST)], n_bytes)[0])
-    if len(by_name) + 1 < len(infos):
-        raise RankshotError("is damaged: two members of it have the same name")
-    if foreign := [name for name in by_name if not MEMBER.fullmatch(name)]:
-        raise RankshotError(f"is damaged: {short_repr(foreign[0])} does not belong in it")
-    sums = require_part(manifest, "members", dict)
-    if missing := sorted(sums.keys() - by_name.keys()):
-        raise RankshotError(f"is damaged: {quote_names(missing)} is missing")
-    contents = _read_members(archive, list(by_name.values()), n_bytes)
-    members = dict(zip(by_name, contents, strict=True))
-    for name, content in members.items():
-        if sums.get(name) != hashlib.sha256(content).hexdigest():
-            raise RankshotError(f"is damaged: {name!r} has another checksum than {MANIFEST} says")
-    return HeadFile(manifest, members)
-
-
-def _read_members(
-    archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], n_bytes: int
-) -> list[bytes]:
-    for info in infos:
-        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise RankshotError(
-                f"is damaged: {info.filename!r} is compressed, and members of saved heads are not"
-            )
+    if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+        raise RankshotError("is damaged: members of saved heads are not compressed")
     if sum(info.file_size for info in infos) > n_bytes:
         raise RankshotError("is damaged: its members claim to be larger than the file")
-    return [archive.read(info) for info in infos]
+    members = {info.filename: archive.read(info) for info in infos}
+    if MANIFEST not in members:
+        found = quote_names(members, 4) or "nothing"
+        raise RankshotError(f"is not a saved head: there is no {MANIFEST!r} in it, but {found}")
+    # First, because another format may have other members.
+    manifest = _parse_manifest(members.pop(MANIFEST))
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    if sums != manifest.get("members") or len(infos) != len(members) + 1:
+        raise RankshotError(f"is damaged: its members are not those that {MANIFEST} lists")
+    if foreign := [name for name in members if not MEMBER.fullmatch(name)]:
+        raise RankshotError(f"is damaged: {short_repr(foreign[0])} does not belong in it")
+    return HeadFile(manifest, members)
 
 
 def _parse_manifest(content: bytes) -> dict[str, Any]:
     """Return the manifest, if it has a format that this version reads."""
-    try:
-        manifest = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise RankshotError(f"is damaged: {MANIFEST} is no JSON: {error}") from None
+    manifest = json.loads(content)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        found = manifest.get("format") if isinstance(manifest, dict) else manifest
-        raise RankshotError(f"is no saved head: its format is {short_repr(found)}, not {FORMAT!r}")
-    version = manifest.get("version")
-    if type(version) is not int or version < 1:
-        raise RankshotError(f"is damaged: the version of its format is {short_repr(version)}")
-    provenance = require_part(manifest, "provenance", dict)
-    if version < VERSION:
-        raise RankshotError(
-            f"was written by an older rankshot, in format {version}; this one reads format "
-            f"{VERSION}: fit the head again"
-        )
-    if version > VERSION:
+        raise RankshotError(f"is not a saved head: {MANIFEST} is {short_repr(manifest)}")
+    provenance, version = require_part(manifest, "provenance", dict), manifest.get("version")
+    if version != VERSION:
         writer = short_repr(provenance.get("rankshot"))
         raise RankshotError(
-            f"was written by a newer rankshot ({writer}, format {version}); this one "
-            f"({__version__}) reads format {VERSION}: upgrade rankshot, or save the head again"
+            f"was written by another rankshot ({writer}, format {short_repr(version)}); this one "
+            f"({__version__}) reads format {VERSION}: upgrade rankshot, or fit the head again"
         )
     return manifest
 
@@ -256,14 +211,15 @@ def require_part(container: Mapping[str, Any], name: str, kind: type[Any]) -> An
 
 
 def _parse_array(content: bytes, name: str) -> NDArray[Any]:
+    """Return an array; its shape must take all bytes, so that no file can claim more."""
     stream = io.BytesIO(content)
-    shape, fortran, dtype = read_array_header(stream, name, Path(name))
-    if dtype.str not in DTYPES:
-        raise RankshotError(f"{name!r} holds {dtype}, which saved heads do not")
-    if prod(shape) * dtype.itemsize != len(content) - stream.tell() or min(shape, default=0) < 0:
-        raise RankshotError(
-            f"{name!r} claims the shape {shape}, which does not take {len(content):,} bytes"
-        )
+    npy.read_magic(stream)
+    shape, fortran, dtype = npy.read_array_header_1_0(stream)
+    left = len(content) - stream.tell()
+    if dtype.str not in DTYPES or min(shape, default=0) < 0 or prod(shape) * dtype.itemsize != left:
+        raise RankshotError(f"{name!r} holds {dtype} of shape {shape} in {left:,} bytes")
     values = np.frombuffer(content, dtype, offset=stream.tell())
+    if dtype.kind == "f" and np.isnan(values).any():
+        raise RankshotError(f"{name!r} holds a number that is not known")
     table = values.reshape(shape[::-1]).T if fortran else values.reshape(shape)
     return table.copy(order="K")

@@ -338,31 +338,42 @@ def calibrating_temperature(log_proba: Floats, accuracy: float) -> float:
     return float(np.exp(brentq(excess, 0.0, highest))) if excess(highest) < 0 else np.inf
 
 
-def balancing_offsets(joint: Floats) -> Floats:
+def balancing_offsets(joint: Floats, start: Floats | None = None) -> Floats:
     """Return what to add to each column so that all columns get the same share of the rows.
 
-    The shares of a row are its softmax. The offsets maximise a concave function whose gradient is
-    what each column lacks. Iterative scaling of the columns (Sinkhorn) has the same limit, but
-    needs thousands of iterations if the rows are confident.
+    The shares of a row are its softmax. The offsets minimise a convex function whose gradient is
+    the excess of each column over its share. Iterative scaling of the columns (Sinkhorn) has the
+    same limit, but needs thousands of iterations if the rows are confident.
     """
     n, L = joint.shape
 
     def evaluate(added: Floats) -> Point:
-        lacks = 1 - softmax(joint + added, axis=1).sum(axis=0) * L / n
-        total = float(logsumexp(joint + added, axis=1).sum() * L / n - added.sum())
-        return Point(-total, lacks)
+        log_total = logsumexp(joint + added, axis=1)
+        shares = np.exp(joint + added - log_total[:, None]).sum(axis=0) * L / n
+        value = float(added.sum() - log_total.sum() * L / n)
+        size = float(np.abs(added).sum() + np.abs(log_total).sum() * L / n)
+        return Point(value, 1 - shares, size, 1 + shares)
 
     def curvature(added: Floats) -> Floats:
         share = softmax(joint + added, axis=1)
-        return np.asarray((np.diag(share.sum(axis=0)) - share.T @ share) * L / n)
+        # Where all rows are sure, there is no curvature: then the longest step is taken.
+        return np.asarray(
+            (np.diag(share.sum(axis=0)) - share.T @ share) * L / n + 1e-12 * np.eye(L)
+        )
 
-    # A class with probability 0 for all inputs has no offset that balances it.
-    found = None
-    if not np.isneginf(joint).all(axis=0).any():
-        start = np.zeros(L)
-        found = maximize(evaluate, curvature, start, invariant=np.ones(L), longest_step=1e6)
-    if found is None or not np.abs(evaluate(found.parameters).gradient).max() < MOST_EXCESS:
+    # A class with probability 0 for all inputs cannot be balanced by any offset.
+    impossible = np.isneginf(joint).all(axis=0).any()
+    if not impossible:
+        found = maximize(
+            evaluate,
+            curvature,
+            np.zeros(L) if start is None else start,
+            invariant=np.ones(L),
+            tol=1e-20,
+            longest_step=LONGEST_OFFSET_STEP,
+        ).parameters
+    if impossible or not np.abs(evaluate(found).gradient).max() < MOST_EXCESS:
         raise RankshotError(
             "the classes cannot be made equally frequent in this batch: use class_prior='estimated'"
         )
-    return np.asarray(found.parameters - found.parameters.mean())
+    return np.asarray(found - found.mean())

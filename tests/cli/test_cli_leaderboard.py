@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import check_refused, rankshot, run_well
+from command_line import check_refused, run_well
 
 pytest.importorskip("matplotlib")
 
@@ -71,49 +71,12 @@ def test_options_are_those_of_python(folder):
     np.testing.assert_array_equal(low, wanted.intervals[:, 0])
 
 
-def test_warnings_are_lines(folder):
-    (folder / "few.csv").write_text("winner,loser,rater\na,b,x\na,b,y\n")
-    out = run_well("leaderboard few.csv --method bootstrap --draws 9")
-    text = " ".join(out.split())
-    assert "warning: the bootstrap draws from only 2 raters" in text
-    assert "warning: the errors of some items are too small: nothing else was placed before" in text
-    assert "UserWarning" not in text
-
-
-def test_a_tie_can_be_an_outcome(folder):
-    run_well(f"{BOARD} --ties outcome -o board.json")
-    wanted = rs.leaderboard(rs.read_pairs("votes.csv"), rs.DavidsonLuce(), random_state=0)
-    found = json.loads((folder / "board.json").read_text())
-    assert [item["log_worth"] for item in found["items"]] == wanted.log_worths.tolist()
-
-
 def test_columns_can_have_other_names(folder):
     table = VOTES.replace("model_a,model_b,winner", "left,right,outcome").replace("model_a", "left")
     (folder / "other.csv").write_text(table.replace("model_b", "right"))
     run_well("leaderboard other.csv --first left --second right --winner outcome -o other.json")
     run_well(f"{BOARD} -o board.json")
     assert (folder / "other.json").read_bytes() == (folder / "board.json").read_bytes()
-
-
-def test_raters_and_weights_can_have_other_names(folder):
-    lines = VOTES.splitlines()
-    table = [f"{lines[0]},judge,times", *(f"{line},{i},2" for i, line in enumerate(lines[1:]))]
-    (folder / "other.csv").write_text("\n".join(table))
-    columns = "--rater judge --weight times"
-    run_well(f"leaderboard other.csv {columns} --method bootstrap --draws 20 -o other.json")
-    votes = rs.read_pairs("other.csv", rater="judge", weight="times")
-    wanted = rs.leaderboard(votes, method="bootstrap", n_draws=20, random_state=0)
-    found = json.loads((folder / "other.json").read_text())
-    assert found["weight"] == 48
-    assert [item["low"] for item in found["items"]] == wanted.intervals[:, 0].tolist()
-
-
-def test_the_penalty_can_be_raised(folder):
-    run_well(f"{BOARD} --regularization 3 -o board.json")
-    model = rs.PlackettLuce(regularization=3).fit(rs.read_pairs("votes.csv"))
-    found = json.loads((folder / "board.json").read_text())
-    worths = {item["item"]: item["log_worth"] for item in found["items"]}
-    assert worths == pytest.approx(dict(zip(model.items_, model.log_worths_, strict=True)))
 
 
 def test_items_that_only_the_penalty_holds_are_named(folder):
@@ -176,14 +139,6 @@ def test_a_picture_is_written(folder, name, begin):
     assert (folder / name).read_bytes().startswith(begin)
 
 
-def test_long_leaderboards_are_cut_on_the_screen(folder):
-    orders = rs.Rankings.from_orders([[f"item{i:03}" for i in range(120)]])
-    rs.write_rankings(orders, "long.jsonl")
-    out = run_well("leaderboard long.jsonl --draws 10 -o long.csv")
-    assert "… and 20 more; --output writes all" in out
-    assert len(read_board("long.csv")) == 120
-
-
 @pytest.mark.parametrize(
     ("words", "files", "message"),
     [
@@ -220,9 +175,3 @@ def test_long_leaderboards_are_cut_on_the_screen(folder):
 )
 def test_bad_input_is_refused(folder, words, files, message):
     check_refused(folder, words, files, message)
-
-
-def test_the_help_is_complete():
-    out = rankshot("leaderboard --help").out
-    for option in ("--method", "--level", "--draws", "--plot", "--output", "--target", "--winner"):
-        assert option in out

@@ -1,6 +1,5 @@
 """``rankshot consensus``, ``explain`` and ``report``: what a person reads of rankings and a run."""
 
-import io
 import json
 import re
 from html import unescape
@@ -8,7 +7,6 @@ from html import unescape
 import numpy as np
 import pytest
 from PIL import Image
-from rich.console import Console
 
 import rankshot as rs
 from command_line import (
@@ -17,19 +15,15 @@ from command_line import (
     SEEN,
     TARGETS,
     TRUTH,
-    pairs_of,
     rankings,
     rankshot,
     run_well,
     write_scores,
     write_small_run,
 )
-from rankshot.cli.console import format_order
-from rankshot.cli.demo import comparison_table
 from rankshot.datasets import load_imagenet
-from rankshot.report.contents import MethodComparison, MethodRow
 from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.metrics import format_share
 
 
 @pytest.fixture
@@ -94,23 +88,6 @@ def test_consensus_is_written_and_read_back(folder):
         assert tuple(tuple(x) if isinstance(x, list) else x for x in order) == brief.order
 
 
-def test_a_consensus_that_cuts_a_tie_stays_cut(folder):
-    """Eight raters, and each names another second item: one of them is second."""
-    (folder / "rankings.jsonl").write_text(
-        "".join(f'{{"ranking": ["a", "{item}"], "rater": "x"}}\n' for item in "bcdefghi")
-    )
-    (folder / "seen.txt").write_text("\n".join("abcdefghij"))
-    out = run_well("consensus rankings.jsonl --seen seen.txt --k 4 -o merged.jsonl")
-    merged = rs.read_rankings("merged.jsonl", items=list("abcdefghij"))
-    assert merged.lengths.tolist() == [2]
-    assert merged.orders() == [["a", list("bcdefghi")]]
-    (cells,) = table_rows(out).values()
-    assert cells[0] == "8"
-    assert "b = c = d = e = f = g = h = i 0" in cells[1]
-    assert "new class" not in out
-    assert "seen class" not in out
-
-
 def test_a_consensus_shows_ten_items_and_says_how_many_follow(folder):
     items = [f"i{n:02d}" for n in range(14)]
     ballot = json.dumps({"target": "dinner", "ranking": items, "rater": "x"}) + "\n"
@@ -124,12 +101,6 @@ def test_a_consensus_shows_ten_items_and_says_how_many_follow(folder):
     assert table_rows(short)["dinner"][2] == " > ".join(items[:10])
     assert "Only the first 10 places of each ranking count" in short
     assert "there are 14 items. --k sets the number" in short
-
-
-def test_a_long_tie_is_cut_after_ten_items():
-    assert format_order(["a", list("bcdefghijkl"), "m"]) == (
-        "a > b = c = d = e = f = g = h = i = j = 2 more > … and 1 more"
-    )
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
@@ -163,31 +134,6 @@ def test_the_consensus_that_is_shown_is_the_one_that_heads_use(folder, rng, prio
         assert consensus.select(target="u").orders() == expected.orders()
 
 
-def test_a_subset_ranking_stays_one_in_the_consensus(folder):
-    given = rs.Rankings.from_orders([list("dcba")], items=list("abcde"), targets="u", kind="subset")
-    rs.write_rankings(given, folder / "rankings.jsonl")
-    (folder / "seen.txt").write_text("\n".join(given.items))
-    out = run_well("consensus rankings.jsonl --seen seen.txt --k 2 -o merged.jsonl")
-    merged = rs.read_rankings("merged.jsonl", items=given.items)
-    assert merged.is_subset.all()
-    head = rs.ProbabilisticRanking(k=2, posterior="consensus").fit(given)
-    assert merged.orders() == head.consensus_.orders() == [["d", "c", ["a", "b"]]]
-    assert re.sub(r" [\d.e-]+", "", table_rows(out)["u"][2]) == "d > c"
-
-
-def test_consensus_fits_into_80_columns_and_cuts_no_name(folder, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    name = "a_name_that_is_far_too_long_for_any_column_of_this_table"
-    lines = [{"target": name, "ranking": [name, "fox"], "rater": who} for who in (name, "bob")]
-    lines[1]["ranking"] = ["fox", name]
-    (folder / "rankings.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    for prior in ("plackett-luce", "mallows"):
-        out = run_well(f"consensus rankings.jsonl --prior {prior}")
-        table = [line for line in out.splitlines() if line[:1] in "┏┃┡│└"]
-        assert {len(line) for line in table} == {80}
-        assert "…" not in out
-
-
 def test_consensus_of_a_preflib_file(folder):
     (folder / "votes.soc").write_text(
         "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: fox\n# ALTERNATIVE NAME 2: bus\n"
@@ -215,7 +161,7 @@ def test_explain_says_what_python_says(folder, options, how):
     notes = (
         "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
         "sources decide\n"
-        "scores.csv: the scores are taken as logits (see --score-type)\n"
+        "scores.csv: the scores are interpreted as logits (see --score-type)\n"
     )
     assert out == notes + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
@@ -236,43 +182,12 @@ def test_explain_by_row_number(folder, monkeypatch):
     assert by_row == by_id.replace("x5: ", "4: ")
 
 
-def test_of_inputs_with_one_id_the_first_is_explained(folder):
-    write_scores(folder / "scores.csv", LOGITS, ids=["x1", "x2", "x2", "x2", "x5", "x6", "x7"])
-    out = run_well("explain scores.csv --rankings rankings.jsonl --id x2")
-    assert re.findall(r"^x2: (\w+)", out, re.MULTILINE) == ["dog"]
-
-
 @pytest.mark.parametrize("head", ["direct", "conse"])
 def test_explain_heads_that_read_similarities(folder, head):
-    out = run_well(f"explain scores.csv --head {head} --similarity similarity.csv --id x1")
+    out = run_well(f"explain scores.csv --head {head} --rankings similarity.csv --id x1")
     table = rs.read_similarity("similarity.csv").select(TARGETS, SEEN)
     model = {"direct": rs.DirectSimilarity, "conse": rs.ConSE}[head]().fit(table)
     assert str(rs.explain(model, LOGITS[[0]])[0]) in out
-
-
-def test_explain_pairs_and_probabilities(folder):
-    out = run_well("explain pairs.npz --rankings rankings.jsonl --id x3")
-    head = rs.WeightedMean().fit(rankings())
-    assert str(rs.explain(head, rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))[2]) in out
-    out = run_well("explain probabilities.csv --rankings rankings.jsonl --id x3")
-    assert "the scores are taken as probabilities" in out
-    assert str(rs.explain(head, LOGITS[[2]])[0]) in out
-
-
-@pytest.mark.parametrize(
-    ("options", "head"),
-    [
-        ("--k 2 --decay 0 --temperature 2", rs.WeightedMean(k=2, decay=0, temperature=2)),
-        ("--head probabilistic --k 2 --decay 0", rs.ProbabilisticRanking(k=2, decay=0)),
-        (
-            "--head probabilistic --posterior consensus --prior mallows",
-            rs.ProbabilisticRanking(posterior="consensus", prior=rs.Mallows()),
-        ),
-    ],
-)
-def test_explain_by_the_options_of_classify(folder, options, head):
-    out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x3 {options}")
-    assert str(rs.explain(head.fit(rankings()), LOGITS[[2]])[0]) in out
 
 
 # -------------------------------------------------------------------- report
@@ -374,21 +289,6 @@ def test_examples_are_right_and_wrong_ones(folder, predicted):
         assert verdict == ("right" if label == truth[name] else "wrong")
 
 
-@pytest.mark.parametrize(
-    ("scores", "options"),
-    [
-        ("pairs.npz", "--decay 2 --temperature 3"),
-        ("probabilities.csv", "--head probabilistic --k 2 --posterior consensus --prior mallows"),
-        ("scores.parquet", "--head probabilistic --posterior sum"),
-    ],
-)
-def test_examples_of_all_kinds_of_scores(folder, scores, options):
-    run_well(f"classify {scores} --rankings rankings.jsonl -o predictions.parquet {options}")
-    out = run_well(f"{REPORT} --rankings rankings.jsonl --scores {scores} {options}")
-    assert f"{scores}: the scores are taken as" in out
-    assert headings(page(folder))[3] == "Explanations"
-
-
 def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):
     words = REPORT.replace("--truth truth.csv", "--rankings rankings.jsonl --scores scores.csv")
     out = run_well(words)
@@ -403,36 +303,6 @@ def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):
     for name in TARGETS:
         count = int((predicted.labels == name).sum())
         assert re.search(rf" {name} {count} ", plain), name
-
-
-@pytest.mark.parametrize("k", [1, 2])
-def test_the_consensus_is_that_of_the_places_that_count(folder, predicted, k):
-    """`classify --k 2` uses two places of each ranking, and so does the consensus on the page."""
-    run_well(f"{REPORT} --rankings rankings.jsonl --k {k}")
-    head = rs.ProbabilisticRanking(k=k, posterior="consensus").fit(rankings().top(k))
-    cards = page(folder).partition('id="consensus"')[2].partition("</section>")[0]
-    for card in cards.split("<article")[1:]:
-        target = re.search(r"<h3>.*?>(\w+)<", card).group(1)
-        places = re.findall(r'<li value="\d+">(.*?)</li>', card)
-        found = [re.findall(r'class="name"[^>]*>(.*?)</span>', place) for place in places]
-        order = head.consensus_.select(target=target).orders()[0]
-        assert found == [place if isinstance(place, list) else [place] for place in order]
-
-
-def test_a_source_with_subset_rankings_is_in_the_bars_and_the_table(folder, predicted):
-    """It was left out without a word."""
-    lines = (folder / "rankings.jsonl").read_text().splitlines()
-    lines += [
-        json.dumps(
-            {"target": t, "ranking": SEEN[:3], "kind": "subset", "source": "half a dictionary"}
-        )
-        for t in TARGETS
-    ]
-    (folder / "rankings.jsonl").write_text("\n".join(lines))
-    run_well(f"{REPORT} --rankings rankings.jsonl")
-    parts = dict(re.findall(r'<section id="(\w+)"(.*?)</section>', page(folder), re.DOTALL))
-    assert parts["consensus"].count(">half a dictionary<") == len(TARGETS)
-    assert f"half a dictionary knows only 3 of the {len(SEEN)} seen classes." in parts["sources"]
 
 
 def save_picture(path, side=200):
@@ -475,16 +345,6 @@ def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
     assert re.search(r"images</dt>\s*<dd>shots<", text)
 
 
-def test_pictures_need_no_truth_and_no_scores(folder, predicted):
-    save_picture(folder / "x3.png")
-    out = run_well("report predictions.parquet -o out.html --images .")
-    assert ".: There is no picture for 6 of 7 ids: 'x1', 'x2', 'x4' and 3 more." in out
-    (card,) = show_cards(page(folder))
-    assert re.fullmatch(r"truck [\d.]+% x3", card)
-    assert "There is no picture for 6 of 7 ids" in page(folder)
-    assert "1 of 7 inputs are shown, 14.3% (of 1 that could be shown)" in page(folder)
-
-
 def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
     outside = folder / "outside.png"
     save_picture(outside)
@@ -503,13 +363,6 @@ def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
     assert str(folder) not in page(folder)
 
 
-def test_a_report_without_a_readable_picture_has_no_gallery(folder, predicted):
-    (folder / "x1.png").write_bytes(b"no picture")
-    out = run_well(f"{REPORT} --images .")
-    assert "1 picture cannot be shown: 'x1' (damaged" in out
-    assert "Pictures" not in headings(page(folder))
-
-
 def test_a_folder_without_any_picture_of_the_inputs_is_refused(folder, predicted):
     save_picture(folder / "shots" / "other.png")
     done = rankshot(f"{REPORT} --images shots")
@@ -519,45 +372,6 @@ def test_a_folder_without_any_picture_of_the_inputs_is_refused(folder, predicted
     done = rankshot(f"{REPORT} --images nowhere")
     assert "nowhere: there is no such folder" in done.err
     assert not (folder / "out.html").exists()
-
-
-def test_rejected_inputs_have_no_picture_and_equal_ids_have_one(folder):
-    ids = ["x1", "x1", "x3", "x4", "x5", "x6", "x7"]
-    write_scores(folder / "scores.csv", LOGITS, ids=ids)
-    classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
-    run_well(f"{classify} --reject-below .62")
-    (folder / "truth.csv").write_text("\n".join(["label", *TRUTH]))
-    given = read_predictions("predictions.parquet").labels
-    for name in set(ids):
-        save_picture(folder / f"{name}.gif")
-    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images .")
-    kept = sorted({name for name, label in zip(ids, given, strict=True) if label != "rejected"})
-    assert given[0] != "rejected" in given
-    assert sorted(card.split()[-1] for card in show_cards(page(folder))) == kept
-
-
-def test_only_the_pictures_shown_are_opened_and_the_page_stays_small(folder, monkeypatch):
-    n = 300
-    rng = np.random.default_rng(3)
-    ids = [f"part {i % 4}/IMG {i}" for i in range(n)]
-    write_scores(
-        folder / "scores.csv", LOGITS[rng.integers(0, 7, n)] + rng.normal(size=(n, 5)), ids=ids
-    )
-    (folder / "truth.csv").write_text("\n".join(["label", *rng.choice(TARGETS, n)]))
-    for name in ids:
-        save_picture(folder / "shots" / f"{name}.jpg", 400)
-    run_well("classify scores.csv --rankings rankings.jsonl -o predictions.parquet")
-    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
-    without = len(page(folder))
-    opened = []
-    really_open = Image.open
-    monkeypatch.setattr(
-        Image, "open", lambda file, **how: opened.append(file) or really_open(file, **how)
-    )
-    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
-    assert len(opened) == len(set(opened)) == len(show_cards(page(folder))) == 60
-    assert len(page(folder)) < 600_000
-    assert 60 * 1000 < len(page(folder)) - without < 400_000
 
 
 def test_a_report_of_a_thousand_seen_classes_is_small(folder):
@@ -601,46 +415,12 @@ def test_report_of_hostile_names(folder):
     assert unescape(re.search(r"<h1>(.*?)</h1>", text, re.DOTALL).group(1)) == evil
 
 
-def test_the_table_of_the_demo_fits_into_80_columns(folder):
-    best, other = Interval(0.5, 0.4, 0.6), Interval(0.25, 0.2, 0.3)
-    rows = (
-        MethodRow("Direct Similarity", "WordNet", (other, None, other)),
-        MethodRow("Probabilistic Ranking", "all three, mean of rankings", (other, best, other)),
-    )
-    comparison = MethodComparison(("one-vs-rest", "one-vs-one", "multiclass"), rows)
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(comparison_table(comparison, 4000))
-    text = console.export_text()
-    cells = table_rows(text)
-    assert cells["WordNet"][1:] == [".250 ± .050", "n/a", ".250 ± .050"]
-    assert cells["all three, mean of rankings"][1:] == [".250 ± .050", ".500 ± .100", ".250 ± .050"]
-    assert "…" not in text
-
-
 def test_a_report_that_fails_leaves_the_old_one(folder, predicted):
     run_well(REPORT)
     before = page(folder)
     (folder / "truth.csv").write_text("id,label\nx1,bird\n")
     assert rankshot(REPORT).status == 2
     assert page(folder) == before
-
-
-def test_settings_of_the_head_are_shown_only_where_the_head_is_known(folder):
-    """Without scores, the predictions may be those of any head."""
-    run_well("classify scores.csv --rankings rankings.jsonl --decay 2 -o predictions.csv")
-    words = "report predictions.csv --rankings rankings.jsonl -o out.html --decay 2"
-    run_well(words)
-    assert "<dt>--k</dt>" in page(folder)
-    assert "<dt>--head</dt>" not in page(folder)
-    run_well(f"{words} --scores scores.csv")
-    text = page(folder)
-    assert "<dt>--head</dt><dd>weighted-mean</dd>" in text
-    assert "<dt>--posterior</dt>" not in text
-    assert "<dt>--decay</dt><dd>2</dd>" in text
-    options = "--head probabilistic --decay 2"
-    run_well(f"classify scores.csv --rankings rankings.jsonl -o predictions.csv {options}")
-    run_well(f"{words} --scores scores.csv --head probabilistic")
-    assert "<dt>--posterior</dt><dd>mean</dd>" in page(folder)
 
 
 def test_consensus_names_groups_of_raters(tmp_path):

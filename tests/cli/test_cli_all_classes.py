@@ -67,11 +67,6 @@ def test_one_new_class_is_not_the_only_class(folder):
     assert "is the only class" in run_well(CLASSIFY.replace(" --classes all", ""))
 
 
-def test_new_classes_alone_are_the_default(folder):
-    assert "seen classes:" not in run_well(CLASSIFY.replace(" --classes all", ""))
-    assert set(read_predictions("out.csv").targets) == {*TARGETS}
-
-
 def test_a_predicted_class_is_explained_with_its_gate(folder):
     words = f"explain scores.csv --rankings rankings.jsonl --classes all {HEAD}"
     done = run_well(f"{words} --id x1 --id x3")
@@ -90,7 +85,7 @@ def test_the_report_knows_seen_classes(folder):
 def test_what_cannot_be_combined(folder):
     for words, message in (
         (f"{HEAD} --none", "--none needs --reference FILE"),
-        ("--head conse --similarity similarity.csv", "for heads with rankings, not --head conse"),
+        ("--head conse", "for heads with rankings, not --head conse"),
     ):
         check_refused(folder, CLASSIFY.replace(HEAD, words), {}, message)
     alone = CLASSIFY.replace("--classes all", "--none")

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from command_line import check_refused, rankshot, run_well, softmax, write_scores
+from command_line import check_refused, run_well, write_scores
 from rankshot.report.formatting import format_number
 from rankshot.report.predictions import evaluate_predictions
 from rankshot.zeroshot import HeadSettings, build_head
@@ -147,16 +147,6 @@ def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
 
 
-def test_no_trial_is_made_twice(folder, in_python):
-    out = (folder / "printed.txt").read_text(encoding="utf-8")
-    assert "wordnet-lin alone" in out
-    assert "without wordnet" not in out
-    assert "default settings (decay=0.5, k=15)" in out
-    assert "│ decay=0.5, k=15" not in out
-    tried = [str(trial.settings) for trial in in_python.trials_]
-    assert len(set(tried)) == len(tried)
-
-
 def test_the_settings_are_those_of_the_library(folder, in_python):
     found = HeadSettings.read("settings.json")
     assert build_head(found).get_params() == in_python.head_.get_params()
@@ -175,13 +165,6 @@ def test_answers_are_those_of_the_library(folder, in_python, options):
     found = read_predictions("out.csv")
     np.testing.assert_allclose(found.proba, head.predict_proba(NEW_SCORES), rtol=1e-7)
     assert found.labels.tolist() == head.predict(NEW_SCORES).tolist()
-
-
-def test_an_explanation_is_that_of_the_library(folder, in_python):
-    words = "--rankings rankings.jsonl --settings settings.json --reference seen.csv --id n3"
-    out = run_well(f"explain scores.csv {words}")
-    why = rs.explain(in_python.fit_head(new_rankings(folder)), NEW_SCORES[3:4])[0]
-    assert f"n3: {why}\n" in out
 
 
 REPORT = "report out.csv --rankings rankings.jsonl --settings settings.json -o out.html"
@@ -205,32 +188,6 @@ def test_a_report_has_the_calibration_before_and_after(folder, in_python):
     assert "<dt>settings</dt><dd>settings.json</dd>" in text
 
 
-def test_examples_in_a_report_with_settings(folder):
-    change_settings(folder, k=7, decay=0.25, temperature=0.3)
-    run_well(WITH_REFERENCE)
-    run_well(f"{REPORT} --truth truth.csv --scores scores.csv --reference seen.csv")
-    text = (folder / "out.html").read_text(encoding="utf-8")
-    assert "Explanations</h2>" in text
-    assert "<dt>--k</dt><dd>7 places of each ranking</dd>" in text
-    assert "<dt>--decay</dt><dd>0.25</dd>" in text
-    words = f"{REPORT} --scores scores.csv"
-    check_refused(folder, words, {}, "the head was rehearsed with a reference: give --reference")
-
-
-def test_calibration_before_needs_new_classes_alone(folder):
-    run_well(f"{WITH_REFERENCE} --classes all")
-    out = run_well(f"{REPORT} --truth truth.csv")
-    assert "The calibration before the rehearsal is not shown, because seen classes may be" in out
-    assert "before the rehearsal it was" not in (folder / "out.html").read_text(encoding="utf-8")
-    words = "report out.csv --settings settings.json -o out.html --truth truth.csv"
-    check_refused(folder, words, {}, "--settings needs --rankings as well")
-
-
-def test_a_report_without_truth_needs_no_calibration(folder):
-    run_well(WITH_REFERENCE)
-    assert "calibration" not in run_well(REPORT)
-
-
 @pytest.mark.parametrize("ending", ["parquet", "npz"])
 def test_other_formats_and_another_order_of_columns_and_rows(folder, ending):
     before = (folder / "settings.json").read_bytes()
@@ -250,41 +207,6 @@ def test_labels_without_ids(folder):
     wanted = (folder / "settings.json").read_bytes()
     run_well(WHOLE)
     assert (folder / "settings.json").read_bytes() == wanted
-
-
-def test_probabilities_are_taken_as_such(folder):
-    write_scores(folder / "seen.csv", softmax(SEEN_SCORES), SEEN, SEEN_IDS)
-    out = run_well(WHOLE)
-    assert "seen.csv: the scores are taken as probabilities (see --score-type)" in out
-    scores = rs.Scores.from_probabilities(softmax(SEEN_SCORES), SEEN)
-    rehearsal = rs.Rehearsal().fit(scores, SEEN_LABELS, rs.read_rankings("rehearsal.jsonl"))
-    assert str(rehearsal.accuracy_) in out
-    wanted = rehearsal.head_.temperature
-    assert HeadSettings.read("settings.json").temperature == pytest.approx(wanted)
-
-
-@pytest.mark.parametrize("head", ["probabilistic", "deterministic"])
-def test_other_heads(folder, head):
-    out = run_well(f"{WHOLE} --head {head}")
-    settings = HeadSettings.read("settings.json")
-    assert settings.head == head
-    assert ("--reference" in out) == settings.reference
-    run_well(WITH_REFERENCE if settings.reference else CLASSIFY)
-    run_well(f"{WITH_REFERENCE} --classes all")
-
-
-def test_deterministic_settings_are_not_explained(folder):
-    run_well(f"{WHOLE} --head deterministic")
-    words = "explain scores.csv --rankings rankings.jsonl --settings settings.json"
-    check_refused(folder, words, {}, "--head deterministic cannot be explained")
-
-
-def test_nothing_is_written_without_output(folder):
-    (folder / "settings.json").unlink()
-    out = run_well(REHEARSE)
-    assert "settings" not in out.split("chosen:")[1]
-    assert "predicted" not in out
-    assert not (folder / "settings.json").exists()
 
 
 def test_what_is_left_out_is_said(folder):
@@ -404,11 +326,8 @@ def change_settings(folder, **values):
 BAD_SETTINGS = {
     "twice": (
         {},
-        f"{WITH_REFERENCE} --k 4 --temperature 1 --head probabilistic --posterior mean",
-        (
-            "settings.json: has the settings of the head; leave out --k, --posterior, "
-            "--temperature, --head"
-        ),
+        f"{WITH_REFERENCE} --set k=4 --set temperature=1 --head probabilistic --set posterior=mean",
+        "settings.json: has the settings of the head; leave out --head and --set",
     ),
     "no reference": (
         {},
@@ -454,30 +373,3 @@ BAD_SETTINGS = {
 def test_settings_that_do_not_fit_are_refused(folder, changes, words, message):
     change_settings(folder, **changes)
     check_refused(folder, words, {}, message)
-
-
-def test_a_reference_that_the_rehearsal_did_not_support_is_not_used(folder):
-    change_settings(folder, reference=False)
-    assert rankshot(CLASSIFY).status == 0
-    alone = (folder / "out.csv").read_bytes()
-    done = rankshot(WITH_REFERENCE)
-    assert done.status == 0
-    assert "the head was not better with a reference, so --reference is not used" in done.out
-    assert (folder / "out.csv").read_bytes() == alone
-
-
-def test_damaged_settings_are_refused(folder):
-    text = (folder / "settings.json").read_text(encoding="utf-8")
-    check_refused(
-        folder, WITH_REFERENCE, {"settings.json": text[:99]}, "settings.json: is not JSON"
-    )
-    words = WITH_REFERENCE.replace("settings.json", "rankings.jsonl")
-    check_refused(folder, words, {}, "rankings.jsonl")
-    words = WITH_REFERENCE.replace("settings.json", "nowhere.json")
-    check_refused(folder, words, {}, "nowhere.json")
-
-
-def test_an_output_that_is_an_input_is_refused(folder):
-    (folder / "labels.csv").rename(folder / "labels.json")
-    words = REHEARSE.replace("labels.csv", "labels.json") + " -o labels.json"
-    check_refused(folder, words, {}, "labels.json: is an input file as well")

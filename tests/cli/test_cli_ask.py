@@ -78,29 +78,6 @@ def test_prompts_differ_in_their_order_alone(folder):
     assert out.endswith(f"  {command}\n")
 
 
-def test_the_same_seed_writes_the_same_prompts(folder):
-    contents = []
-    for words in ("-o a", "-o b", "-o c --seed 1"):
-        run_well(f"ask --seen seen.txt --new new.txt {words}")
-        contents.append([path.read_text() for path in sorted(Path(words[3]).glob("rater*"))])
-    assert contents[0] == contents[1]
-    assert contents[0] != contents[2]
-
-
-def test_many_new_classes_are_divided(folder):
-    new = [f"some new class {i}" for i in range(60)]
-    (folder / "new.txt").write_text("\n".join(new))
-    run_well(f"{ASK} --max-tokens 1000 --raters 2 --k 3")
-    for rater in (1, 2):
-        parts = sorted(Path("prompts").glob(f"rater-{rater}.part-*.txt"))
-        assert len(parts) > 1
-        classes = [read_prompt(path)[1] for path in parts]
-        assert sorted(name for part in classes for name in part) == sorted(new)
-        assert max(map(len, classes)) - min(map(len, classes)) < 10
-        # The estimate is of the prompt and its answer.
-        assert all(len(path.read_text()) / 2.7 < 1000 for path in parts)
-
-
 def test_a_question_of_ones_own(folder):
     (folder / "question.txt").write_text("Rank {items} for {target}: {k} of them, {{so}}.")
     run_well(f"{ASK} --question question.txt --k 4")
@@ -109,36 +86,6 @@ def test_a_question_of_ones_own(folder):
     assert "for the new class: 4 of them, {so}.\n" in text
     assert "Give such a list of 4 items for each new class." in text
     assert "--question question.txt --k 4" in Path("prompts/READ-ME-FIRST.txt").read_text()
-
-
-@pytest.mark.parametrize(
-    ("words", "files", "message"),
-    [
-        ("ask --seen seen.txt -o p", {}, "give --new NAMES (or a file), or --rehearse to rank for"),
-        (f"{ASK} --rehearse 3", {}, "--rehearse ranks for seen classes alone: leave out --new"),
-        (f"{ASK} --k 18", {}, "--k must be a whole number from 1 to 17, not 18"),
-        (f"{ASK} --raters 0", {}, "raters must be a whole number from 1 on, not 0"),
-        (f"{ASK} --question imges", {}, "no such question (did you mean 'images'?), and no such"),
-        (f"{ASK} --question q.txt", {"q.txt": "{target}?"}, "the template lacks {items} and {k}"),
-        (f"{ASK} --question q.txt", {"q.txt": b"\xff{target}"}, "q.txt: not UTF-8 text"),
-        (f"{ASK} --question similar --inputs maps", {}, "this question has no field {inputs}"),
-        (f"{ASK} --max-tokens 300", {}, "with 17 seen classes, and its answer, has about"),
-        (
-            f"{ASK} --seed 1",
-            {
-                "seen.txt": "\n".join(f"class {i}" for i in range(10_000)),
-                "new.txt": "\n".join(f"new {i}" for i in range(1000)),
-            },
-            "the limit is 8,000 (max_tokens). Give fewer seen classes",
-        ),
-        (f"{ASK}", {"prompts": "a file"}, "prompts: is a file, not a folder"),
-        ("ask --seen seen.txt --rehearse tigre -o p", {}, "no seen class 'tigre' (did you mean"),
-        ("ask --seen seen.txt --rehearse 16 -o p", {}, "16 of 17 seen classes cannot be rehearsed"),
-        ("ask --seen seen.txt --rehearse , -o p", {}, "the classes to rehearse is empty"),
-    ],
-)
-def test_what_cannot_be_asked(folder, words, files, message):
-    check_refused(folder, words, files, message)
 
 
 def test_a_folder_with_files_is_left_alone(folder):
@@ -184,15 +131,6 @@ def test_answers_become_rankings_of_raters(folder):
     assert found.select(rater="Claude").orders() == [order[::-1] for order in LISTS.values()]
 
 
-def test_files_are_raters_wherever_they_are(folder):
-    save_answers(folder, a=LISTS)
-    (folder / "b.json").write_text(json.dumps(LISTS), encoding="utf-16")
-    run_well(f"{RANK} --source answers:b.json --source wordnet")
-    found = rs.read_rankings("out.jsonl", items=SEEN)
-    assert sorted(found.source_names) == ["answers", "wordnet-path"]
-    assert sorted(set(found.select(source="answers").raters)) == ["a", "b"]
-
-
 def test_what_is_missing_is_asked_again(folder):
     """Until nothing is missing: the answers to follow-ups belong to the same raters."""
     save_answers(
@@ -226,32 +164,6 @@ def test_what_is_missing_is_asked_again(folder):
     assert sorted(set(found.raters)) == ["rater-1", "rater-2"]
 
 
-def test_whoever_asked_about_many_classes_can_ask_again(folder):
-    """Where prompts of the usual length are too short."""
-    seen = [*SEEN, *(f"one more class with number {i}" for i in range(2000))]
-    (folder / "seen.txt").write_text("\n".join(seen))
-    done = rankshot(f"{ASK} --k 5")
-    assert "about 2" in done.err
-    assert "tokens; the limit is 8,000" in done.err
-    run_well(f"{ASK} --k 5 --max-tokens 50000 --raters 1")
-    save_answers(folder, r={"cat": LISTS["cat"]})
-    assert "missing: 2 lists; paste the 1 prompt in again" in run_well(f"{RANK} --follow-up again")
-
-
-def test_words_of_a_name_are_asked_and_read(folder):
-    (folder / "names.csv").write_text("class,look_up\ntruck,delivery van\nlorry,Lastwagen\n")
-    run_well(f"{ASK} --names names.csv --k 5")
-    items, classes = read_prompt("prompts/rater-1.txt")
-    assert "Lastwagen" in items
-    assert "delivery van" in classes
-    save_answers(
-        folder, r="delivery van: Lastwagen, bus, tram, tractor, tank\n" + json.dumps(
-            {name: LISTS[name] for name in ("cat", "dog")})
-    )  # fmt: skip
-    run_well(f"{RANK} --names names.csv")
-    assert dict(zip(NEW, rs.read_rankings("out.jsonl").orders(), strict=True)) == LISTS
-
-
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
@@ -274,39 +186,6 @@ def test_a_file_without_an_answer_is_named_and_nothing_is_written(folder, answer
     save_answers(folder, good=LISTS)
     content = answer.encode() if isinstance(answer, str) else answer
     check_refused(folder, f"{RANK} --follow-up again", {"answers/r.txt": content}, message)
-
-
-def test_a_prompt_that_was_saved_in_place_of_the_answer(folder):
-    run_well(ASK)
-    save_answers(folder, r=Path("prompts/rater-1.txt").read_text())
-    assert "r.txt: holds a prompt and no answer; copy the answer" in rankshot(RANK).err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--source answers", "source 'answers' needs a file, as in answers:FILE"),
-        ("--source answers:none.txt", "none.txt: No such file or directory"),
-        ("--source answers:more", "two files of one rater; rename one of them"),
-        ("--source answers:void", "void: no answers in this folder"),
-        ("--similarity-out sim.csv", "--similarity-out: a language model gives rankings"),
-        ("--log answers/log.jsonl", "do not write into the folder of answers"),
-        ("--follow-up answers", "answers: is not empty ('good.txt' is in it)"),
-        ("--follow-up seen.txt", "seen.txt: is a file, not a folder"),
-        ("--parallel 0 --source model:m", "parallel must be a whole number from 1 on, not 0"),
-    ],
-)
-def test_bad_options(folder, words, message):
-    save_answers(folder, good=LISTS)
-    (folder / "more").mkdir()
-    (folder / "void").mkdir()
-    (folder / "more" / "good.txt").write_text("x")
-    check_refused(folder, f"{RANK} {words}", {}, message)
-
-
-def test_a_follow_up_is_for_answers(folder):
-    done = rankshot("rank --seen seen.txt --new new.txt -o out.jsonl --follow-up again")
-    assert "--follow-up is for --source answers:FILE" in done.err
 
 
 # ------------------------------------------------------------------ rehearsal
@@ -332,12 +211,3 @@ def test_all_sources_rehearse_the_same_classes(folder):
 
 def flatten(order):
     return [name for group in order for name in (group if isinstance(group, list) else [group])]
-
-
-@pytest.mark.parametrize("given", ["wolf, bus", "some.txt"])
-def test_classes_to_rehearse_may_be_named(folder, given):
-    (folder / "some.txt").write_text("# two\nbus\nwolf\n")
-    run_well(["rank", "--seen", "seen.txt", "--rehearse", given, "-o", "out.jsonl"])
-    found = rs.read_rankings("out.jsonl")
-    assert set(found.target_names) == {"wolf", "bus"}
-    assert {len(flatten(order)) for order in found.orders()} == {15}

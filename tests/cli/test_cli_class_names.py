@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import rankshot as rs
@@ -11,7 +10,6 @@ from command_line import LOGITS, SEEN, rankshot, run_well, write_scores, write_s
 from rankshot.sources.wordnet_nouns import load_nouns
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k")
-LISTS = [", ".join(words) for words in IMAGENET.synonyms]
 SENSES = ["bus.n.01", "fox.n.01", "leopard.n.02", "tiger.n.02", "streetcar.n.01"]
 IDS = [load_nouns().id(load_nouns().synset(sense)) for sense in SENSES]
 SPELLINGS = {
@@ -65,42 +63,6 @@ def test_wordnet_ranks_imagenet_by_exact_synsets(folder):
     assert by_guess.orders() != table.to_rankings().orders()
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        {"model_type": "vit", "id2label": {str(i): name for i, name in enumerate(LISTS)}},
-        [[id_, words[0]] for id_, words in zip(IMAGENET.synsets, IMAGENET.synonyms, strict=True)],
-        IMAGENET.synsets,
-    ],
-    ids=["transformers", "keras", "ids"],
-)
-def test_all_forms_of_imagenet_give_the_same_rankings(folder, labels):
-    _, expected = rank(["--seen", "imagenet-1k", "--new", "okapi"])
-    Path("labels.json").write_text(json.dumps(labels))
-    out, lines = rank(["--seen", "labels.json", "--new", "okapi"])
-    assert lines == expected
-    assert "labels.json: " in out
-    assert "is 'tench'" in out
-
-
-def test_word_vectors_look_up_the_synonyms(folder):
-    Path("vectors.txt").write_text("tinca 1 0\nokapi 1 .1\nbus 0 1\ncrane .5 .5\n")
-    Path("seen.txt").write_text("tench, Tinca tinca\nbus\nn02012849\n")
-    out, lines = rank(
-        ["--seen", "seen.txt", "--new", "okapi", "--source", "vectors:vectors.txt", "--notes"]
-    )
-    assert lines[0]["ranking"] == ["tench", "crane (bird)", "bus"]
-    assert "knows 100% of all pairs" in out
-    assert "seen.txt: 1 label now has a readable name" in out
-
-
-def test_a_table_may_spell_the_classes_in_another_way(folder):
-    Path("seen.txt").write_text("tench, Tinca tinca\nbus\nn02012849\n")
-    Path("table.csv").write_text('target,"tench, Tinca tinca",Bus,n02012849\nOkapi,.2,.1,.3\n')
-    _, lines = rank(["--seen", "seen.txt", "--new", "okapi", "--source", "table:table.csv"])
-    assert lines[0]["ranking"] == ["crane (bird)", "tench", "bus"]
-
-
 def test_words_and_senses_of_the_user_come_first(folder):
     Path("seen.txt").write_text("n02012849 crane\nbulldozer\nheron\n")
     Path("names.csv").write_text("class,look_up\ncrane (bird),bulldozer\n")
@@ -136,31 +98,6 @@ def test_new_classes_that_are_seen(folder):
     assert "warning: the new class 'tree_frog' may be the same as the seen 'tree frog'" in out
 
 
-def test_rehearsed_classes_in_any_spelling(folder):
-    words = ["--seen", "imagenet-1k", "--rehearse", "n01440764, great_white_shark, crane.n.05"]
-    _, lines = rank([*words, "--k", "3"])
-    assert [line["target"] for line in lines] == ["tench", "great white shark", "crane (bird)"]
-
-
-def test_prompts_have_readable_names(folder):
-    Path("labels.json").write_text(json.dumps(LISTS))
-    run_well(["ask", "--seen", "labels.json", "--new", "okapi, menorah", "-o", "prompts"])
-    text = "\n".join(path.read_text() for path in Path("prompts").glob("rater-*.txt"))
-    assert "crane (bird)" in text
-    assert "Tinca tinca" not in text
-
-
-def test_consensus_of_imagenet(folder):
-    rank(["--seen", "imagenet-1k", "--new", "okapi", "--k", "5"])
-    assert "okapi" in run_well("consensus out.jsonl --seen imagenet-1k --k 3")
-
-
-def test_an_output_is_not_a_file_of_labels(folder):
-    Path("seen.jsonl").write_text("a\nb\n")
-    done = rankshot("rank --seen seen.jsonl --new c -o seen.jsonl")
-    assert "seen.jsonl: is an input file as well" in done.err
-
-
 # ---- Columns in another spelling
 
 
@@ -176,7 +113,7 @@ def small(folder):
     [
         "--rankings rankings.jsonl",
         "--rankings rankings.jsonl --reference usual.csv",
-        "--head direct --similarity similarity.csv",
+        "--head direct --rankings similarity.csv",
     ],
 )
 def test_columns_are_matched(small, spelling, words):
@@ -190,19 +127,6 @@ def test_columns_are_matched(small, spelling, words):
     assert " matched to the columns of other.csv, for example " in out
 
 
-def test_seen_classes_keep_the_names_of_the_columns(small):
-    write_scores(small / "other.csv", LOGITS, IDS)
-    run_well("classify other.csv --rankings rankings.jsonl --classes all -o out.csv")
-    header = Path("out.csv").read_text().splitlines()[0]
-    assert all(f"P({id_})" in header for id_ in IDS)
-    assert IDS[2] in run_well("explain other.csv --rankings rankings.jsonl --id x1")
-    # The rankings of a class that is seen are left out, whatever its name.
-    with Path("rankings.jsonl").open("a") as stream:
-        stream.write('{"target": "fox", "ranking": ["tiger", "leopard"]}\n')
-    out = run_well("classify other.csv --rankings rankings.jsonl -o out.csv")
-    assert f"rankings of '{IDS[1]}' are left out: they are seen classes" in out
-
-
 def test_a_new_class_is_not_a_seen_one_for_a_synonym(small):
     """In WordNet, a panther is a leopard; as a target it is a new class."""
     text = Path("rankings.jsonl").read_text().replace('"cat"', '"panther"')
@@ -210,24 +134,6 @@ def test_a_new_class_is_not_a_seen_one_for_a_synonym(small):
     write_scores(small / "other.csv", LOGITS, ["bus", "fox", "leopard, panther", "Tiger", "tram"])
     run_well("classify other.csv --rankings rankings.jsonl -o out.csv")
     assert "P(panther)" in Path("out.csv").read_text()
-
-
-def test_the_report_matches_columns_once(small):
-    write_scores(small / "other.csv", LOGITS, IDS)
-    run_well("classify other.csv --rankings rankings.jsonl -o p.csv")
-    words = "--truth truth.csv --rankings rankings.jsonl --scores other.csv -o page.html"
-    out = run_well(f"report p.csv {words}")
-    assert out.count("matched to the columns") == 1
-    assert "page.html" in out
-
-
-def test_exact_names_are_not_parsed(small, monkeypatch):
-    def refuse(*_):
-        raise AssertionError
-
-    monkeypatch.setattr("rankshot.sources.names.labels._build", refuse)
-    out = run_well("classify scores.csv --rankings rankings.jsonl --reference usual.csv -o o.csv")
-    assert "matched" not in out
 
 
 def test_names_that_cannot_be_matched(small):
@@ -242,30 +148,6 @@ def test_names_that_cannot_be_matched(small):
     write_scores(small / "other.csv", LOGITS, [IDS[0], *SEEN[1:]])
     done = rankshot("classify other.csv --rankings rankings.jsonl -o out.csv")
     assert "both mean the class 'n02924116'" in done.err
-
-
-def test_rehearsal_matches_rankings_and_true_classes(folder):
-    seen = list(IMAGENET.names[280:300])
-    columns = list(IMAGENET.synsets[280:300])
-    rng = np.random.default_rng(0)
-    table = rs.WordNet(senses=dict(zip(seen, columns, strict=True))).similarity(seen, seen)
-    values = 6 * table.values.repeat(6, axis=0) + rng.normal(size=(120, 20))
-    names = [f"x{i}" for i in range(120)]
-
-    def run(items, labels):
-        write_scores(folder / "seen.csv", values, items, names)
-        pairs = zip(names, np.repeat(labels, 6), strict=True)
-        Path("truth.csv").write_text("id,label\n" + "".join(f'{a},"{b}"\n' for a, b in pairs))
-        run_well("rehearse seen.csv --truth truth.csv --rankings out.jsonl -o settings.json")
-        settings = json.loads(Path("settings.json").read_text())
-        # The accuracy is measured in folds, which depend on the order of the names.
-        return [settings["temperature"], *settings["gate"]["new"]]
-
-    Path("seen.json").write_text(json.dumps(columns))
-    rank(["--seen", "seen.json", "--rehearse", "8"])
-    expected = run(seen, seen)
-    assert run(columns, LISTS[280:300]) == pytest.approx(expected)
-    assert run(LISTS[280:300], columns) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.npz"])

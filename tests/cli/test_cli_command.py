@@ -36,7 +36,7 @@ def rank(*words):
 def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
     done = rank(
         "--source", "wordnet", "--source", "vectors:vectors.txt", "--source",
-        "table:table.csv", "--notes",
+        "table:table.csv",
     )  # fmt: skip
     assert done.status == 0, done.err
     assert done.err == ""
@@ -63,19 +63,6 @@ def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
         assert text in done.out, text
 
 
-def test_k_pins_and_categories_reach_the_source(folder):
-    done = rank("--k", "2", "--sense", "seal=n01450661", "--senses-out", "senses.txt")
-    assert done.status == 0, done.err
-    assert "seal = " + rs.WordNet().senses(["n01450661"])["n01450661"].name in (
-        folder / "senses.txt"
-    ).read_text(encoding="utf-8")
-    assert set(rs.read_rankings(folder / "out.jsonl").lengths) == {2}
-    done = rank("--category", "animal")
-    assert done.status == 0
-    assert "'truck' has no sense in 'animal', only in 'artifact'" in done.out
-    assert "ranks without these seen classes, unknown to it: 'bus', 'lawn_mower'" in done.out
-
-
 def test_senses_are_written_corrected_and_read(folder):
     done = rank("--senses-out", "senses.txt")
     assert "senses written to senses.txt" in done.out
@@ -87,32 +74,13 @@ def test_senses_are_written_corrected_and_read(folder):
     }
     path.write_text(text.replace("seal = seal.n.09", "seal = seal.n.01"), encoding="utf-8")
     before = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
-    assert rank("--senses", "senses.txt").status == 0
+    assert rank("--sense", "senses.txt").status == 0
     after = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
     assert before.index("seal") < 3
     assert after != before
     # A sense on the command line overrides that of the file.
-    assert rank("--senses", "senses.txt", "--sense", "seal=seal.n.09").status == 0
+    assert rank("--sense", "senses.txt", "--sense", "seal=seal.n.09").status == 0
     assert rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0] == before
-
-
-def test_doubtful_senses_are_shown_and_the_rest_is_counted(folder):
-    words = "bow plate paddle pick screen chain coil screw hammer library mask hook dock reel pot"
-    (folder / "seen.txt").write_text("\n".join([*words.split(), "water_lilly"]), encoding="utf-8")
-    (folder / "new.txt").write_text("wing\n", encoding="utf-8")
-    some, every = rank(), rank("--notes")
-    shown = [line for line in some.out.splitlines() if line.startswith("  ")]
-    assert some.out.count("'water_lilly' (did you mean 'water_lily'?)") == 1
-    assert some.out.count("water_lilly") == 2  # Perhaps misspelt, and so unknown.
-    assert any("; or is it " in line and line.endswith("?") for line in shown)
-    assert "more notes; `rankshot rank --notes` shows all of them" in some.out
-    assert some.out.count("; or is it ") == 10
-    assert every.out.count("; or is it ") > 10
-    assert "more note" not in every.out
-    advice = "to correct senses, see --senses-out\n"
-    assert advice in some.out
-    assert advice not in rank("--senses-out", "senses.txt").out
-    assert advice not in rank("--senses", "senses.txt").out
 
 
 def test_a_language_model_is_asked_only_after_its_estimate(folder):
@@ -133,7 +101,7 @@ def test_help_shows_an_example():
     [
         (("--source", "wordnt"), "no source 'wordnt' (did you mean 'wordnet'?)"),
         (("--source", "vectors"), "source 'vectors' needs a file, as in vectors:FILE"),
-        (("--source", "vectors:none.txt"), "none.txt: No such file or directory"),
+        (("--source", "vectors:none.txt"), "--sense is a file or has the form"),
         (("--source", "model"), "source 'model' needs a name, as in model:NAME"),
         (
             ("--source", "glove:50"),
@@ -145,19 +113,17 @@ def test_help_shows_an_example():
             ("--source", "vectors:vectors.txt", "--source", "vectors:more/vectors.txt"),
             "two sources have the name 'vectors'",
         ),
-        (("--log", "out.jsonl"), "out.jsonl: -o and --log must be two files"),
         (("--source", "wordnet:cosine"), "measure must be one of 'path'"),
         (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
         (("--sense", "sea=sea.n.01"), "--sense: no class 'sea' (did you mean 'seal'?)"),
-        (("--senses", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave out its"),
-        (("--senses", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
-        (("--senses", "none.txt"), "none.txt: No such file or directory"),
+        (("--sense", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave it out"),
+        (("--sense", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
+        (("--sense", "none.txt"), "--sense is a file or has the form"),
         (("--senses-out", "out.jsonl"), "out.jsonl: -o and --senses-out must be two files"),
         (("--senses-out", "seen.txt"), "seen.txt: is an input file as well"),
         (("--senses-out", "none/x.txt"), "none/x.txt: cannot write there"),
         (("--source", "glove", "--senses-out", "x.txt"), "are for --source wordnet"),
-        (("--category", "beast"), "no category 'beast'"),
-        (("--new", "none.txt"), "none.txt: No such file or directory"),
+        (("--new", "none.txt"), "--sense is a file or has the form"),
         (("--new", "seen.txt"), "classes are both seen and new: 'tiger'"),
         (("-o", "out.txt"), "out.txt: unknown ending '.txt'"),
         (("-o", "nowhere/out.jsonl"), "out.jsonl: cannot write there"),
@@ -182,17 +148,6 @@ def test_names_are_shown_as_they_are(folder):
     done = rank("--source", "table:table.csv")
     assert done.status == 0, done.err
     assert "[b]og > [/red]x > C#" in done.out
-
-
-def test_names_that_are_no_names(folder):
-    (folder / "new.txt").write_text("cat\ncat\n")
-    assert "new.txt: 'cat' occurs more than once (labels 0, 1, counted from 0)" in rank().err
-    (folder / "new.txt").write_text("# nothing\n")
-    assert "new.txt: no names in it" in rank().err
-    (folder / "new.txt").write_bytes(b"cat\n\xff\n")
-    assert "new.txt:2: not UTF-8 text" in rank().err
-    (folder / "new.txt").write_text("xyzzy\n")
-    assert "wordnet-path: knows no pair of a new class and a seen class, such as 'xyz" in rank().err
 
 
 # ------------------------------------------------------------------ as a process of its own

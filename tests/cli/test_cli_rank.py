@@ -1,16 +1,14 @@
 """``rankshot rank``: names that a source does not know, what is printed, and similarity files."""
 
-import csv
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import rankshot, write_scores
+from command_line import rankshot
 from rankshot.datasets import imagenet_classes
 from rankshot.sources import LanguageModel, read_similarity
 
@@ -105,44 +103,12 @@ def test_the_table_shows_what_is_in_the_file(folder, rng, k):
     assert set(kept.lengths[kept.is_subset].tolist()) == {min(k or 7, 7)}
 
 
-def test_k_cuts_a_subset_ranking_for_the_head(folder, rng):
-    """The later classes are only named: which class is third or fourth no longer matters."""
-    scores = rs.Scores(rng.normal(size=(6, 8)), SEEN)
-    found = []
-    for k in ("", " --k 3"):
-        rank("--source vectors:vectors.txt" + k)
-        rankings = rs.read_rankings("out.jsonl", items=SEEN)
-        assert rankings.is_subset.all()
-        found.append(rs.ProbabilisticRanking(k=3).fit(rankings).predict_proba(scores))
-    np.testing.assert_allclose(found[0], found[1])
-    assert set(rankings.lengths) == {3}
-
-
-def test_one_of_a_thing_is_singular(folder):
-    write_names(folder, SEEN, ["cat"])
-    done = rank()
-    assert "1 ranking written to out.jsonl" in done.out
-    write_names(folder, ["tiger", "Bus"], ["cat"])
-    assert "  'Bus' is read as 'bus'\n" in rank().out
-    assert str(LanguageModel("m", "http://127.0.0.1:9/v1", raters=1, k=1).estimate(
-        ["cat"], ["tiger", "bus"]
-    )).startswith("1 call, ")  # fmt: skip
-
-
 def test_classes_that_cannot_be_told_apart_are_named(folder):
     write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog", "taxi", "van"])
     warning = "warning: 'bus', 'taxi', 'van' have the same ranking: they cannot be told apart"
     assert warning in rank("--source wordnet").out
     write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog"])
     assert "told apart" not in rank("--source wordnet").out
-
-
-def test_columns_without_names_are_noticed(folder):
-    """WordNet knows the number zero."""
-    write_names(folder, ["0", "1", "2"], ["jaguar", "truck"])
-    assert "warning: the seen classes are numbers ('0', '1', '2'): give the" in (
-        rank("--source wordnet").out
-    )
 
 
 # ------------------------------------------------------------------ unknown names
@@ -188,13 +154,6 @@ def test_a_source_that_knows_nothing_is_an_error(folder):
     assert not (folder / "out.jsonl").exists()
 
 
-def test_nearly_all_pairs_are_not_all(folder):
-    seen = [f"s{i}" for i in range(500)]
-    write_names(folder, seen, ["z"])
-    (folder / "t.csv").write_text(f"target,{','.join(seen)}\nz,{'1,' * 499}\n")
-    assert "t: knows 99% of all pairs" in rank("--source table:t.csv").out
-
-
 # ------------------------------------------------------------------ words to look up
 
 
@@ -227,17 +186,6 @@ def test_words_are_looked_up_by_all_sources_and_the_output_keeps_the_names(folde
     np.testing.assert_array_equal(found, by_words.to_rankings().positions())
 
 
-def test_a_pinned_sense_comes_before_the_words(folder):
-    """Two cranes: one is looked up, the other is pinned."""
-    write_names(folder, ["crane", "crane_2", "bus", "swan"], ["heron"])
-    (folder / "names.csv").write_text("class,look_up\ncrane_2,crane\n")
-    done = rank("--names names.csv --sense crane=crane.n.04 --sense crane_2=crane.n.05")
-    assert done.status == 0, done.err
-    ranking = read_file()["wordnet-path", "heron"]["ranking"]
-    assert ranking[0] == "crane_2"
-    assert "crane" in ranking[-1]
-
-
 def test_a_language_model_gets_the_words(folder, monkeypatch):
     asked = []
 
@@ -259,14 +207,6 @@ def test_a_language_model_gets_the_words(folder, monkeypatch):
     assert "cannot distinguish 'crane' and 'crane_2': both are looked up as 'crane'" in done.err
 
 
-def test_a_bad_file_of_words(folder):
-    (folder / "names.csv").write_text("class,look_up\nwater_lily,water lily\n")
-    done = rank("--names names.csv")
-    assert done.status == 2
-    assert "names.csv:2: no class 'water_lily' (did you mean 'water_lilly'?)" in done.err
-    assert "none.csv: No such file" in rank("--names none.csv").err
-
-
 def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     write_names(folder, ["tiger", "T9", "daisy", "heron"], ["water_lilly", "crane", "qzx_7"])
     (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan\n")
@@ -285,7 +225,7 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     }
     first = Path("out.jsonl").read_text()
     # The file replaces the words: all senses are given now.
-    assert rank("--senses senses.txt").status == 0
+    assert rank("--sense senses.txt").status == 0
     assert Path("out.jsonl").read_text() == first
 
 
@@ -303,73 +243,11 @@ def test_a_misspelt_name_is_reported_for_every_source(folder):
     assert "'water lilly' (did you mean 'water_lily'?)" in rank("--names names.csv").out
 
 
-def test_a_pinned_name_and_names_of_a_table_are_not_checked(folder):
-    done = rank("--sense water_lilly=water_lily.n.01 --sense crane_2=crane.n.04")
-    assert done.status == 0, done.err
-    assert "misspelt" not in done.out
-    (folder / "table.csv").write_text("target,tiger\nwater_lilly,1\ncat,1\ntruck,1\n")
-    assert "misspelt" not in rank("--source table:table.csv").out
-
-
-@pytest.mark.parametrize(
-    "name", ["n02012849", "crane.n.04", "goldfihs, Carassius auratus", "crane_2", "ram2"]
-)
-def test_names_that_are_no_misspelt_words(folder, name):
-    write_names(folder, ["tiger", "bus"], ["cat", name])
-    done = rank("--source wordnet --source vectors:vectors.txt")
-    assert done.status == 0, done.err
-    assert "misspelt" not in done.out
-
-
-def test_a_misspelt_name_is_mentioned_once_and_as_unknown(folder):
-    write_names(folder, SEEN[:-1], NEW)
-    done = rank("--source wordnet --source vectors:vectors.txt --notes")
-    lines = [line for line in done.out.splitlines() if "water_lilly" in line]
-    assert [line.split("water_lilly")[0] for line in lines] == [
-        "warning: not in WordNet, and perhaps misspelt: '",
-        "  has no ranking of these new classes, unknown to it: '",
-        "  '",
-        "│ ",
-    ]
-    assert lines[2] == "  'water_lilly' is the mean of 'water', 'lilly'"
-
-
-def test_the_list_of_misspelt_names_is_short(folder):
-    words = "zebrra giraffee leopardd elephannt rabbitt squirrell monkeyy dolphinn lobsterr spiderr"
-    write_names(folder, SEEN, ["cat", *words.split(), "tulipp", "daisyy"])
-    warning = rank().out.splitlines()[0]
-    assert warning.count("did you mean") == 10
-    assert " and 2 more." in warning
-
-
 # ------------------------------------------------------------------ similarities
 
 
 def classify(head, similarity):
-    return rankshot(f"classify scores.csv --head {head} --similarity {similarity} -o {head}.csv")
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_similarities_are_what_the_similarity_heads_read(folder, rng, ending):
-    """With negative cosines, a seen class and a new class that the vectors do not have."""
-    write_names(folder, SEEN, [*NEW, "yeti"])
-    done = rank(f"--source vectors:vectors.txt --similarity-out sim.{ending}")
-    assert done.status == 0, done.err
-    assert f"similarities written to sim.{ending}: vectors\n" in done.out
-    table = read_similarity(folder / f"sim.{ending}")
-    wanted = rs.WordVectors.from_file("vectors.txt").similarity(NEW, SEEN)
-    assert (table.targets, table.items) == (tuple(NEW), tuple(SEEN))
-    np.testing.assert_array_equal(table.values, wanted.values)
-    assert np.nanmin(table.values) < 0
-    assert table.unknown_items == ("lorry", "crane_2")
-    scores = rng.normal(size=(9, len(SEEN)))
-    write_scores(folder / "scores.csv", scores, SEEN, [f"x{i}" for i in range(9)])
-    for name, head in (("direct", rs.DirectSimilarity()), ("conse", rs.ConSE())):
-        run = classify(name, f"sim.{ending}")
-        assert run.status == 0, run.err
-        with Path(f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-            labels = [row["label"] for row in csv.DictReader(stream)]
-        assert labels == head.fit(wanted).predict(rs.Scores(scores, SEEN)).tolist()
+    return rankshot(f"classify scores.csv --head {head} --rankings {similarity} -o {head}.csv")
 
 
 def test_several_sources_are_averaged(folder):
@@ -386,28 +264,6 @@ def test_several_sources_are_averaged(folder):
     assert table["cat", "tiger"] == pytest.approx((vectors["cat", "tiger"] + 1) / 2)
     assert table["cat", "wolf"] == vectors["cat", "wolf"]
     assert table["truck", "lorry"] == 0.75
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--similarity-out sim.txt", "sim.txt: unknown ending '.txt'; known are .csv, .parquet"),
-        ("--similarity-out nowhere/sim.csv", "sim.csv: cannot write there"),
-        ("--source table:t.csv --similarity-out t.csv", "t.csv: is an input file as well"),
-        ("--names n.csv --similarity-out n.csv", "n.csv: is an input file as well"),
-        (
-            "--source model:m --similarity-out sim.csv",
-            "--similarity-out: a language model gives rankings, not similarities; add another",
-        ),
-    ],
-)
-def test_a_similarity_file_that_cannot_be_written(folder, words, message):
-    (folder / "t.csv").write_text("target,tiger\ncat,1\n")
-    (folder / "n.csv").write_text("class,look_up\ncat,dog\n")
-    done = rank(words)
-    assert done.status == 2
-    assert message in done.err
-    assert not (folder / "out.jsonl").exists()
 
 
 # ------------------------------------------------------------------ a thousand classes
@@ -433,16 +289,3 @@ def test_a_thousand_seen_classes(folder):
     assert len(lines) == 3
     assert printed_cells(done.out)["vectors", "okapi"] == format_line(lines["vectors", "okapi"])
     assert "= " not in printed_cells(done.out)["vectors", "okapi"]
-
-
-def test_files_are_written_before_the_table_is_printed(folder, monkeypatch):
-    """A reader that stops early, such as head, ends the command while it prints."""
-    seen = []
-    monkeypatch.setattr(
-        sys.modules["rankshot.cli.rank"],
-        "print_rankings",
-        lambda *_: seen.extend(sorted(path.name for path in folder.glob("out*"))),
-    )
-    done = rank("--source wordnet --similarity-out out.csv --senses-out out.txt")
-    assert done.status == 0, done.err
-    assert seen == ["out.csv", "out.jsonl", "out.txt"]

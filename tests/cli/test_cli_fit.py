@@ -17,7 +17,6 @@ from command_line import (
     rankings,
     rankshot,
     run_well,
-    softmax,
     write_scores,
     write_small_run,
 )
@@ -49,15 +48,15 @@ def folder(tmp_path, monkeypatch):
 RANKINGS = "--rankings rankings.jsonl"
 OPTIONS = [
     RANKINGS,
-    f"{RANKINGS} --k 2 --decay 0 --temperature 2",
+    f"{RANKINGS} --set k=2 --set decay=0 --set temperature=2",
     f"{RANKINGS} --reference usual.csv",
     f"{RANKINGS} --reference usual.parquet",
     f"{RANKINGS} --head probabilistic",
-    f"{RANKINGS} --head probabilistic --posterior consensus --prior mallows --reference usual.csv",
-    f"{RANKINGS} --head probabilistic --posterior sum --k 2",
-    f"{RANKINGS} --head deterministic --k 3",
-    "--similarity similarity.csv --head direct",
-    "--similarity similarity.csv --head conse --temperature .5",
+    f"{RANKINGS} --head probabilistic --set posterior=consensus --reference usual.csv",
+    f"{RANKINGS} --head probabilistic --set posterior=sum --set k=2",
+    f"{RANKINGS} --head deterministic --set k=3",
+    "--rankings similarity.csv --head direct",
+    "--rankings similarity.csv --head conse --set temperature=.5",
     f"{RANKINGS} --classes all",
     f"{RANKINGS} --classes all --none --reference usual.csv",
     f"{RANKINGS} --settings settings.json --reference usual.csv",
@@ -86,24 +85,6 @@ def test_a_saved_head_gives_the_same_files_as_its_options(folder, options):
     assert why == run_well(f"explain scores.csv {options}").split("x1: ")[1]
 
 
-@pytest.mark.parametrize(
-    ("table", "options"),
-    [
-        ("probabilities.csv", ""),
-        ("probabilities.csv", "--reference usual_probabilities.csv"),
-        ("pairs.npz", "--k 3"),
-        ("pairs.npz", "--k 3 --reference usual_pairs.npz"),
-        ("scores.csv", "--score-type one-vs-rest-logits"),
-        ("scores.csv", "--score-type one-vs-rest-logits --reference usual.csv --classes all"),
-    ],
-)
-def test_the_score_type_is_kept(folder, table, options):
-    run_well(f"classify {table} {RANKINGS} {options} -o full.csv")
-    run_well(f"{FIT} --seen {table} {options}")
-    run_well(f"classify {table} --head head.rankshot -o short.csv")
-    assert Path("short.csv").read_bytes() == Path("full.csv").read_bytes()
-
-
 def test_the_seen_classes_come_from_the_reference_or_a_list_of_names(folder):
     """Of the reference, their order is that of its columns: answers differ by rounding only."""
     run_well(f"{FIT} --reference usual.parquet")
@@ -116,16 +97,9 @@ def test_the_seen_classes_come_from_the_reference_or_a_list_of_names(folder):
     assert head.provenance_["score_type"] == "logits"
     run_well(f"{FIT} --seen seen.txt")
     assert "score_type" not in rs.load_head("head.rankshot").provenance_
-    run_well(f"{FIT} --seen seen.txt --k 3 --reference usual_pairs.npz")
+    run_well(f"{FIT} --seen seen.txt --set k=3 --reference usual_pairs.npz")
     expected = rs.WeightedMean(k=3).fit(rankings(), pairs_of(USUAL)).predict(pairs_of(LOGITS))
     assert rs.load_head("head.rankshot").predict(pairs_of(LOGITS)).tolist() == expected.tolist()
-
-
-def test_the_seen_classes_come_from_labels_of_any_form(folder):
-    (folder / "labels.json").write_text(json.dumps(dict(enumerate(SEEN))), encoding="utf-8")
-    run_well(f"{FIT} --seen labels.json")
-    assert rs.load_head("head.rankshot").items_ == tuple(SEEN)
-    assert "'fox'" in rankshot(f"{FIT} --seen imagenet-1k").err
 
 
 def test_the_columns_of_the_scores_may_have_another_order(folder):
@@ -163,13 +137,6 @@ def test_a_report_with_a_rehearsed_head_shows_the_calibration_before(folder):
     assert "before the rehearsal" in Path("short.html").read_text("utf-8")
 
 
-def test_a_report_shows_the_consensus_of_a_head_without_rankings(folder):
-    run_well(f"{FIT} --seen scores.csv --head deterministic")
-    run_well("classify scores.csv --head head.rankshot -o predictions.csv")
-    run_well("report predictions.csv --truth truth.csv --head head.rankshot -o out.html")
-    assert "leopard" in Path("out.html").read_text("utf-8")
-
-
 # ---- What is in a file
 
 
@@ -199,14 +166,6 @@ def test_head_shows_what_is_in_a_file(folder):
         assert text in words, text
 
 
-def test_head_shows_a_head_that_python_saved(folder):
-    rs.ConSE().fit(rs.read_similarity("similarity.csv")).save("head.rankshot")
-    words = " ".join(re.sub("[│┃]", " ", run_well("head head.rankshot")).split())
-    assert "head ConSE()" in words
-    assert "scores of any type" in words
-    assert "rankings" not in words
-
-
 def test_provenance_names_files_without_their_folders(folder):
     run_well(f"fit --rankings {folder / 'rankings.jsonl'} --seen seen.txt -o head.rankshot")
     found = rs.load_head("head.rankshot").provenance_
@@ -225,13 +184,13 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
     ("words", "message"),
     [
         (f"{CLASSIFY} --rankings rankings.jsonl", f"{DECIDED} --rankings"),
-        (f"{CLASSIFY} --k 3 --decay 1 --none", f"{DECIDED} --decay, --k, --none"),
+        (f"{CLASSIFY} --set k=3 --set decay=1 --none", f"{DECIDED} --none, --set"),
         (f"{CLASSIFY} --settings settings.json", f"{DECIDED} --settings"),
         (f"{CLASSIFY} --reference usual.csv --classes all", f"{DECIDED} --classes, --reference"),
-        (f"{CLASSIFY} --temperature 1 --prior mallows", f"{DECIDED} --prior, --temperature"),
+        (f"{CLASSIFY} --set temperature=1 --set prior=mallows", f"{DECIDED} --set"),
         (
-            "explain scores.csv --head head.rankshot --posterior sum --similarity similarity.csv",
-            f"{DECIDED} --posterior, --similarity",
+            "explain scores.csv --head head.rankshot --set posterior=sum --rankings similarity.csv",
+            f"{DECIDED} --rankings, --set",
         ),
         ("classify scores.csv --head nowhere.rankshot -o out.csv", "nowhere.rankshot: No such"),
         ("classify scores.csv --head settings.json -o out.csv", "saved head ends in .rankshot"),
@@ -267,7 +226,7 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
             "unknown ending '.pkl'; known are .rankshot",
         ),
         (f"fit --seen seen.txt {RANKINGS} -o no/out.rankshot", "no is not a folder"),
-        (f"fit --seen seen.txt {RANKINGS} --k 0 -o out.rankshot", "k must be a whole number"),
+        (f"fit --seen seen.txt {RANKINGS} --set k=0 -o out.rankshot", "k must be a whole number"),
         (f"fit --seen few.txt {RANKINGS} -o out.rankshot", "items must be columns of few.txt"),
         (
             f"fit --seen scores.csv --reference usual_probabilities.csv {RANKINGS} -o out.rankshot",
@@ -280,21 +239,6 @@ def test_what_does_not_fit_is_named_and_nothing_is_written(folder, words, messag
     run_well("classify scores.csv --head head.rankshot -o predictions.csv")
     other = {"other.csv": "bus,fox,leopard,tiger,wolf\n1,2,3,4,5\n", "few.txt": "bus\n"}
     check_refused(folder, words, other, message)
-
-
-def test_scores_of_a_head_for_probabilities_are_checked(folder):
-    run_well(f"{FIT} --seen probabilities.csv")
-    message = "scores.csv: the scores look like logits, and the head in head.rankshot was fitted"
-    check_refused(folder, CLASSIFY, {}, message)
-    write_scores(folder / "scores.csv", softmax(LOGITS))
-    run_well(CLASSIFY)
-
-
-def test_a_report_of_similarities_has_nothing_to_show(folder):
-    run_well("fit --seen scores.csv --similarity similarity.csv --head direct -o head.rankshot")
-    run_well("classify scores.csv --head head.rankshot -o predictions.csv")
-    words = "report predictions.csv --head head.rankshot -o out.html"
-    check_refused(folder, words, {}, "DirectSimilarity has no rankings to show; leave out --head")
 
 
 def test_a_damaged_head_is_named(folder):

@@ -73,7 +73,11 @@ def test_a_head_alone(folder):
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        ("pairs.npz", "--k 3", "expects one-vs-one scores, one column per pair of seen classes"),
+        (
+            "pairs.npz",
+            "--set k=3",
+            "expects one-vs-one scores, one column per pair of seen classes",
+        ),
         ("scores.csv", "--score-type one-vs-rest-logits", "expects one-vs-rest scores, one"),
         ("probabilities.csv", "", "fitted to probabilities: the input 'scores' expects their log"),
     ],
@@ -108,13 +112,6 @@ def test_a_head_behind_a_network(folder):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_a_network_that_may_return_probabilities(folder):
-    run_well(f"{FIT} --seen probabilities.csv")
-    write_network("network.onnx")
-    out = run_well("export head.rankshot --attach network.onnx -o zero-shot.onnx")
-    assert "warning: the head was fitted to probabilities, and network.onnx does not end" in out
-
-
 def test_one_of_several_outputs(folder):
     run_well(f"{FIT} --seen scores.csv")
     write_network("network.onnx", n_outputs=2)
@@ -141,15 +138,6 @@ def test_what_is_refused(folder, words, files, message):
     run_well(f"{FIT} --seen scores.csv")
     write_network("network.onnx")
     check_refused(folder, f"export head.rankshot {words}", files, message)
-
-
-def test_networks_of_other_classes_are_refused(folder):
-    run_well(f"{FIT} --seen scores.csv")
-    words = "export head.rankshot --attach network.onnx -o zero-shot.onnx"
-    write_network("network.onnx", names=SEEN[::-1])
-    check_refused(folder, words, {}, "in another order: number 0 is 'tram', and 'bus' in the head")
-    write_network("network.onnx", columns=4)
-    check_refused(folder, words, {}, "needs the scores of 5 seen classes")
 
 
 def test_heads_that_cannot_be_exported(folder):

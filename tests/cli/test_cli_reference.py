@@ -5,14 +5,11 @@ import pytest
 
 import rankshot as rs
 from command_line import (
-    IDS,
     LOGITS,
     SEEN,
     USUAL,
     check_refused,
-    pairs_of,
     rankings,
-    rankshot,
     run_well,
     softmax,
     write_small_run,
@@ -44,7 +41,7 @@ def run_classify(words):
         ("", rs.WeightedMean()),
         ("--head probabilistic", rs.ProbabilisticRanking()),
         (
-            "--head probabilistic --posterior consensus",
+            "--head probabilistic --set posterior=consensus",
             rs.ProbabilisticRanking(posterior="consensus"),
         ),
     ],
@@ -56,8 +53,8 @@ def test_a_reference_counts_as_in_python(folder, usual, options, head):
     head.fit(rankings(), USUAL)
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()
-    assert done.count("scores.csv: the scores are taken as logits (see --score-type)\n") == 1
-    assert f"{usual}: the scores are taken as logits" in done
+    assert done.count("scores.csv: the scores are interpreted as logits (see --score-type)\n") == 1
+    assert f"{usual}: the scores are interpreted as logits" in done
     _, without = run_classify(f"{CLASSIFY} {options}")
     assert not np.allclose(found.proba, without.proba, atol=0.05)
 
@@ -65,7 +62,7 @@ def test_a_reference_counts_as_in_python(folder, usual, options, head):
 def test_a_reference_is_what_the_scores_are(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv") + " --reference"
     done, inferred = run_classify(f"{words} usual_probabilities.csv")
-    assert done.count("the scores are taken as probabilities") == 2
+    assert done.count("the scores are interpreted as probabilities") == 2
     usual = rs.Scores.from_probabilities(softmax(USUAL), SEEN)
     head = rs.WeightedMean().fit(rankings(), usual)
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
@@ -79,55 +76,7 @@ def test_a_reference_is_what_the_scores_are(folder):
     np.testing.assert_allclose(as_logits.proba, wanted, rtol=1e-9)
 
 
-def test_a_reference_of_pairs(folder):
-    words = CLASSIFY.replace("scores.csv", "pairs.npz")
-    _, found = run_classify(f"{words} --reference usual_pairs.npz")
-    head = rs.WeightedMean().fit(rankings(), rs.Scores(pairs_of(USUAL), SEEN, "one-vs-one"))
-    wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
-    np.testing.assert_allclose(found.proba, wanted, rtol=1e-9)
-
-
-def test_a_reference_of_several_batches_is_read_whole(folder, monkeypatch):
-    _, wanted = run_classify(f"{CLASSIFY} --reference usual.csv")
-    monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 15)
-    _, found = run_classify(f"{CLASSIFY} --reference usual.csv")
-    np.testing.assert_allclose(found.proba, wanted.proba, rtol=1e-13)
-
-
 # -------------------------------------------------------------------- explain and report
-
-
-def test_explain_with_a_reference(folder):
-    words = "--rankings rankings.jsonl --id x2 --id x3"
-    out = run_well(f"explain scores.csv {words} --reference usual.csv")
-    head = rs.WeightedMean().fit(rankings(), USUAL)
-    for row in (1, 2):
-        assert f"{IDS[row]}: {rs.explain(head, LOGITS[[row]])[0]}\n" in out
-    assert out.count("scores.csv: the scores are taken as logits") == 1
-    reference = "--reference usual_probabilities.csv"
-    out = run_well(f"explain probabilities.csv {words} {reference}")
-    assert "usual_probabilities.csv: the scores are taken as probabilities" in out
-    head.fit(rankings(), rs.Scores.from_probabilities(softmax(USUAL), SEEN))
-    one = rs.Scores.from_probabilities(softmax(LOGITS), SEEN)[1:2]
-    assert str(rs.explain(head, one)[0]) in out
-
-
-def test_examples_with_a_reference(folder):
-    words = "--rankings rankings.jsonl --reference usual.csv"
-    run_well(f"classify scores.csv -o predictions.csv {words}")
-    given = read_predictions("predictions.csv").labels
-    head = rs.WeightedMean().fit(rankings(), USUAL)
-    assert given.tolist() == head.predict(LOGITS).tolist()
-    assert given.tolist() != head.fit(rankings()).predict(LOGITS).tolist()
-    run_well(f"{REPORT} --scores scores.csv {words}")
-    text = (folder / "out.html").read_text(encoding="utf-8")
-    assert "<dt>scores</dt><dd>scores.csv</dd>" in text
-    assert "<dt>reference</dt><dd>usual.csv</dd>" in text
-    assert "Explanations</h2>" in text
-    # Without it the same inputs get other classes, and are not explained as if they did not.
-    done = rankshot(f"{REPORT} --scores scores.csv --rankings rankings.jsonl")
-    assert done.status == 2
-    assert "give the files and options that `classify` had" in done.err
 
 
 # -------------------------------------------------------------------- what is no reference
@@ -198,13 +147,13 @@ REFERENCES = [
         "usual.csv:11: 'tiger' is 'nan'; scores must be finite numbers",
     ),
     (
-        CLASSIFY + " --head probabilistic --posterior sum --reference usual.csv",
+        CLASSIFY + " --head probabilistic --set posterior=sum --reference usual.csv",
         {},
-        "--reference is for --posterior mean and consensus, not sum",
+        "--reference is for posterior=mean and consensus, not sum",
     ),
     *(
         (
-            CLASSIFY + f" --similarity similarity.csv --head {head} --reference usual.csv",
+            CLASSIFY + f" --head {head} --reference usual.csv",
             {},
             f"--reference is for --head weighted-mean and probabilistic, not {head}",
         )

@@ -13,7 +13,6 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import rankshot, run_well
-from rankshot.cli.run_folder import RunFolder
 from rankshot.inference.scoring import ScoringPlan
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import write_onnx, write_pictures, write_text_transformer
@@ -113,14 +112,6 @@ def test_other_new_classes_do_not_run_the_model(idle):
     assert list(read("p.csv")[0])[3:] == ["P(dog)", "P(tulip)"]
 
 
-def test_another_name_of_the_same_model_is_the_same_model(idle):
-    (idle / "copy").mkdir()
-    for name in ("net.onnx", "preprocessor_config.json"):
-        (idle / "copy" / name).write_bytes((idle / name).read_bytes())
-    words = ["recognise", "photos/", "--model", "copy/net.onnx", "--new", "tulip", "-o", "p.csv"]
-    assert "scores: those of 9 inputs" in run_well(words)
-
-
 def test_rankings_that_were_corrected_by_hand_are_used(idle):
     orders = [["daisy", "bus", "leopard"], ["leopard", "daisy", "bus"]]
     found = rs.Rankings.from_orders(orders, items=CLASSES, targets=["cat", "truck"])
@@ -131,23 +122,6 @@ def test_rankings_that_were_corrected_by_hand_are_used(idle):
     assert [row["label"] for row in read("p.csv")] == wanted.tolist()
     # The same classes from another source are ranked again.
     assert "knows 100% of all pairs" in run_well([*RUN, "--source", "wordnet:wup"])
-
-
-def test_rankings_that_were_corrected_by_hand_are_kept(place):
-    rankings, kept = FOLDER / "p.rankings.jsonl", FOLDER / "p.rankings.corrected.jsonl"
-    run_well(RUN)
-    assert "corrected" not in run_well([*RUN, "--source", "wordnet:wup"])
-    for words, copy in (
-        ([*BASE, "--new", "tulip", "-o", "p.csv"], kept),
-        ([*RUN, "--again"], kept.with_name("p.rankings.corrected-2.jsonl")),
-    ):
-        corrected = "".join(reversed(rankings.read_text().splitlines(keepends=True))) + "\n"
-        rankings.write_text(corrected)
-        out = run_well(words)
-        assert f"those in {rankings} were corrected by hand; they are kept as {copy}\n" in out
-        assert copy.read_text() == corrected
-        assert rankings.read_text() != corrected
-    assert kept.exists()
 
 
 def test_what_is_kept_after_ctrl_c(place, monkeypatch):
@@ -202,21 +176,13 @@ def test_a_folder_of_another_model_is_refused(place):
     for words, what in (
         (other, "another model"),
         ([*RUN, "--mean", "0"], "another model, with other preprocessing"),
-        ([*RUN, "--classes", "names.txt"], "another model, with other classes"),
+        ([*RUN, "--seen", "names.txt"], "another model, with other classes"),
     ):
         done = rankshot(words)
         assert f"rankshot: {FOLDER}/scores: keeps the scores of {what}; give another" in done.err
         assert {file: file.read_bytes() for file in before} == before
     assert "9 inputs scored" in run_well([*other, "--folder", "kept/other"])
     assert "9 inputs scored" in run_well([*other, "--again"])
-
-
-def test_after_a_wrong_model_the_right_one_can_be_given(place):
-    (place / "four.txt").write_text("leopard\nbus\ndaisy\nrose\n")
-    done = rankshot([*RUN, "--classes", "four.txt"])
-    assert "net.onnx: has 3 outputs, but there are 4 classes" in done.err
-    assert not Path("p.csv").exists()
-    assert "9 predictions written" in run_well(RUN)
 
 
 def test_two_runs_at_once_are_refused(place):
@@ -254,25 +220,6 @@ def test_answers_of_a_language_model_are_asked_for_once(place, monkeypatch):
     run_well([*BASE, "--new", "tulip, cat", "--source", "model:m", "--yes", "-o", "p.csv"])
     assert len(asked) == 16
     assert {row["label"] for row in read("p.csv")} <= {"tulip", "cat"}
-
-
-def test_rankings_that_were_not_recorded_are_made_again(place, monkeypatch):
-    """A run is stopped after it has written other rankings, and before it has recorded them."""
-    run_well(RUN)
-    first = Path("p.csv").read_bytes()
-    write, n_calls = RunFolder._write, count(1)
-
-    def stop(self):
-        if next(n_calls) == 3:
-            raise rs.RankshotError("stopped")
-        write(self)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(RunFolder, "_write", stop)
-        assert "stopped" in rankshot([*BASE, "--new", "tulip, dog", "-o", "p.csv"]).err
-    assert "tulip" in (FOLDER / "p.rankings.jsonl").read_text()
-    run_well(RUN)
-    assert Path("p.csv").read_bytes() == first
 
 
 # ---- killed
@@ -424,7 +371,7 @@ def test_scores_of_pipelines_keep_their_kind(place, kind):
 def test_all_classes_none_and_a_reference(place):
     write_pictures(place / "usual", 12, seed=2)
     run_well("score usual --model net.onnx -o usual.csv")
-    out = run_well([*RUN, "--all-classes", "--none", "--reference", "usual.csv"])
+    out = run_well([*RUN, "--classes", "all", "--none", "--reference", "usual.csv"])
     assert "seen classes: " in out
     names = ["cat", "truck", *CLASSES, "none of these"]
     assert set(list(read("p.csv")[0])[3:]) == {f"P({name})" for name in names}
@@ -443,9 +390,9 @@ REFUSED = {
     "--new tulip --rankings r.jsonl -o p.csv": "leave out --new, --source and --names",
     "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
     "--new tulip --source word -o p.csv": "no source 'word' (did you mean 'wordnet'?)",
-    "--new tulip --none -o p.csv": "--none is for --all-classes",
-    "--new tulip --none --all-classes -o p.csv": "--none needs --reference FILE",
-    "--new tulip --classes missing.txt -o p.csv": "missing.txt",
+    "--new tulip --none -o p.csv": "--none is for --classes all",
+    "--new tulip --none --classes all -o p.csv": "--none needs --reference FILE",
+    "--new tulip --seen missing.txt -o p.csv": "missing.txt",
     "--new tulip --on-error stop -o p.csv": "bad.jpg: not a picture",
     "--new tulip -o p.txt": "unknown ending '.txt'",
     "--new tulip -o missing/p.csv": "missing/p.csv: cannot write there",

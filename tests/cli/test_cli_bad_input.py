@@ -1,0 +1,238 @@
+"""Bad input ends every command with status 2 and a message to act on, never a traceback."""
+
+import io
+import os
+
+import numpy as np
+import pytest
+
+from command_line import (
+    IDS,
+    RANKINGS,
+    SEEN,
+    SIMILARITY,
+    check_refused,
+    rankshot,
+    write_small_run,
+)
+
+CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.parquet"
+REPORT = "report predictions.csv --truth truth.csv -o out.html"
+EXPLAIN = "explain scores.csv --rankings rankings.jsonl"
+CONSENSUS = "consensus rankings.jsonl"
+
+HEADER = "id,bus,fox,leopard,tiger,tram\n"
+ROW = "x1,1,2,3,4,5\n"
+PREDICTIONS = "id,label,probability,P(cat),P(dog),P(truck)\n"
+
+
+def archive(**arrays):
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def parquet(**columns):
+    import pyarrow as pa
+    from pyarrow import parquet as files
+
+    stream = io.BytesIO()
+    files.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    (tmp_path / "predictions.csv").write_text(
+        PREDICTIONS + "".join(f"{name},cat,.7,.7,.2,.1\n" for name in IDS)
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# The command; files that are put in place of good ones; what the message says.
+SCORES = [
+    (CLASSIFY.replace("scores.csv", "none.csv"), {}, "none.csv: No such file or directory"),
+    (
+        CLASSIFY.replace("scores.csv", "scores.txt"),
+        {"scores.txt": HEADER + ROW},
+        "scores.txt: unknown ending '.txt'; known are .csv, .parquet, .npz",
+    ),
+    (
+        CLASSIFY,
+        {"scores.csv": HEADER + ROW + "x2,1,2,3\n"},
+        "scores.csv:3: 4 cells, but the first line names 6 columns",
+    ),
+    (
+        CLASSIFY,
+        {"scores.csv": HEADER + ROW + "x2,1,2,nan,4,5\n"},
+        "scores.csv:3: 'leopard' is 'nan'; scores must be finite numbers",
+    ),
+    (
+        CLASSIFY.replace(".csv", ".parquet"),
+        {"scores.parquet": parquet(**{name: [1.0, 2.0, None] for name in SEEN})},
+        "scores.parquet: row 2, column 'bus': the score is nan; scores must be finite",
+    ),
+    (
+        CLASSIFY.replace(".csv", ".npz"),
+        {"scores.npz": archive(scores=np.zeros((2, 5)), classes=np.array(SEEN, object))},
+        "scores.npz: 'classes' holds Python objects, which only a pickle can",
+    ),
+]
+
+SCORE_TYPES = [
+    (
+        CLASSIFY + " --score-type probabilities",
+        {},
+        (
+            "scores.csv: row 0, column 'bus': -1.0 is not a probability; give the right "
+            "--score-type (one-vs-rest-probabilities if each answers a separate yes-no question)"
+        ),
+    ),
+    (
+        CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
+        {},
+        "one column per pair of classes, which --score-type one-vs-rest-logits does not fit",
+    ),
+]
+
+SEMANTICS = [
+    (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head weighted-mean needs --rank"),
+    ("classify scores.csv --head conse -o o.csv", {}, "--head conse needs --rankings FILE"),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": RANKINGS.replace('"tram"', '"tramp"')},
+        "rankings.jsonl:6: unknown item 'tramp' (did you mean 'tram'?)",
+    ),
+    (
+        CLASSIFY,
+        {"rankings.jsonl": '{"ranking": ["fox", "bus"]}\n'},
+        "rankings.jsonl: ranking 0 has no target",
+    ),
+    (
+        CLASSIFY.replace("rankings.jsonl", "similarity.csv") + " --head direct",
+        {"similarity.csv": SIMILARITY.replace("cat,.1,.5,.9,.8,.05", "cat,-.1,,-1,-.8,-2")},
+        "similarity.csv: all similarities of 'cat' by similarity are negative",
+    ),
+    (
+        CLASSIFY.replace("scores.csv", "pairs.npz") + " --head direct",
+        {},
+        "pairs.npz: has one column per pair of classes, and --head direct needs one per class",
+    ),
+]
+
+OPTIONS = [
+    (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
+    (
+        CLASSIFY + " --head probabilistik",
+        {},
+        "--head 'probabilistik': no such method (did you mean 'probabilistic'?); the methods are",
+    ),
+    (CLASSIFY + " --set decay=-0.5", {}, "rankshot: decay must be 0 or more and finite, not -0.5"),
+    (
+        CLASSIFY + " --head probabilistic --set prior=mallows",
+        {},
+        (
+            "prior=mallows: these settings do not merge rankings; use --head "
+            "probabilistic --set posterior=consensus, or leave out the prior"
+        ),
+    ),
+    (
+        CLASSIFY + " --set posterior=consensus",
+        {},
+        "posterior is for probabilistic, not for weighted-mean: leave it out",
+    ),
+    (
+        REPORT + " --rankings rankings.jsonl --scores scores.csv --set prior=mallows",
+        {},
+        "prior is for probabilistic and deterministic, not for weighted-mean",
+    ),
+    (CLASSIFY + " --rejekt-below 1", {}, "No such option: --rejekt-below"),
+    ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
+    ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
+]
+
+OUTPUTS = [
+    (CLASSIFY.replace(".parquet", ".xlsx"), {}, "out.xlsx: unknown ending '.xlsx'; known are .csv"),
+    (CLASSIFY.replace("out", "no/out"), {}, "no/out.parquet: cannot write there: "),
+    (
+        CLASSIFY.replace("out.parquet", "./scores.csv"),
+        {},
+        "scores.csv: is an input file as well; give another file to write",
+    ),
+    (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is an input file as well"),
+    ("demo -o no/out.html", {}, "no/out.html: cannot write there: "),
+]
+
+CONSENSUSES = [
+    (
+        CONSENSUS + " --seen seen.txt",
+        {"seen.txt": "bus\nfox\nleopard\ntigger\ntram\n"},
+        "rankings.jsonl:1: unknown item 'tiger' (did you mean 'tigger'?)",
+    ),
+    (CONSENSUS + " --k 2 --k 3", {}, "--k is given more than once; give one value"),
+]
+
+EXPLANATIONS = [
+    (EXPLAIN + " --id x99", {}, "no input 'x99'; the first ids are 'x1', 'x2', 'x3'"),
+    (EXPLAIN + " --new-class catt", {}, "no class 'catt' (did you mean 'cat'?)"),
+    (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
+]
+
+REPORTS = [
+    (REPORT.replace("predictions", "none"), {}, "none.csv: No such file or directory"),
+    (REPORT.replace("truth.csv", "none.csv"), {}, "none.csv: No such file or directory"),
+    (
+        REPORT,
+        {"predictions.csv": "id,label\nx1,cat\n"},
+        "predictions.csv: no columns such as 'P(cat)'; the columns are 'id', 'label'",
+    ),
+    (
+        REPORT,
+        {"truth.csv": "id,label\n" + "".join(f"{name},cat\n" for name in IDS[:-2])},
+        "truth.csv: no label for 2 of the 7 inputs: 'x6', 'x7'",
+    ),
+    (
+        REPORT,
+        {"truth.csv": "label\n" + "cat\n" * 6 + "trukc\n"},
+        (
+            "truth.csv: the true class 'trukc' of input 'x7' is none of the predicted classes "
+            "(did you mean 'truck'?)"
+        ),
+    ),
+    (REPORT + " --scores scores.csv", {}, "--scores needs --rankings as well"),
+    (
+        REPORT + " --rankings rankings.jsonl --scores scores.csv",
+        {},
+        (
+            "input 'x2' is 'cat' in the predictions, but 'dog' with these --scores and this head: "
+            "give the files and options that `classify` had"
+        ),
+    ),
+]
+
+CASES = [
+    *SCORES,
+    *SCORE_TYPES,
+    *SEMANTICS,
+    *OPTIONS,
+    *OUTPUTS,
+    *CONSENSUSES,
+    *EXPLANATIONS,
+    *REPORTS,
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "message"), CASES, ids=[message[:60] for _, _, message in CASES]
+)
+def test_bad_input_is_named_and_nothing_is_written(folder, words, files, message):
+    (folder / "a_folder.csv").mkdir()
+    check_refused(folder, words, files, message)
+
+
+def test_a_folder_without_permission(folder, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    done = rankshot(CLASSIFY)
+    assert (done.status, f"you may not write in {folder}" in done.err) == (2, True)

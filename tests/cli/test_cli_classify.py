@@ -1,0 +1,293 @@
+"""``rankshot classify``: the answers of the library, batch by batch, whole or not at all."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import (
+    IDS,
+    LOGITS,
+    SEEN,
+    TARGETS,
+    Done,
+    pairs_of,
+    rankings,
+    rankshot,
+    write_scores,
+    write_small_run,
+)
+from rankshot.zeroshot.files import classified, score_tables
+from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.files.score_tables import open_scores
+
+PR = rs.ProbabilisticRanking
+CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Tables are read two rows at a time."""
+    monkeypatch.setattr(score_tables, "open_scores", partial(open_scores, batch_rows=2))
+
+
+def run_classify(words, output="out.csv"):
+    done = rankshot(words)
+    assert (done.status, done.err) == (0, "")
+    return done, read_predictions(output)
+
+
+# -------------------------------------------------------------------- right answers
+
+
+@pytest.mark.parametrize(
+    ("options", "head"),
+    [
+        ("", rs.WeightedMean()),
+        ("--set k=2", rs.WeightedMean(k=2)),
+        ("--set k=99", rs.WeightedMean(k=None)),
+        ("--set decay=1.5 --set k=2", rs.WeightedMean(k=2, decay=1.5)),
+        ("--head probabilistic", PR()),
+        ("--head probabilistic --set decay=1.5 --set k=2", PR(k=2, decay=1.5)),
+        ("--head probabilistic --set temperature=.5", PR(temperature=0.5)),
+        (
+            "--head probabilistic --set posterior=consensus --set prior=mallows",
+            PR(posterior="consensus", prior=rs.Mallows()),
+        ),
+        (
+            "--head probabilistic --set posterior=consensus --set decay=0 --set k=4",
+            PR(k=4, decay=0, posterior="consensus"),
+        ),
+        (
+            "--head probabilistic --set posterior=sum --set prior=mallows --set k=3",
+            PR(k=3, posterior="sum", prior=rs.Mallows()),
+        ),
+        ("--head deterministic", rs.DeterministicRanking(k=10)),
+        (
+            "--head deterministic --set prior=mallows",
+            rs.DeterministicRanking(k=10, prior=rs.Mallows()),
+        ),
+        ("--head deterministic --set temperature=2", rs.DeterministicRanking(temperature=2)),
+        ("--head direct", rs.DirectSimilarity()),
+        ("--head conse", rs.ConSE()),
+        ("--head conse --set temperature=1", rs.ConSE(temperature=1)),
+    ],
+)
+def test_every_head_answers_as_in_python(folder, options, head):
+    semantics = rankings()
+    words = f"{CLASSIFY} {options}"
+    if "direct" in options or "conse" in options:
+        words = words.replace("rankings.jsonl", "similarity.csv")
+        table = rs.read_similarity("similarity.csv")
+        semantics = table.select(table.targets, SEEN)
+    head.fit(semantics)
+    _, found = run_classify(words)
+    assert found.ids.tolist() == IDS
+    assert found.targets == tuple(TARGETS)
+    assert found.labels.tolist() == head.predict(LOGITS).tolist()
+    np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-12)
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("scores", ["scores.csv", "scores.parquet", "scores.npz"])
+def test_formats_do_not_matter(folder, scores, output):
+    _, wanted = run_classify(CLASSIFY)
+    _, found = run_classify(f"classify {scores} --rankings rankings.jsonl -o {output}", output)
+    assert found.ids.tolist() == wanted.ids.tolist()
+    assert found.labels.tolist() == wanted.labels.tolist()
+    assert found.targets == wanted.targets
+    np.testing.assert_array_equal(found.proba, wanted.proba)
+
+
+def test_one_vs_one(folder):
+    _, found = run_classify(CLASSIFY.replace("scores.csv", "pairs.npz"))
+    head = rs.WeightedMean().fit(rankings())
+    wanted = head.predict_proba(rs.Scores(pairs_of(LOGITS), SEEN, "one-vs-one"))
+    np.testing.assert_allclose(found.proba, wanted, rtol=1e-12)
+    assert found.ids.tolist() == IDS
+
+
+def test_without_ids_rows_are_numbered_through_all_batches(folder, small_batches):
+    write_scores(folder / "scores.csv", LOGITS, ids=[])
+    _, found = run_classify(CLASSIFY)
+    assert found.ids.tolist() == ["0", "1", "2", "3", "4", "5", "6"]
+
+
+# -------------------------------------------------------------------- what the scores are
+
+
+def test_probabilities_are_told_from_logits_and_it_is_said(folder):
+    done, by_logits = run_classify(CLASSIFY)
+    assert "scores.csv: the scores are interpreted as logits (see --score-type)\n" in done.out
+    done, by_probabilities = run_classify(CLASSIFY.replace("scores.csv", "probabilities.csv"))
+    assert "probabilities.csv: the scores are interpreted as probabilities (see" in done.out
+    np.testing.assert_allclose(by_probabilities.proba, by_logits.proba, rtol=1e-9)
+
+
+@pytest.mark.parametrize("are", ["one-vs-rest-logits", "one-vs-rest-probabilities"])
+def test_one_vs_rest(folder, are):
+    values = 1 / (1 + np.exp(-LOGITS)) if are.endswith("probabilities") else LOGITS
+    write_scores(folder / "scores.csv", values)
+    words = f"{CLASSIFY} --head direct".replace("rankings.jsonl", "similarity.csv")
+    _, found = run_classify(f"{words} --score-type {are}")
+    table = rs.read_similarity("similarity.csv")
+    head = rs.DirectSimilarity().fit(table.select(table.targets, SEEN))
+    wanted = head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
+    np.testing.assert_allclose(found.proba, wanted, rtol=1e-9)
+    assert not np.allclose(wanted, head.predict_proba(LOGITS), rtol=1e-3)
+
+
+# -------------------------------------------------------------------- what is shown and written
+
+
+def test_reject_below(folder, small_batches):
+    _, sure = run_classify(CLASSIFY)
+    threshold = float(np.median(sure.proba.max(axis=1))) - 1e-9
+    done, found = run_classify(f"{CLASSIFY} --reject-below {threshold!r}")
+    kept = sure.proba.max(axis=1) >= threshold
+    assert found.labels.tolist() == np.where(kept, sure.labels, "rejected").tolist()
+    assert set(kept) == {True, False}
+    np.testing.assert_allclose(found.proba, sure.proba, rtol=1e-13)
+    assert row_of(done, "rejected") == ["rejected", "3", "42.9%"]
+
+
+def row_of(done, name):
+    """Return the cells of the row of a printed table that starts with a name."""
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.out.splitlines()]
+    return next(row for row in rows if row and row[0] == name)
+
+
+def test_the_classes_are_counted(folder):
+    done, found = run_classify(CLASSIFY)
+    for name in TARGETS:
+        count = (found.labels == name).sum()
+        assert row_of(done, name) == [name, str(count), f"{count / 7:.1%}"]
+    assert "7 predictions written to out.csv" in done.out
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+def test_any_name_will_do(folder, output):
+    items = ['a "fox"', "b,us", "[red]tiger[/red]", "łęópard\nof two lines", "e"]
+    target = 'c,"a"\nt & <dög>'
+    line = {"target": target, "ranking": items[:3]}
+    (folder / "rankings.jsonl").write_text(json.dumps(line, ensure_ascii=False), encoding="utf-8")
+    ids = [f"'{name}', \"x\"\n猫" for name in IDS]
+    write_scores(folder / "scores.csv", LOGITS, items, ids)
+    done, found = run_classify(f"classify scores.csv --rankings rankings.jsonl -o {output}", output)
+    assert found.targets == (target,)
+    assert found.ids.tolist() == ids
+    assert "t & <dög>" in done.out
+
+
+@pytest.mark.parametrize("name", ["demo", "rank", "consensus", "classify", "explain", "report"])
+def test_help_has_an_example(name):
+    done = rankshot(f"{name} --help")
+    assert done.status == 0
+    assert f"Example: rankshot {name} " in " ".join(done.out.split())
+
+
+# -------------------------------------------------------------------- whole or not at all
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("old", [None, b"the old one"])
+def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, small_batches, output, old):
+    if old is not None:
+        (folder / output).write_bytes(old)
+    before = sorted(folder.iterdir())
+    batches = iter(range(9))
+    label_or_reject = classified.label_or_reject
+
+    def interrupt(*arguments):
+        if next(batches) == 2:
+            raise KeyboardInterrupt
+        return label_or_reject(*arguments)
+
+    monkeypatch.setattr(classified, "label_or_reject", interrupt)
+    done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output}")
+    assert next(batches) == 3
+    assert done.status not in {0, 2}
+    assert "Traceback" not in done.err
+    assert sorted(folder.iterdir()) == before
+    if old is not None:
+        assert (folder / output).read_bytes() == old
+
+
+def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
+    with (folder / "scores.csv").open("a") as stream:
+        stream.write("x8,1,2,3,4,nan\n")
+    before = sorted(folder.iterdir())
+    done = rankshot(CLASSIFY)
+    assert done == Done(
+        2,
+        "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
+        "sources decide\n"
+        "scores.csv: the scores are interpreted as logits (see --score-type)\n",
+        "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
+        "(a column of names must be called id)\n",
+    )
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing_behind(folder, number):
+    """The run takes far longer than we wait."""
+    write_scores(folder / "scores.npz", np.tile(LOGITS, (100_000, 1)), ids=[])
+    (folder / "out.csv").write_text("the old one")
+    before = sorted(folder.iterdir())
+    words = CLASSIFY.replace("scores.csv", "scores.npz").split()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "rankshot.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not list(folder.glob(".out.csv.*")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert running.poll() is None, running.stderr.read()
+        running.send_signal(number)
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode not in {0, 2}
+    assert "Traceback" not in errors
+    assert sorted(folder.iterdir()) == before
+    assert (folder / "out.csv").read_text() == "the old one"
+
+
+# -------------------------------------------------------------------- memory
+
+
+# ------------------------------------------------------------------ messages to the user
+
+
+def test_what_the_rankings_do_not_say_is_said(folder):
+    (folder / "rankings.jsonl").write_text(
+        '{"target": "cat", "ranking": ["fox"]}\n{"target": "dog", "ranking": ["fox"]}\n'
+        '{"target": "bus", "ranking": ["tram"]}\n'
+    )
+    out = rankshot(f"{CLASSIFY} --set k=1").out
+    assert "rankings of 'bus' are left out: they are seen classes" in out
+    assert "3 of 5 seen classes occur in no ranking: 'bus', 'leopard', 'tiger'" in out
+    assert "the rankings of 'cat', 'dog' are the same" in out
+    (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
+    assert "'cat' is the only class" in rankshot(CLASSIFY).out
