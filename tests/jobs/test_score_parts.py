@@ -170,7 +170,8 @@ def test_tables_of_texts_are_parts(place, client):
 def test_the_command_and_then_classify(place, client):
     address = client.scheduler.address
     command = (
-        "score photos --model net.onnx --classes classes.txt --size 8 --mean 0.5 --std 0.25 "
+        "score photos --model net.onnx --seen classes.txt "
+        "--preprocessing 'size=8 mean=0.5 std=0.25' "
         f"-o out --batch 64 --scheduler {address}"
     )
     out = run_well(command)
@@ -269,7 +270,8 @@ def test_a_bad_picture_ends_the_job_if_told(place, client):
     with pytest.raises(rs.RankshotError, match=r"0007.png: not a picture .*; on_error='skip'"):
         run_parts(client, on_error="raise")
     done = rankshot(
-        "score photos --model net.onnx --classes classes.txt --size 8 --mean 0.5 --std 0.25 "
+        "score photos --model net.onnx --seen classes.txt "
+        "--preprocessing 'size=8 mean=0.5 std=0.25' "
         f"-o out --on-error stop --scheduler {client.scheduler.address}"
     )
     assert done.status == 2
