@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -166,12 +166,10 @@ def _describe_failure(error: Exception, file: Path) -> str:
 CONFIG_FILE = "preprocessor_config.json"
 """How libraries of models call the file that describes the preprocessing."""
 Layout = Literal["NCHW", "NHWC"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
 INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
 """In the order of Pillow's numbers, which ``preprocessor_config.json`` uses."""
 Margin = Literal["down", "even"]
-MARGINS: tuple[Margin, ...] = get_args(Margin)
 MAX_SIDE = 4096
 MAX_STD = 2.0
 """Pixels from 0 to 1 never deviate by more than 0.5; networks also divide by 1."""
@@ -191,24 +189,14 @@ that of a square, not of the shorter side.
 _KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
 
 
-def _three_numbers(what: str, value: Any, **rules: float) -> tuple[float, ...]:
-    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value] * 3
-    if len(values) == 1:
-        values = values * 3
-    if len(values) != 3:
-        raise RankshotError(f"{what} must be one number or three, not {short_repr(value)}")
-    return tuple(require_number(what, one, below=np.inf, **rules) for one in values)
-
-
-def _require_unit_scale(mean: Sequence[float], std: Sequence[float]) -> None:
-    """Refuse means and deviations of pixels from 0 to 255 where white is 1."""
-    for what, values, most in (("mean", mean, 1), ("std", std, MAX_STD)):
-        for value in values:
-            if abs(value) > most:
-                raise RankshotError(
-                    f"{what} is {value:g}, but white is 1 here; divide the means and deviations of "
-                    "pixels from 0 to 255 by 255"
-                )
+def _as_numbers(what: str, value: Any, n: int) -> list[Any]:
+    """Return n numbers, of which one may have been given."""
+    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
+    values = values * n if len(values) == 1 else values
+    if len(values) != n:
+        count = {2: "two", 3: "three"}[n]
+        raise RankshotError(f"{what} must be one number or {count}, not {short_repr(value)}")
+    return values
 
 
 @dataclass(frozen=True)
@@ -250,45 +238,36 @@ class Preprocessing:
     array([1., 1., 1.], dtype=float32)
     """
 
-    size: tuple[int, int]
-    mean: tuple[float, float, float]
-    std: tuple[float, float, float]
+    size: Any
+    mean: Any
+    std: Any
     resize: int | None = None
     interpolation: Interpolation = "bilinear"
     layout: Layout = "NCHW"
     white: float = 1.0
     margin: Margin = "down"
 
-    def __init__(
-        self,
-        size: int | Sequence[int],
-        mean: float | Sequence[float],
-        std: float | Sequence[float],
-        resize: int | None = None,
-        interpolation: str = "bilinear",
-        layout: str = "NCHW",
-        white: float = 1.0,
-        margin: str = "down",
-    ) -> None:
-        sides = [size, size] if isinstance(size, (int, np.integer)) else list(size)
-        if len(sides) != 2:
-            raise RankshotError(f"size must be one number or two, not {short_repr(size)}")
-        if resize is not None:
-            require_whole_number("resize", resize, MAX_SIDE)
-        values: dict[str, Any] = {
-            "size": tuple(require_whole_number("size", side, MAX_SIDE) for side in sides),
-            "mean": _three_numbers("mean", mean),
-            "std": _three_numbers("std", std, above=0),
-            "resize": resize,
-            "interpolation": require_choice("interpolation", interpolation, INTERPOLATIONS),
-            "layout": require_choice("layout", layout, LAYOUTS),
-            "white": require_number("white", white, above=0, below=np.inf),
-            "margin": require_choice("margin", margin, MARGINS),
-        }
-        if values["white"] == 1:
-            _require_unit_scale(values["mean"], values["std"])
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be, and those of pixels from 0 to 255 where white is 1."""
+        sides = _as_numbers("size", self.size, 2)
+        sides = [require_whole_number("size", side, MAX_SIDE) for side in sides]
+        object.__setattr__(self, "size", tuple(sides))
+        if self.resize is not None:
+            require_whole_number("resize", self.resize, MAX_SIDE)
+        require_choice("interpolation", self.interpolation, INTERPOLATIONS)
+        require_choice("layout", self.layout, get_args(Layout))
+        require_number("white", self.white, above=0, below=np.inf)
+        for what, most, rules in (("mean", 1, {}), ("std", MAX_STD, {"above": 0.0})):
+            values = [
+                require_number(what, one, below=np.inf, **rules)
+                for one in _as_numbers(what, getattr(self, what), 3)
+            ]
+            object.__setattr__(self, what, tuple(values))
+            if self.white == 1 and (large := [one for one in values if abs(one) > most]):
+                raise RankshotError(
+                    f"{what} is {large[0]:g}, but white is 1 here; divide the means and deviations "
+                    "of pixels from 0 to 255 by 255"
+                )
 
     @classmethod
     def from_name(cls, name: str) -> Preprocessing:
@@ -309,40 +288,10 @@ class Preprocessing:
         RankshotError
             Names a missing value, or a step that this class does not have.
         """
-        kind = _find_type(config, where)
-        extra = [
-            name
-            for name, value in config.items()
-            if value is True and name.startswith("do_") and name not in _KNOWN_STEPS
-        ]
-        if extra:
-            raise RankshotError(f"{where}: the step {quote_names(extra)} is not known")
-        crop = config.get("crop_size") if config.get("do_center_crop") else None
-        if not config.get("do_resize", True):
-            raise RankshotError(f"{where}: do_resize is false, but pictures have all sizes")
-        rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
-        normal = config.get("do_normalize", True)
-        number = config.get("resample")
-        if number is None and kind is not None:
-            number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
-        if number is None:
-            raise RankshotError(
-                f"{where}: no 'resample' in it; add it: 2 is bilinear, 3 is bicubic"
-            )
-        if not isinstance(number, int) or not 0 <= number < len(INTERPOLATIONS):
-            raise RankshotError(f"{where}: resample must be one of 0 to 5, not {number!r}")
         try:
-            resize, size = _read_sizes(config, crop, kind, where)
-            return cls(
-                size=size,
-                mean=_require_key(config, "image_mean", where) if normal else 0,
-                std=_require_key(config, "image_std", where) if normal else 1,
-                resize=resize,
-                interpolation=INTERPOLATIONS[number],
-                white=255 * rescale,
-            )
+            return cls(**_read_config(config))
         except (RankshotError, TypeError) as error:
-            raise RankshotError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
+            raise RankshotError(f"{where}: {error}") from None
 
     @classmethod
     def from_file(cls, path: str | Path) -> Preprocessing:
@@ -361,27 +310,26 @@ class Preprocessing:
         size: int | Sequence[int] | None = None,
         mean: float | Sequence[float] | None = None,
         std: float | Sequence[float] | None = None,
-        layout: str | None = None,
+        layout: Layout | None = None,
     ) -> Preprocessing:
         """Return the same with other values; the part that is cropped away stays the same.
 
         ``mean`` and ``std`` are those of pixels whose white is 1, whatever ``white`` is here.
         """
-        values = asdict(self)
-        if size is not None:
-            sides = (size, size) if isinstance(size, int) else tuple(size)
-            if self.resize is not None:
-                values["resize"] = round(self.resize * min(sides) / min(self.size))
-            values["size"] = sides
+        # This refuses values that are not such.
+        unit = Preprocessing(
+            self.size if size is None else size,
+            0 if mean is None else mean,
+            1 if std is None else std,
+        )
+        changes: dict[str, Any] = {"size": unit.size}
+        if self.resize is not None:
+            changes["resize"] = round(self.resize * min(unit.size) / min(self.size))
         if mean is not None:
-            values["mean"] = _three_numbers("mean", mean)
-            _require_unit_scale(values["mean"], ())
-            values["mean"] = [self.white * value for value in values["mean"]]
+            changes["mean"] = [self.white * value for value in unit.mean]
         if std is not None:
-            values["std"] = _three_numbers("std", std, above=0)
-            _require_unit_scale((), values["std"])
-            values["std"] = [self.white * value for value in values["std"]]
-        return Preprocessing(**values | ({} if layout is None else {"layout": layout}))
+            changes["std"] = [self.white * value for value in unit.std]
+        return replace(self, **changes, layout=layout or self.layout)
 
     def __call__(self, image: Any) -> NDArray[np.float32]:
         """Return a Pillow image in mode RGB as numbers, without the axis of pictures."""
@@ -480,19 +428,12 @@ def change_preprocessing(
     size: Sequence[int] | None = None,
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
-    layout: str | None = None,
+    layout: Layout | None = None,
 ) -> Preprocessing | None:
     """Return a preprocessing with some values changed; without a base, size, mean and std make one.
 
-    Parameters
-    ----------
-    base : Preprocessing, optional
-        What is changed.
-    shape : sequence, optional
-        The shape of the network's input; a size or layout that is fixed there need not be given,
-        and no other can be.
-    size, mean, std, layout
-        The new values, as for `Preprocessing`.
+    ``shape`` is that of the network's input: a size or layout that is fixed there need not be
+    given, and no other can be.
     """
     fixed_layout, fixed_size = (find_layout(shape) if shape is not None else None) or (None, None)
     if None not in {layout, fixed_layout} and layout != fixed_layout:
@@ -501,29 +442,22 @@ def change_preprocessing(
         return base
     if base is not None:
         return base.with_changes(size, mean, std, layout)
-    size = fixed_size if size is None else size
-    missing = [
-        name for name, value in (("size", size), ("mean", mean), ("std", std)) if value is None
-    ]
-    if size is None or mean is None or std is None:
+    values = {"size": fixed_size if size is None else size, "mean": mean, "std": std}
+    if missing := [name for name, value in values.items() if value is None]:
         raise RankshotError(
             f"the preprocessing lacks {' and '.join(missing)}; give size, mean and std, or a preset"
         )
-    return Preprocessing(size, mean, std, resize=min(size), layout=layout or "NCHW")
+    made = Preprocessing(**values, layout=layout or "NCHW")
+    return replace(made, resize=min(made.size))
 
 
 def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] | None:
     """Read layout and size from the shape of a network's input, such as ("N", 3, 224, 224).
 
-    Returns
-    -------
-    (layout, (height, width) or None), or None
-        The size is None if it is not fixed. None if the shape is not that of pictures, or its
-        layout cannot be read.
+    The size is None if it is not fixed. Returns None if the shape is not that of pictures, or its
+    layout cannot be read.
     """
-    if len(shape) != 4:
-        return None
-    places = [place for place in (1, 3) if shape[place] == 3]
+    places = [place for place in (1, 3) if len(shape) == 4 and shape[place] == 3]
     if len(places) != 1:
         return None
     layout: Layout = "NCHW" if places == [1] else "NHWC"
@@ -533,34 +467,25 @@ def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] |
 
 
 def fit_to_shape(preprocessing: Preprocessing, shape: Sequence[Any], where: str) -> Preprocessing:
-    """Take the layout from the shape of a network's input, and refuse another size.
-
-    Raises
-    ------
-    RankshotError
-        Says which size the network expects, and which it would get.
-    """
+    """Take the layout from the shape of a network's input, and refuse another size."""
     found = find_layout(shape)
+    described = f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
+    if len(shape) != 4:
+        raise RankshotError(
+            f"{where}: its input has {len(shape)} axes {described}; a network for pictures has "
+            "four: pictures, channels, height, width"
+        )
     if found is None:
-        if len(shape) != 4:
-            raise RankshotError(
-                f"{where}: its input has {len(shape)} axes {_describe_shape(shape)}; a network for "
-                "pictures has four: pictures, channels, height, width"
-            )
         return preprocessing
     layout, size = found
     if size is not None and size != preprocessing.size:
+        (height, width), (high, wide) = size, preprocessing.size
         raise RankshotError(
-            f"{where}: it expects pictures of {size[0]} x {size[1]} pixels "
-            f"{_describe_shape(shape)}, but the preprocessing makes {preprocessing.size[0]} x "
-            f"{preprocessing.size[1]}; give the size {size[0]}"
-            f"{'' if size[0] == size[1] else f'x{size[1]}'}"
+            f"{where}: it expects pictures of {height} x {width} pixels {described}, but the "
+            f"preprocessing makes {high} x {wide}; give the size {height}"
+            f"{'' if height == width else f'x{width}'}"
         )
     return replace(preprocessing, layout=layout)
-
-
-def _describe_shape(shape: Sequence[Any]) -> str:
-    return f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
 
 
 def _describe_three(values: Sequence[float]) -> str:
@@ -568,65 +493,71 @@ def _describe_three(values: Sequence[float]) -> str:
     return texts[0] if len(set(texts)) == 1 else f"({', '.join(texts)})"
 
 
-def _require_key(config: Mapping[str, Any], key: str, where: str) -> Any:
-    if config.get(key) is None:
-        raise RankshotError(f"{where}: no {key!r} in it")
-    return config[key]
-
-
-def _find_type(config: Mapping[str, Any], where: str) -> str | None:
-    """Return the known processor that a file is for, or None if it names none."""
+def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `Preprocessing` that a file of transformers describes."""
     name = config.get("image_processor_type") or config.get("feature_extractor_type")
-    if name is None:
-        return None
-    found = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name))
-    if found not in _KNOWN_TYPES:
+    kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name)) if name else None
+    if kind is not None and kind not in _KNOWN_TYPES:
         raise RankshotError(
-            f"{where}: what {short_repr(name)} does is not all in this file; give the size, mean "
-            "and std instead"
+            f"what {short_repr(name)} does is not all in this file; give the size, mean and std "
+            "instead"
         )
-    return found
+    if extra := [
+        step
+        for step, value in config.items()
+        if value is True and step.startswith("do_") and step not in _KNOWN_STEPS
+    ]:
+        raise RankshotError(f"the step {quote_names(extra)} is not known")
+    if not config.get("do_resize", True):
+        raise RankshotError("do_resize is false, but pictures have all sizes")
+    number = config.get("resample")
+    if number is None and kind is not None:
+        number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
+    if not isinstance(number, int) or not 0 <= number < len(INTERPOLATIONS):
+        raise RankshotError(
+            f"resample must be one of 0 to 5 (2 is bilinear, 3 is bicubic), not {number!r}"
+        )
+    mean, std = 0, 1
+    if config.get("do_normalize", True):
+        for key in ("image_mean", "image_std"):
+            if config.get(key) is None:
+                raise RankshotError(f"no {key!r} in it")
+        mean, std = config["image_mean"], config["image_std"]
+    rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
+    resize, size = _read_sizes(config, kind)
+    return {
+        "size": size,
+        "mean": mean,
+        "std": std,
+        "resize": resize,
+        "interpolation": INTERPOLATIONS[number],
+        "white": 255 * rescale,
+    }
 
 
-def _read_sizes(
-    config: Mapping[str, Any], crop: Any, kind: str | None, where: str
-) -> tuple[int | None, int | tuple[int, int]]:
+def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None, Any]:
     """Return the shorter side after resizing, or None, and the size of the input."""
     size, share = config.get("size"), config.get("crop_pct")
-
-    def as_sides(value: Any) -> tuple[int, int]:
-        if isinstance(value, Mapping) and {"height", "width"} <= set(value):
-            return value["height"], value["width"]
-        if isinstance(value, int):
-            return value, value
-        raise RankshotError(f"{where}: a size must have height and width, not {short_repr(value)}")
-
+    crop = config.get("crop_size") if config.get("do_center_crop") else None
     shortest = size.get("shortest_edge") if isinstance(size, Mapping) else None
     # Without a type, a single number is the shorter side if the middle is cropped.
     is_square = crop is None if kind is None else _KNOWN_TYPES[kind][1]
     if isinstance(size, int) and not is_square:
         shortest = size
-    if kind == _CONVNEXT:
-        return _read_convnext_sizes(shortest, crop, share, where)
-    if share is not None:
-        raise RankshotError(f"{where}: 'crop_pct' is known for {_CONVNEXT} only")
-    if crop is not None:
-        if shortest is None:
-            raise RankshotError(
-                f"{where}: a crop after a resize to {short_repr(size)} is not known"
-            )
-        return shortest, as_sides(crop)
-    if shortest is None:
-        return None, as_sides(size)
-    raise RankshotError(f"{where}: pictures of different shapes come out; there is no crop")
-
-
-def _read_convnext_sizes(
-    side: Any, crop: Any, share: Any, where: str
-) -> tuple[int | None, int | tuple[int, int]]:
-    """Small inputs are the middle of a larger picture, large ones the whole picture."""
-    if crop is not None:
-        raise RankshotError(f"{where}: {_CONVNEXT} has a crop of its own; a second is not known")
-    require_whole_number("shortest_edge", side, MAX_SIDE)
-    share = require_number("crop_pct", 224 / 256 if share is None else share, above=0, below=np.inf)
-    return (int(side / share), side) if side < 384 else (None, side)
+    if kind == _CONVNEXT and crop is None:
+        # Small inputs are the middle of a larger picture, large ones the whole picture.
+        require_whole_number("shortest_edge", shortest, MAX_SIDE)
+        share = 224 / 256 if share is None else share
+        require_number("crop_pct", share, above=0, below=np.inf)
+        return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)
+    if share is not None or (crop is None) != (shortest is None):
+        raise RankshotError(
+            f"pictures of different shapes come out, or there is no crop that is known: size "
+            f"{short_repr(size)}, crop_size {short_repr(crop)}, crop_pct {short_repr(share)}"
+        )
+    sides = size if crop is None else crop
+    if isinstance(sides, Mapping):
+        if not {"height", "width"} <= set(sides):
+            raise RankshotError(f"a size must have height and width, not {short_repr(sides)}")
+        sides = (sides["height"], sides["width"])
+    return shortest, sides

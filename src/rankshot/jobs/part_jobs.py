@@ -9,7 +9,6 @@ input: so only what is missing is done, and a part that is done twice has the sa
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections import Counter
@@ -24,6 +23,7 @@ from typing import Any, Protocol
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS
+from rankshot.core.tables import open_csv_writer
 from rankshot.inference.inputs import Skipped
 from rankshot.jobs.storage import (
     Part,
@@ -466,7 +466,7 @@ def write_list(
         remove_files(folder, [name])
         return
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    open_csv_writer(text).writerows([header, *rows])
     write_text(join_address(folder, name), text.getvalue())
 
 

@@ -13,12 +13,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import rankshot as rs
 from rankshot.inference import Preprocessing
-from rankshot.inference.model import Model, _iterate_tensors
+from rankshot.inference.model import Model
 from rankshot.inference.scoring import plan_scoring
 from tiny_models import (
     CLASSES,
@@ -94,12 +93,6 @@ def test_names_of_the_same_class_of_imagenet_are_the_same():
         assert plan_scoring(network, list(given)).remark == ""
 
 
-def test_names_of_the_model_that_cannot_be_used_can_be_replaced(tmp_path):
-    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["a", "a", "b"]})
-    plan = plan_scoring(path, CLASSES, Preprocessing(**PLAIN))
-    assert "which cannot be used (class labels: 'a' occurs more than once" in plan.remark
-
-
 def test_the_number_of_classes_is_compared_before_the_model_runs(tmp_path):
     place = write_text_transformer(tmp_path / "bert", labels=None)
     fitted = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, INTENTS)
@@ -107,13 +100,6 @@ def test_the_number_of_classes_is_compared_before_the_model_runs(tmp_path):
     for model, how in ((place, None), (fitted, None), (onnx, Preprocessing(**PLAIN))):
         with pytest.raises(rs.RankshotError, match=r"has [23] outputs, but there are 5 classes"):
             plan_scoring(model, list("abcde"), how)
-
-
-def test_pillow_is_asked_for_before_the_model_runs(tmp_path, monkeypatch):
-    path = write_onnx(tmp_path / "net.onnx")
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(rs.RankshotError, match="need Pillow: pip install"):
-        plan_scoring(path, CLASSES, Preprocessing(**PLAIN))
 
 
 def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
@@ -142,13 +128,6 @@ def test_pictures_for_a_module_of_torch_need_preprocessing(photos):
         image.close()
     with pytest.raises(rs.RankshotError, match="give preprocessing="):
         rs.inference.score(mean_colors, folder, CLASSES)
-
-
-def test_channels_last_are_read_from_the_graph(tmp_path, photos):
-    folder, _, wanted = photos
-    path = write_onnx(tmp_path / "net.onnx", shape=("n", 8, 8, 3))
-    found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
-    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
 
 def test_a_fixed_batch_of_one(tmp_path, photos):
@@ -195,9 +174,9 @@ class Raw(str):
 DEEP = Raw("[" * 100_000)
 
 
-@pytest.mark.parametrize("key", ["classes", "names"])
-@pytest.mark.parametrize("value", [Raw("{0: 'red'}"), "imagenet-1k", 3, [1, 2, 3], [], None, DEEP])
-def test_odd_class_names_in_metadata(tmp_path, photos, key, value):
+@pytest.mark.parametrize("value", [Raw("{0: 'red'}"), "imagenet-1k", [1, 2, 3], DEEP])
+def test_odd_class_names_in_metadata(tmp_path, photos, value):
+    key = "names"
     (tmp_path / "imagenet-1k").write_text("a file that nobody named")
     path = write_onnx(tmp_path / "net.onnx", metadata={key: value})
     plain = Preprocessing(**PLAIN)
@@ -210,7 +189,7 @@ def test_odd_class_names_in_metadata(tmp_path, photos, key, value):
     assert rs.inference.open_model(path).classes == CLASSES
 
 
-@pytest.mark.parametrize("value", [[1], "imagenet", 3, None, Raw("{"), DEEP, {"size": 9}])
+@pytest.mark.parametrize("value", [[1], DEEP, {"size": 9}])
 def test_odd_preprocessing_in_metadata(tmp_path, photos, value):
     path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
     with pytest.raises(rs.RankshotError, match=r"becomes its input \('preprocessor_config' in it"):
@@ -237,8 +216,8 @@ def write_external(path, location):
     return target
 
 
-@pytest.mark.parametrize("location", ["net.onnx.data", "weights.bin", "deep/net.w"])
-def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path, location):
+def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path):
+    location = "deep/net.w"
     data = write_external(tmp_path / "net.onnx", location)
     before = rs.inference.open_model(tmp_path / "net.onnx").fingerprint
     data.write_bytes((2 * np.eye(3, dtype=np.float32)).tobytes())
@@ -256,31 +235,9 @@ def test_weights_outside_of_the_folder_are_refused(tmp_path):
             rs.inference.open_model(tmp_path / "a/net.onnx")
 
 
-def test_weights_in_inner_graphs_are_found():
-    from onnx import TensorProto, helper
-
-    def tensor(name):
-        return helper.make_tensor(name, TensorProto.FLOAT, [1], [0.0])
-
-    constant = helper.make_node("Constant", [], ["c"], value=tensor("attribute"))
-    inner = helper.make_graph([constant], "inner", [], [], [tensor("inner")])
-    branch = helper.make_node("If", ["x"], ["y"], then_branch=inner, else_branch=inner)
-    outer = helper.make_graph([branch], "outer", [], [], [tensor("outer")])
-    names = [one.name for one in _iterate_tensors(outer) if one.name]
-    assert names == ["outer", "inner", "attribute", "inner", "attribute"]
-
-
 def test_texts_in_onnx(tmp_path):
     found = rs.inference.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
     assert (found.scores.items, found.scores.values.tolist()) == (("one", "two"), [[1, 2]] * 3)
-
-
-def test_a_softmax_becomes_logarithms(tmp_path, photos):
-    folder, _, wanted = photos
-    path = write_onnx(tmp_path / "net.onnx", softmax=True)
-    found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
-    norm = np.log(np.exp(wanted).sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(found.scores.values, wanted - norm, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -301,16 +258,6 @@ def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, mes
     given = {"classes": CLASSES, "preprocessing": Preprocessing(**PLAIN)} | options
     with pytest.raises(rs.RankshotError, match=message):
         rs.inference.score(path, photos[0], **given)
-
-
-def test_a_free_size_that_the_network_cannot_take(tmp_path, photos):
-    """The error of onnxruntime is passed on, with what it got."""
-
-    def refuse(batch):
-        raise ValueError("bad axis")
-
-    with pytest.raises(rs.RankshotError, match=r"of shape \(5, 3, 8, 8\) \(bad axis\)"):
-        rs.inference.score(refuse, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
 
 
 # ---- torch
@@ -399,12 +346,6 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
     [
         (write_text_transformer, "tokenizer.json", "music", "tunes"),
         (write_picture_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
-        (
-            write_picture_transformer,
-            "config.json",
-            '"layer_norm_eps": 1e-12',
-            '"layer_norm_eps": 0.5',
-        ),
         (write_picture_transformer, "config.json", '"hidden_act": "gelu"', '"hidden_act": "relu"'),
     ],
 )
@@ -426,16 +367,6 @@ def test_names_that_transformers_made_up_are_not_used(tmp_path):
     with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
         rs.inference.score(place, TEXTS)
     assert rs.inference.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
-
-
-def test_a_folder_that_is_no_classifier(tmp_path):
-    with pytest.raises(rs.RankshotError, match="transformers cannot load it"):
-        rs.inference.open_model(tmp_path)
-    (tmp_path / "config.json").write_text(
-        json.dumps({"model_type": "bert", "architectures": ["BertForMaskedLM"]})
-    )
-    with pytest.raises(rs.RankshotError, match=r"is BertForMaskedLM; a model for image"):
-        rs.inference.open_model(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["bert", "homemade"])
@@ -487,14 +418,6 @@ def test_a_pipeline_from_a_skops_file(tmp_path):
     np.testing.assert_array_equal(
         rs.inference.score(pipeline, TEXTS).scores.values, found.scores.values
     )
-
-
-def test_one_vs_one_scores_keep_their_kind(rng):
-    X, y = rng.normal(size=(30, 4)), rng.integers(0, 4, 30)
-    model = SVC().fit(X, y)
-    found = rs.inference.score(model, X, batch_size=7)
-    assert (found.scores.kind, found.scores.values.shape) == ("one-vs-one", (30, 6))
-    np.testing.assert_allclose(found.scores.values, rs.scores_of(model, X).values)
 
 
 @pytest.mark.parametrize(
@@ -554,14 +477,6 @@ def test_the_built_in_network_knows_imagenet(rng):
 def test_what_is_no_model(model, message):
     with pytest.raises(rs.RankshotError, match=message):
         rs.inference.open_model(model)
-
-
-@pytest.mark.parametrize("ending", ["onnx", "skops"])
-def test_damaged_files(tmp_path, ending):
-    path = tmp_path / f"a.{ending}"
-    path.write_bytes(b"nothing of the kind")
-    with pytest.raises(rs.RankshotError, match=r"cannot read it|not a complete file of skops"):
-        rs.inference.open_model(path)
 
 
 @pytest.mark.parametrize(

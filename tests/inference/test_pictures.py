@@ -1,0 +1,387 @@
+"""Pictures: files become upright RGB on white, and then what transformers' own processors make."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import warnings
+import zlib
+from importlib import import_module
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from rankshot import RankshotError
+from rankshot.inference import Preprocessing
+from rankshot.inference.pictures import (
+    MAX_PIXELS,
+    as_preprocessing,
+    change_preprocessing,
+    find_layout,
+    fit_to_shape,
+    ignore_pillow_warnings,
+    read_picture,
+)
+from tiny_models import write_pictures
+
+RED, BLUE, WHITE = (250, 10, 20), (10, 20, 250), (255, 255, 255)
+
+
+def halves(mode="RGB", width=40, height=20):
+    """Return a picture whose left half is red and whose right half is blue."""
+    image = Image.new("RGB", (width, height), RED)
+    image.paste(BLUE, (width // 2, 0, width, height))
+    return image.convert(mode)
+
+
+def assert_colors(image, left, right, within=30):
+    assert image.mode == "RGB"
+    pixels = np.asarray(image).astype(int)
+    height, width, _ = pixels.shape
+    found = pixels[height // 2, width // 4], pixels[height // 2, 3 * width // 4]
+    for one, wanted in zip(found, (left, right), strict=True):
+        assert np.abs(one - wanted).max() <= within, (one, wanted)
+
+
+def test_formats(tmp_path):
+    for ending in ("jpg", "png", "webp", "bmp", "tif", "ppm", "gif", "avif"):
+        file = tmp_path / f"a.{ending}"
+        halves().save(file)
+        image = read_picture(file)
+        assert image.size == (40, 20)
+        assert_colors(image, RED, BLUE)
+
+
+@pytest.mark.parametrize("mode", ["CMYK", "P", "RGBA"])
+def test_colors_of_other_modes(tmp_path, mode):
+    file = tmp_path / ("a.jpg" if mode == "CMYK" else "a.png")
+    (halves().quantize(2) if mode == "P" else halves(mode)).save(file)
+    assert_colors(read_picture(file), RED, BLUE)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "I;16"])
+def test_grey_has_three_equal_channels(tmp_path, mode):
+    grey = Image.new("L", (40, 20), 255)
+    grey.paste(0, (20, 0, 40, 20))
+    if mode == "I;16":
+        grey = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
+    else:
+        grey = grey.convert(mode)
+    grey.save(tmp_path / "a.png")
+    assert_colors(read_picture(tmp_path / "a.png"), WHITE, (0, 0, 0), within=0)
+
+
+def test_sixteen_bits_are_scaled_and_not_clipped(tmp_path):
+    Image.fromarray(np.full((20, 40), 0x4000, np.uint16)).save(tmp_path / "a.png")
+    assert_colors(read_picture(tmp_path / "a.png"), (64,) * 3, (64,) * 3, within=0)
+
+
+def test_transparent_parts_are_white(tmp_path):
+    image = halves("RGBA")
+    image.paste((0, 0, 0, 0), (20, 0, 40, 20))
+    image.save(tmp_path / "a.png")
+    assert_colors(read_picture(tmp_path / "a.png"), RED, WHITE, within=0)
+    Image.new("RGBA", (40, 20), (0, 0, 0, 128)).save(tmp_path / "half.png")
+    assert_colors(read_picture(tmp_path / "half.png"), (127,) * 3, (127,) * 3, within=1)
+
+
+def test_photographs_are_turned_upright(tmp_path):
+    """As Pillow's own exif_transpose does."""
+    image = halves()
+    image.paste((0, 250, 0), (0, 0, 10, 5))
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        image.save(tmp_path / "a.png", exif=exif)
+        with Image.open(tmp_path / "a.png") as stored:
+            wanted = np.asarray(ImageOps.exif_transpose(stored))
+        np.testing.assert_array_equal(np.asarray(read_picture(tmp_path / "a.png")), wanted)
+
+
+def test_the_first_frame_of_an_animation_counts(tmp_path):
+    frames = [Image.new("RGB", (40, 20), color) for color in (RED, BLUE)]
+    for ending in ("gif", "webp"):
+        file = tmp_path / f"a.{ending}"
+        frames[0].save(file, save_all=True, append_images=frames[1:], duration=50)
+        with Image.open(file) as animation:
+            assert animation.n_frames == 2
+        assert_colors(read_picture(file), RED, RED)
+
+
+def test_floating_point_pixels_are_refused(tmp_path):
+    Image.fromarray(np.ones((5, 5), np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(RankshotError, match="floating-point numbers"):
+        read_picture(tmp_path / "a.tif")
+
+
+# ---- Hostile files
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def bomb(width, height):
+    """Return a small PNG that claims to be as large as this."""
+    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
+    data = chunk(b"IDAT", zlib.compress(bytes(1000), 9))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "an empty file"),
+        (b"no picture", "not a picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage", "not a picture"),
+        (bomb(MAX_PIXELS // 1000, 1001), r"more than 100 million pixels \(100000 x 1001\)"),
+        (bomb(100_000, 100_000), "more than 100 million pixels"),
+        (bomb(300, 300), "damaged"),
+    ],
+)
+def test_what_is_no_picture_is_refused_with_a_reason(tmp_path, content, reason):
+    (tmp_path / "a.png").write_bytes(content)
+    before = Image.MAX_IMAGE_PIXELS, list(warnings.filters)
+    with ignore_pillow_warnings(), pytest.raises(RankshotError, match=reason) as error:
+        read_picture(tmp_path / "a.png")
+    assert str(tmp_path) not in str(error.value)
+    assert (Image.MAX_IMAGE_PIXELS, list(warnings.filters)) == before
+
+
+def test_truncated_files_are_refused(tmp_path, rng):
+    for ending in ("jpg", "png", "gif", "webp", "bmp", "tif"):
+        file = tmp_path / f"a.{ending}"
+        Image.fromarray(rng.integers(0, 256, (90, 90, 3), dtype=np.uint8)).save(file)
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) // 2])
+        with ignore_pillow_warnings(), pytest.raises(RankshotError, match=r"damaged|not a picture"):
+            read_picture(file)
+
+
+def test_a_missing_file_or_library_says_so(tmp_path, monkeypatch):
+    with pytest.raises(RankshotError, match="No such file"):
+        read_picture(tmp_path / "nothing.png")
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(RankshotError, match=r"need Pillow: pip install 'rankshot\[pictures\]'"):
+        read_picture(tmp_path / "a.png")
+
+
+def test_what_is_no_regular_file_is_not_opened(tmp_path):
+    """A pipe without a writer would block the run for ever; /dev/zero never ends."""
+    write_pictures(tmp_path, 1)
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (tmp_path / "zero.png").symlink_to("/dev/zero")
+    # A bound socket would need a short path; a folder is refused in the same way.
+    (tmp_path / "folder").mkdir()
+    names = ["0000.png", "pipe.jpg", "zero.png"]
+    (tmp_path / "list.txt").write_text("\n".join([*names, "folder"]))
+    program = """
+import sys, rankshot as rs
+from rankshot.inference import Preprocessing
+plain = Preprocessing(8, 0, 1)
+run = lambda batch: batch.mean(axis=(2, 3))
+for inputs in (sys.argv[1], sys.argv[1] + "/list.txt"):
+    found = rs.inference.score(run, inputs, list("rgb"), preprocessing=plain, on_error="skip")
+    print(*[one.id for one in found.skipped if one.reason == "not a regular file"])
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "pipe.jpg zero.png\npipe.jpg zero.png folder\n"
+
+
+# ---- Preprocessing
+
+
+def noise(rng, height, width):
+    return Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "options"),
+    [
+        ("vit", "ViT", {"size": {"height": 30, "width": 50}, "resample": 3}),
+        ("vit", "ViT", {"do_normalize": False}),
+        ("clip", "CLIP", {"size": {"shortest_edge": 60}, "crop_size": 91}),
+        ("convnext", "ConvNext", {"size": {"shortest_edge": 224}}),
+        ("siglip", "Siglip", {}),
+        ("bit", "Bit", {"rescale_factor": 1 / 127.5, "image_mean": [1, 1, 1]}),
+    ],
+)
+def test_a_config_file_does_what_transformers_does(rng, module, name, options):
+    package = import_module(f"transformers.models.{module}.image_processing_pil_{module}")
+    processor = getattr(package, f"{name}ImageProcessorPil")(**options)
+    ours = Preprocessing.from_config(json.loads(processor.to_json_string()))
+    for shape in ((300, 211), (90, 20)):
+        image = noise(rng, *shape)
+        wanted = processor(images=image, return_tensors="np")["pixel_values"][0]
+        found = ours(image)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, wanted, atol=2e-6)
+
+
+NORMAL = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "ending", "config"),
+    [
+        ("convnext", "ConvNext", "FeatureExtractor", {"size": 100, "crop_pct": 0.7}),
+        ("convnext", "ConvNext", "ImageProcessor", {"size": 384, "crop_pct": 0.95}),
+        ("vit", "ViT", "FeatureExtractor", {"size": 50}),
+        ("siglip", "Siglip", "ImageProcessorFast", {"size": {"height": 50, "width": 40}}),
+        ("clip", "CLIP", "FeatureExtractor", {"size": 50, "do_center_crop": True, "crop_size": 40}),
+        ("bit", "Bit", "ImageProcessor", {"size": 50, "do_center_crop": True, "crop_size": 40}),
+    ],
+)
+def test_older_files_mean_what_transformers_reads_in_them(
+    rng, tmp_path, module, name, ending, config
+):
+    """A size that is a single number, and no word on how to resize."""
+    package = import_module(f"transformers.models.{module}.image_processing_pil_{module}")
+    path = tmp_path / "preprocessor_config.json"
+    key = "feature_extractor_type" if ending == "FeatureExtractor" else "image_processor_type"
+    path.write_text(json.dumps(config | NORMAL | {key: name + ending}))
+    processor = getattr(package, f"{name}ImageProcessorPil").from_pretrained(tmp_path)
+    image = noise(rng, 300, 211)
+    wanted = processor(images=image, return_tensors="np")["pixel_values"][0]
+    np.testing.assert_allclose(Preprocessing.from_file(path)(image), wanted, atol=3e-6)
+
+
+def test_clip_is_the_preset_of_that_name(rng):
+    package = import_module("transformers.models.clip.image_processing_pil_clip")
+    image = noise(rng, 100, 150)
+    wanted = package.CLIPImageProcessorPil()(images=image, return_tensors="np")["pixel_values"][0]
+    np.testing.assert_allclose(Preprocessing.from_name("clip")(image), wanted, atol=2e-6)
+
+
+def test_efficientnet_lite_is_the_formula_of_its_authors(rng):
+    """(255 x - 127) / 128, of the middle 7/8 of the picture."""
+    image = noise(rng, 256, 256)
+    wanted = (np.asarray(image)[16:240, 16:240].astype(float) - 127) / 128
+    found = Preprocessing.from_name("efficientnet-lite")(image)
+    np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
+
+
+def test_imagenet_crops_where_torchvision_does(rng):
+    """By the formula of torchvision's center_crop: int(round((side - size) / 2.0))."""
+    for image in (noise(rng, 256, 257), noise(rng, 259, 256), noise(rng, 256, 300)):
+        left, top = (round((side - 224) / 2.0) for side in image.size)
+        pixels = np.asarray(image)[top : top + 224, left : left + 224] / 255
+        wanted = (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+        found = Preprocessing.from_name("imagenet")(image)
+        np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
+
+
+def test_small_pictures_are_padded_as_torchvision_does():
+    """It pads by (size - side) // 2 on the left and on top."""
+    for side in (3, 4, 5, 6):
+        prepare = Preprocessing(8, 0, 1, resize=side, margin="even")
+        found = prepare(Image.new("RGB", (side, side), "white"))[0]
+        begin = (8 - side) // 2
+        assert found.sum() == side**2
+        assert (found[begin : begin + side, begin : begin + side] == 1).all()
+
+
+def test_channels_last():
+    image = Image.new("RGB", (9, 9), (255, 0, 51))
+    plain = Preprocessing(4, 0, 1, resize=4, layout="NHWC")
+    assert (plain.shape, plain(image).shape) == ((4, 4, 3), (4, 4, 3))
+    np.testing.assert_allclose(plain(image)[0, 0], [1, 0, 0.2], atol=1e-6)
+
+
+def test_other_values_keep_the_share_that_is_cropped_away():
+    larger = Preprocessing.from_name("imagenet").with_changes(size=(448, 448), mean=[0.5])
+    assert (larger.resize, larger.size, larger.mean) == (512, (448, 448), (0.5, 0.5, 0.5))
+    assert larger.std == (0.229, 0.224, 0.225)
+
+
+def test_given_means_are_those_of_pixels_whose_white_is_one(rng):
+    image = noise(rng, 40, 40)
+    for name in ("imagenet", "efficientnet-lite"):
+        changed = Preprocessing.from_name(name).with_changes(size=8, mean=0.5, std=[0.25])
+        wanted = (Preprocessing(8, 0, 1, changed.resize, changed.interpolation)(image) - 0.5) / 0.25
+        np.testing.assert_allclose(changed(image), wanted, atol=1e-5)
+
+
+def test_means_of_pixels_from_0_to_255_are_refused():
+    message = r"(mean|std) is (123.7|58.4), but white is 1 here; divide .* by 255"
+    for values in ({"mean": (0.5, 123.7, 0.5)}, {"std": 58.4}):
+        with pytest.raises(RankshotError, match=message):
+            Preprocessing.from_name("imagenet").with_changes(**values)
+        with pytest.raises(RankshotError, match=message):
+            Preprocessing(**{"size": 8, "mean": 0, "std": 1} | values)
+    assert Preprocessing(8, 127, 128, white=255).mean == (127, 127, 127)
+
+
+PLAIN = {"do_normalize": False}
+CONVNEXT = {"image_processor_type": "ConvNextImageProcessor"} | PLAIN
+REFUSED = [
+    ({"size": 224, "image_mean": [0, 0, 0], "resample": 2}, "no 'image_std' in it"),
+    ({"size": 224, "do_flip_channel_order": True}, "the step 'do_flip_channel_order'"),
+    ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "there is no crop that is known"),
+    ({"size": {"longest_edge": 9}, "resample": 2} | PLAIN, "must have height and width"),
+    ({"size": 9, "resample": 17} | PLAIN, "resample must be one of 0 to 5"),
+    ({"size": 9, "do_resize": False} | PLAIN, "do_resize is false"),
+    ({"image_processor_type": "LevitImageProcessor"}, "not all in this file"),
+    ({"size": 0, "resample": 2} | PLAIN, "size must be a whole number from 1 to 4096, not 0"),
+    ({"size": 9} | PLAIN, "resample must be one of 0 to 5"),
+    (CONVNEXT | {"size": 9, "crop_pct": 0}, "crop_pct must be positive"),
+    (
+        {"size": 9, "resample": 2, "image_mean": [1, 2], "image_std": 1},
+        "mean must be one number or three",
+    ),
+]
+
+
+def test_what_a_config_file_must_say(tmp_path):
+    path = tmp_path / "preprocessor_config.json"
+    for config, message in REFUSED:
+        path.write_text(json.dumps(config))
+        with pytest.raises(RankshotError, match=message) as error:
+            Preprocessing.from_file(path)
+        assert str(error.value).startswith(str(path))
+        assert str(error.value).count(str(path)) == 1
+
+
+def test_a_file_a_preset_or_values(tmp_path):
+    path = tmp_path / "p.json"
+    values = {"size": 9, "do_normalize": False, "resample": 2}
+    path.write_text(json.dumps(values))
+    assert as_preprocessing(path) == as_preprocessing(values) == Preprocessing(9, 0, 1)
+    with pytest.raises(RankshotError, match=r"did you mean 'imagenet'\?"):
+        as_preprocessing("imagnet")
+    with pytest.raises(RankshotError, match="there is no such file"):
+        as_preprocessing("other.json")
+    path.write_text("[1")
+    with pytest.raises(RankshotError, match="not JSON"):
+        as_preprocessing(path)
+    path.write_text("[1]")
+    with pytest.raises(RankshotError, match="must hold an object"):
+        as_preprocessing(path)
+
+
+def test_layouts_are_read_from_shapes():
+    assert find_layout(("n", 3, 224, 320)) == ("NCHW", (224, 320))
+    assert find_layout((None, 64, 32, 3)) == ("NHWC", (64, 32))
+    assert find_layout(("n", 3, "h", "w")) == ("NCHW", None)
+    assert find_layout(("n", 3, 3, 3)) is None
+    assert find_layout(("n", 7)) is None
+    plain = Preprocessing((64, 32), 0, 1)
+    assert fit_to_shape(plain, (None, 64, 32, 3), "net").layout == "NHWC"
+    with pytest.raises(RankshotError, match=r"net: it expects pictures of 9 x 7 .* 64 x 32.* 9x7"):
+        fit_to_shape(plain, ("n", 3, 9, 7), "net")
+    with pytest.raises(RankshotError, match=r"its input has 2 axes \(n, 10\)"):
+        fit_to_shape(plain, ("n", 10), "net")
+
+
+def test_values_without_a_preset():
+    made = change_preprocessing(None, ("n", 64, 32, 3), mean=(0.5,), std=(0.5,))
+    assert (made.size, made.resize) == ((64, 32), 32)
+    with pytest.raises(RankshotError, match="lacks std; give size, mean and std"):
+        change_preprocessing(None, None, size=(4, 4), mean=(0.5,))
+    with pytest.raises(RankshotError, match="layout is NHWC, not NCHW"):
+        change_preprocessing(made, ("n", 64, 32, 3), layout="NCHW")
+    assert change_preprocessing(made, None) is made
+    assert change_preprocessing(made, None, layout="NHWC").layout == "NHWC"

@@ -1,0 +1,262 @@
+"""Scores in one process, into one table: what is left behind, and after a stop or a kill."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+import rankshot as rs
+from rankshot.inference import Preprocessing
+from rankshot.jobs import score
+from rankshot.zeroshot.files.score_tables import open_scores
+from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures
+
+PLAIN = Preprocessing(**PLAIN)
+N_PARTS = 8
+"""31 entries in parts of one batch of four."""
+
+
+def read(path):
+    ids, values, kinds = [], [], set()
+    for some, scores in open_scores(path).batches():
+        ids += some.tolist()
+        values.append(scores.values)
+        kinds.add((scores.items, scores.kind))
+    assert len(kinds) == 1
+    return ids, np.concatenate(values), *kinds.pop()
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder with a network and thirty pictures, of which two are damaged."""
+    write_pictures(tmp_path / "photos", 30)
+    (tmp_path / "photos/0003.png").write_bytes(b"x")
+    (tmp_path / "photos/0017.png").write_bytes(b"")
+    (tmp_path / "photos/notes.txt").touch()
+    write_onnx(tmp_path / "net.onnx", metadata={"classes": CLASSES})
+    return tmp_path
+
+
+def run(place, name="scores.parquet", **options):
+    given = {"preprocessing": PLAIN, "batch_size": 4, "on_error": "skip"} | options
+    return score(place / "net.onnx", place / "photos", place / name, **given)
+
+
+class StopError(Exception):
+    pass
+
+
+def stop_after(n):
+    def progress(state):
+        if state.n_finished >= n:
+            raise StopError
+
+    return progress
+
+
+def is_read_as(path, whole):
+    ids, values, *_ = read(path)
+    assert ids == whole[0]
+    assert len(set(ids)) == len(ids) == 28
+    np.testing.assert_array_equal(values, whole[1])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_the_table_has_what_score_returns(place, ending):
+    done = run(place, f"scores.{ending}")
+    found = rs.inference.score(
+        place / "net.onnx", place / "photos", preprocessing=PLAIN, batch_size=4, on_error="skip"
+    )
+    ids, values, items, kind = read(place / f"scores.{ending}")
+    assert (ids, items, kind) == (found.ids.tolist(), tuple(CLASSES), "multiclass")
+    np.testing.assert_array_equal(values.astype(np.float32), found.scores.values)
+    assert (done.n_rows, done.n_parts, done.n_done) == (28, N_PARTS, N_PARTS)
+    assert done.skipped == list(found.skipped)
+    with (place / "scores.skipped.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["id"] for row in rows] == ["0003.png", "0017.png", "notes.txt"]
+    assert [row["input"] for row in rows] == ["yes", "yes", "no"]
+    assert done.count_reasons() == {"not a picture": 1, "an empty file": 1}
+    left = {file.name for file in place.iterdir()} - {"photos", "net.onnx"}
+    assert left == {f"scores.{ending}", f"scores.{ending}.json", "scores.skipped.csv"}
+    # Once more: nothing is done, and it is known what was skipped.
+    before = (place / f"scores.{ending}").stat().st_mtime_ns
+    again = run(place, f"scores.{ending}")
+    assert (again.n_done, again.n_resumed, again.n_rows) == (0, N_PARTS, 28)
+    assert again.skipped == done.skipped
+    assert (place / f"scores.{ending}").stat().st_mtime_ns == before
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+        run(place, f"scores.{ending}", on_error="raise")
+    for name in ("0003.png", "0017.png", "notes.txt"):
+        (place / "photos" / name).unlink()
+    assert run(place, f"scores.{ending}", again=True).skipped == []
+    assert not (place / "scores.skipped.csv").exists()
+
+
+@pytest.mark.parametrize("what", ["model", "preprocessing", "classes", "inputs", "table"])
+def test_the_table_of_another_job_is_not_replaced(place, what):
+    run(place)
+    table, options = place / "scores.parquet", {}
+    if what == "model":
+        write_onnx(place / "net.onnx", metadata={"classes": CLASSES, "version": 2})
+    elif what == "preprocessing":
+        options["preprocessing"] = Preprocessing(8, 0.500001, 0.25, resize=8)
+    elif what == "classes":
+        options["classes"] = ["r", "g", "b"]
+    elif what == "inputs":
+        os.utime(place / "photos/0001.png", ns=(1, 1))
+    else:
+        table.write_bytes(b"another file")
+    before = table.read_bytes()
+    with pytest.raises(rs.RankshotError, match=r"another job|was changed after the job that wrote"):
+        run(place, **options)
+    assert table.read_bytes() == before
+    assert not (place / "scores.parquet.parts").exists()
+    assert run(place, **options, again=True).n_done == N_PARTS
+    (place / "scores.parquet.json").write_text("{")
+    assert run(place, **options).n_done == N_PARTS
+
+
+def test_a_stopped_run_goes_on(place):
+    run(place, "whole.parquet")
+    whole = read(place / "whole.parquet")
+    with pytest.raises(StopError):
+        run(place, progress=stop_after(4))
+    assert not (place / "scores.parquet").exists()
+    folder = place / "scores.parquet.parts"
+    parts = sorted(folder.glob("part-*"))
+    assert [file.name for file in parts] == [f"part-{i:06d}.parquet" for i in range(4)]
+    # Another job is refused, also by what an earlier part had skipped.
+    with pytest.raises(rs.RankshotError, match=r"belongs to another job .another classes"):
+        run(place, classes=["r", "g", "b"])
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+        run(place, on_error="raise")
+    # A part that is damaged, and one that is not there, are done again.
+    parts[1].write_bytes(parts[1].read_bytes()[:100])
+    parts[2].unlink()
+    batches = []
+    model = rs.inference.open_model(place / "net.onnx")
+    inner = model.run
+    object.__setattr__(model, "run", lambda batch: batches.append(len(batch)) or inner(batch))
+    done = score(
+        model,
+        place / "photos",
+        place / "scores.parquet",
+        preprocessing=PLAIN,
+        batch_size=4,
+        on_error="skip",
+    )
+    assert (done.n_resumed, done.n_done) == (2, 6)
+    assert sum(batches) == 28 - 7
+    is_read_as(place / "scores.parquet", whole)
+    assert (place / "scores.skipped.csv").read_text().count("\n") == 4
+    assert not folder.exists()
+
+
+def test_an_error_leaves_the_older_table_and_nothing_else(place):
+    (place / "photos/0003.png").rename(place / "photos/0000.png")
+    run(place)
+    before = {file.name: file.stat().st_size for file in place.iterdir()}
+    with pytest.raises(rs.RankshotError, match=r"0000\.png: not a picture"):
+        run(place, on_error="raise", again=True)
+    assert {file.name: file.stat().st_size for file in place.iterdir()} == before
+
+
+def test_a_folder_of_another_kind_is_not_removed(place):
+    thesis = place / "scores.parquet.parts/thesis.doc"
+    thesis.parent.mkdir()
+    thesis.touch()
+    for again in (False, True):
+        with pytest.raises(rs.RankshotError, match=r"is not empty .'thesis.doc'., and no job"):
+            run(place, again=again)
+    assert thesis.exists()
+
+
+def test_a_function_is_always_run_from_the_start(tmp_path):
+    def model(batch):
+        return [[1.0, 2.0, 3.0] for _ in batch]
+
+    def run_function(**options):
+        return score(model, list("abcdefgh"), tmp_path / "s.csv", CLASSES, batch_size=2, **options)
+
+    with pytest.raises(StopError):
+        run_function(progress=stop_after(2))
+    assert (run_function().n_resumed, run_function().n_rows) == (0, 8)
+
+
+def test_probabilities_stay_so_after_a_stop(tmp_path):
+    """The first batch after the stop has rows that alone do not say what they are."""
+    write_pictures(tmp_path / "photos", 12)
+    write_onnx(tmp_path / "net.onnx", softmax=True, metadata={"classes": CLASSES})
+    assert run(tmp_path, "whole.npz").counts == {"probabilities": 12}
+    with pytest.raises(StopError):
+        run(tmp_path, "s.npz", progress=stop_after(2))
+    assert run(tmp_path, "s.npz").counts == {"probabilities": 12}
+    np.testing.assert_array_equal(read(tmp_path / "s.npz")[1], read(tmp_path / "whole.npz")[1])
+
+
+def test_one_vs_one_scores_keep_their_kind(tmp_path, rng):
+    X, y = rng.normal(size=(20, 3)), np.repeat(list("abcd"), 5)
+    model = SVC().fit(X, y)
+    for name in ("s.npz", "s.parquet", "parts"):
+        score(model, X, tmp_path / name)
+        _, values, items, kind = read(tmp_path / name)
+        assert (items, kind) == (tuple("abcd"), "one-vs-one")
+        np.testing.assert_array_equal(values, rs.scores_of(model, X).values)
+    with pytest.raises(rs.RankshotError, match=r"one-vs-one .*write .parquet"):
+        score(model, X, tmp_path / "s.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_odd_ids_are_read_back(tmp_path, ending):
+    ids = ["a\rb", "\r", "a\r\nb", "a\nb", 'a"b', "a,b", " a ", "é\u2028"]
+    rows = [json.dumps({"id": name, "text": "t"}) for name in ids]
+    rows.append(json.dumps({"id": "skipped\r", "text": ""}))
+    (tmp_path / "t.jsonl").write_text("\n".join(rows))
+    score(
+        replace(rs.inference.open_model(lambda texts: [[1.5, 2.5]] * len(texts)), takes="texts"),
+        tmp_path / "t.jsonl",
+        tmp_path / f"s.{ending}",
+        ["one", "two\rthree"],
+        on_error="skip",
+    )
+    assert read(tmp_path / f"s.{ending}")[0] == ids
+    with (tmp_path / "s.skipped.csv").open(newline="") as stream:
+        assert [row[0] for row in csv.reader(stream)] == ["id", "skipped\r"]
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from rankshot.inference import Preprocessing
+from rankshot.jobs import score
+place = Path(sys.argv[1])
+slow = lambda run: (print(run.n_finished, flush=True), time.sleep(.05))
+plain = Preprocessing(size=8, mean=.5, std=.25, resize=8)
+score(place / "net.onnx", place / "photos", place / "scores.csv",
+      preprocessing=plain, batch_size=4, on_error="skip", progress=slow)
+"""
+
+
+def test_killed_and_started_again(place):
+    """SIGKILL in the middle: no table is there; the next run has every input once."""
+    run(place, "whole.csv")
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(place)], stdout=subprocess.PIPE, text=True
+    )
+    for line in process.stdout:
+        if int(line) >= 3:
+            break
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(timeout=20) == -signal.SIGKILL
+    process.stdout.close()
+    assert not (place / "scores.csv").exists()
+    assert 3 <= run(place, "scores.csv").n_resumed < N_PARTS
+    is_read_as(place / "scores.csv", read(place / "whole.csv"))
