@@ -76,9 +76,10 @@ from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
 """The number of inputs of a part, about."""
-MIN_PARTS = 64
-"""Parts are shorter if there would be fewer of them. The number of workers has no influence: with
-another one, a second start finds the same parts."""
+MIN_PARTS, MIN_BATCHES = 16, 8
+"""Parts are shorter if there would be fewer of them, but not than so many batches: the pictures of
+a part are decoded while the model computes, except those of its first batch. The number of workers
+has no influence: with another one, a second start finds the same parts."""
 FIRST_PARTS = 5
 """What the first scores tell is found in the first of so many parts that has any."""
 PROBABILITIES = "probabilities"
@@ -208,7 +209,7 @@ def list_inputs(
         first += entries
         if not any(isinstance(one, Input) for one in first):
             raise nothing_scored(found.name, [one for one in first if isinstance(one, Skipped)])
-    wanted = min(PART_INPUTS, -(-len(first) // MIN_PARTS))
+    wanted = min(PART_INPUTS, max(MIN_BATCHES * batch_size, -(-len(first) // MIN_PARTS)))
     size = -(-wanted // batch_size) * batch_size
     entries = chain(first, entries)
     groups = iter(lambda: list(islice(entries, size)), [])
