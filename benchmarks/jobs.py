@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import rankshot as rs
 from rankshot import jobs
 from rankshot.jobs.executors import open_client
-from rankshot.zeroshot.files.classified import classify_to_file
+from rankshot.zeroshot.files.predictions import classify_to_file
 from rankshot.zeroshot.files.score_tables import open_scores
 
 N_SEEN, N_NEW, N_ITEMS = 100, 10, 20

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.ranking.maps import place_points
+from rankshot.plots.map import place_points
 from rankshot.ranking.mean_distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet

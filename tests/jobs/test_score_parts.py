@@ -171,7 +171,8 @@ def test_tables_of_texts_are_parts(place):
 def test_the_command_and_then_classify(place, client):
     address = client.scheduler.address
     command = (
-        "score photos --model net.onnx --classes classes.txt --size 8 --mean 0.5 --std 0.25 "
+        "score photos --model net.onnx --seen classes.txt "
+        "--preprocessing 'size=8 mean=0.5 std=0.25' "
         f"-o out --batch 64 --scheduler {address}"
     )
     out = run_well(command)
@@ -195,16 +196,16 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
     marker = str(place / "killed")
 
     def die_once():
-        write = score_parts.write_score_part
+        write = score_parts.write_score_table
 
-        def write_or_die(path, *arguments):
-            n_rows = write(path, *arguments)
+        def write_or_die(path, *arguments, **options):
+            n_rows = write(path, *arguments, **options)
             if "part-000005" in str(path) and not Path(marker).exists():
                 Path(marker).touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             return n_rows
 
-        score_parts.write_score_part = write_or_die
+        score_parts.write_score_table = write_or_die
 
     client.run(die_once)
     run = run_parts(client)
@@ -270,7 +271,8 @@ def test_a_bad_picture_ends_the_job_if_told(place, client):
     with pytest.raises(rs.RankshotError, match=r"0007.png: not a picture .*; on_error='skip'"):
         run_parts(client, on_error="raise")
     done = rankshot(
-        "score photos --model net.onnx --classes classes.txt --size 8 --mean 0.5 --std 0.25 "
+        "score photos --model net.onnx --seen classes.txt "
+        "--preprocessing 'size=8 mean=0.5 std=0.25' "
         f"-o out --on-error stop --scheduler {client.scheduler.address}"
     )
     assert done.status == 2

@@ -6,8 +6,13 @@ from matplotlib.text import Text
 from scipy.spatial.distance import cdist, pdist
 
 import rankshot as rs
-from rankshot.plots.map import MapDisplay, place_labels
-from rankshot.ranking.maps import MAX_GROUPS, find_largest_groups, place_points
+from rankshot.plots.map import (
+    MAX_GROUPS,
+    MapDisplay,
+    find_largest_groups,
+    place_labels,
+    place_points,
+)
 
 
 def texts_of(axes):

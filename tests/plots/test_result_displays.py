@@ -295,7 +295,7 @@ def test_given_axes_are_used_and_a_display_can_be_drawn_again():
     assert display.ax_ is not given
 
 
-HOSTILE = '</b>&"$x{$ id="i" 猫\x1b'
+HOSTILE = '</b>"$x{$ id=" 猫\x1b'
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")

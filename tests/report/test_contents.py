@@ -8,9 +8,8 @@ import pytest
 import rankshot as rs
 from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.restriction import restrict_items
-from rankshot.report.contents import ExplainedInput, MethodComparison, MethodRow
+from rankshot.report.contents import MethodComparison, MethodRow
 from rankshot.report.demo import weigh_sources_equally
-from rankshot.report.page import format_explanations
 from rankshot.report.predictions import (
     choose_examples,
     choose_rival,
@@ -106,13 +105,6 @@ def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
     assert briefs[1].mean_distance is None
 
 
-def test_a_subset_ranking_is_shown_without_the_items_after_its_first_places():
-    votes = rs.Rankings.from_orders(
-        [list("abcde")], items=list("abcdef"), targets="x", kind="subset"
-    )
-    assert summarize_rankings(votes, merge(votes, 2), 2)[0].order == ("a", "b")
-
-
 def partial_rankings():
     """Two sources know all six seen classes; the third knows four of them."""
     kinds = ["top", "top", "subset"] * 2
@@ -174,11 +166,6 @@ def test_a_prediction_is_compared_with_the_truth_or_with_the_next_class():
     assert choose_rival("cat", "cat", np.ones(1), ["cat"]) is None
 
 
-def test_rankings_without_a_target_have_a_consensus():
-    unnamed = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], items=["a", "b"])
-    assert format_consensus(rs.summarize(unnamed))["summaries"][0]["target"] == "(all)"
-
-
 def test_the_map_has_a_point_for_each_ranking_that_compares_all_items():
     found = map_rankings(rankings(), k=5)
     assert found.groups == ["x", "x", "y", "x"]
@@ -198,15 +185,6 @@ def test_examples_are_right_and_wrong_in_turn():
     # The only error is in the first class.
     assert choose_examples(given[:2], truth[:2], CLASSES) == [1]
     assert choose_examples(given, None, CLASSES) == [0, 1, 3]
-
-
-def test_an_explanation_lists_the_other_targets():
-    head = rs.ProbabilisticRanking(k=2).fit(rankings())
-    why = rs.explain(head, [[3.0, 2.0, 1.0, 0.0]])[0]
-    ((one, tables, alternatives),) = format_explanations([ExplainedInput("i", why, "y")])["inputs"]
-    assert (one.explanation.target, one.truth) == ("x", "y")
-    assert {bar.name for table in tables[:-1] for bar in table.bars} == {n for n, _ in why.items}
-    assert [bar.name for bar in alternatives] == ["y"]
 
 
 def test_a_comparison_has_a_cell_for_every_classifier():

@@ -159,13 +159,6 @@ def test_classes_are_sorted_by_accuracy_and_name_all_that_they_were_taken_for():
     ]
 
 
-@pytest.mark.parametrize("truth", [None, "cat"])
-def test_right_and_wrong_are_shown_only_if_the_truth_is_given(truth):
-    text = Walker(render_report(Report("t", explanations=(EXAMPLE._replace(truth=truth),)))).text
-    assert ("✓ right" in text) == (truth == "cat")
-    assert ("✗ wrong" in text) == (truth == "dog")
-
-
 def test_the_calibration_before_a_rehearsal_is_shown_beside_that_after_it():
     without = Walker(render_report(FULL)).text
     before = make_calibration([0.9], [0.4], [10], 2.6543)
@@ -229,8 +222,12 @@ def everywhere(name):
 def test_names_are_text_and_never_markup(name):
     page = render_report(everywhere(name))
     check_self_contained(page)
-    plain = re.sub("[!-~]", "a", name)
-    check_same_markup(Walker(page), Walker(render_report(everywhere(plain))))
+    plain = render_report(everywhere(re.sub("[!-~]", "a", name)))
+    # Charts have more or fewer ticks beside longer or shorter names.
+    charts = re.compile(r'<svg class="chart".*?</svg>', re.DOTALL)
+    check_same_markup(*(Walker(charts.sub("", text)) for text in (page, plain)))
+    kinds = [{(tag, *sorted(a)) for tag, a in Walker(text).tags} for text in (page, plain)]
+    assert kinds[0] == kinds[1]
     assert Walker(page).text.count(name) > 20
 
 
@@ -400,20 +397,16 @@ def test_the_contributions_shown_carry_most_of_the_sum():
     others = [(f"other {i}", 0.03) for i in range(500)]
     items = tuple(sorted(own + others, key=lambda pair: -pair[1]))
     why = Explanation("cat", 0.5, None, items, (), (), tuple(name for name, _ in own))
-    first, second = why.group_items()
+    first, _ = why.group_items()
     assert [name for name, _ in first.shown] == [f"own {i}" for i in range(14)]
     total = sum(c for _, c in own)
     assert first.total == pytest.approx(total)
     assert sum(c for _, c in first.shown) > 0.8 * total
-    assert first.describe_rest() == "16 others, each at most 0.067, together +0.74"
-    assert second.heading == "seen classes not in the rankings of cat"
-    assert second.describe_rest() == "484 others, each at most 0.03, together +14.52"
     ((_, tables, _),) = format_explanations([ExplainedInput("image 1", why)])["inputs"]
     assert [table.caption for table in tables] == [
         "Seen classes in the rankings of cat, together +3.99",
         "Seen classes not in the rankings of cat, together +15.0",
     ]
-    assert "484 others, each at most 0.03, together +14.52" in str(why)
 
 
 # ---- Colours

@@ -142,6 +142,7 @@ def take_part_over_http(url, name):
             assert client.post(form.action, data=form.answer("1")).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_server_that_opens_a_doubtful_copy_says_so(served, tmp_path):
     take_part(served, "ann")
     (tmp_path / "copy").mkdir()

@@ -51,6 +51,8 @@ def test_a_visit_counts_the_answers_of_one_question_unless_that_is_closed(databa
         with noted_statements(database) as noted, suppress(StoppedError):
             survey.require_place(None)
         counted.append(len(noted))
-        assert (survey.start(f"none:id:p{person}") is None) == (person == 5)
+        with suppress(StoppedError):
+            assert survey.start(f"none:id:p{person}")
+            assert person < 5
     # The state of the study and one question; at the end one, two and the last.
     assert counted == [2] * 5 + [4]

@@ -138,17 +138,6 @@ def test_names_that_wordnet_does_not_know_are_fine_where_nothing_is_to_be_select
         new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2)
 
 
-def test_sizes_by_default_are_those_of_the_paper_or_what_there_is():
-    items = [f"item {i}" for i in range(12)]
-    rankings = rs.Rankings.from_orders([items] * 11, items=items, targets=list("abcdefghijk"))
-    study = new_study(list("abcdefghijk"), items, rankings=rankings)
-    assert {len(question.items) for question in study.questions} == {10}
-    assert (study.questions_per_participant, study.repeats) == (10, 1)
-    study = new_study(["a"], items, pool=6, rankings=rankings, questions_per_participant=1)
-    assert [len(question.items) for question in study.questions] == [6]
-    assert (study.questions_per_participant, study.repeats) == (1, 0)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -3,9 +3,8 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from survey_answers import answer, sample_around, study_of
+from survey_answers import answer, study_of
 
 import rankshot as rs
 from command_line import rankshot
@@ -137,34 +136,6 @@ def test_the_file_is_read_as_rankings_of_all_items(tmp_path, unshown):
 
 
 # -------------------------------------------------------------------- what it is for
-
-
-def test_a_pool_in_several_sets_is_put_together_again(tmp_path):
-    """Subset rankings of overlapping sets: the order of the whole pool comes back."""
-    rng = np.random.default_rng(4)
-    pool = [f"{i:02d}" for i in rng.permutation(18)]
-    sets = [sorted(pool[start::3] + pool[(start + 1) % 3 :: 3]) for start in range(3)]
-    questions = [Question("cat", items) for items in sets]
-    asked = study_of(questions, unshown="unknown", items=[*sorted(pool), "other"])
-    said = []
-    for number, question in enumerate(questions):
-        center = np.array([i for i, item in enumerate(pool) if item in question.items])
-        orders = sample_around(np.tile(center, (40, 1)), 0.8, rng)
-        for rater, order in enumerate(orders):
-            names = [pool[i] for i in order[: rng.integers(6, 13)]]
-            said.append(answer(f"{number} {rater}", question, names))
-    path = tmp_path / "rankings.jsonl"
-    write_export(path, asked, said, {})
-    rankings = rs.read_rankings(path, items=asked.items)
-    assert rankings.is_subset.all()
-    merged = [item for item in rs.kemeny(rankings, "exact").order if item != "other"]
-    found = rs.Rankings.from_orders([merged, pool], items=sorted(pool))
-    assert rs.kendall_distance(found)[0, 1] <= 3
-    model = rs.PlackettLuce().fit(rankings)
-    worth = dict(zip(model.items_, model.worths_, strict=True))
-    by_worth = sorted(pool, key=worth.get, reverse=True)
-    both = rs.Rankings.from_orders([by_worth, pool], items=sorted(pool))
-    assert rs.kendall_distance(both)[0, 1] <= 6
 
 
 @pytest.mark.parametrize(("unshown", "n_sets"), [("after", 1), ("unknown", 1), ("unknown", 2)])

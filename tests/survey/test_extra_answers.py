@@ -1,22 +1,13 @@
 """Extra questions after the last ranking: what is accepted, what is stored, when it is over."""
 
-from dataclasses import replace
-
 import pytest
 from asgi_client import Client, begin, dump, finish, form_of, open_survey
-from small_studies import questions_about, small_study
+from small_studies import small_study
 
-from rankshot.survey import Database, ExtraQuestion
+from rankshot.survey import ExtraQuestion
 from rankshot.survey.answers import (
     MOST_CHARACTERS,
     check_extra_answers,
-)
-from rankshot.survey.store.participation import (
-    CurrentQuestion,
-    ExtraLeft,
-    Finished,
-    NotAssignedError,
-    Participation,
 )
 
 AGE = ExtraQuestion("age", "How old are you?", "number", least=18, most=120, required=True)
@@ -80,55 +71,6 @@ def test_answers_that_are_refused(question, sent, message):
         {},
         {question.name: message},
     )
-
-
-def test_a_participant_has_finished_when_the_extra_questions_are_answered(place):
-    database = Database(place, create=True)
-    study = small_study(questions=questions_about("cat"), questions_per_participant=1, extra=EXTRA)
-    try:
-        visit = Participation(study, database)
-        rater = visit.start("ann")
-        asked = visit.current_question(rater)
-        assert isinstance(asked, CurrentQuestion)
-        visit.submit(rater, asked.number, asked.form, ["1", "", ""])
-        left = visit.current_question(rater)
-        assert isinstance(left, ExtraLeft)
-        assert not is_finished(database)
-        visit.submit_extra(rater, left.form, {"age": "42", "height": "", "form": "", "note": ""})
-        assert is_finished(database)
-        assert isinstance(visit.current_question(rater), Finished)
-        # A study that gets one more question does not call back who has finished.
-        more = replace(study, extra=(*EXTRA, ExtraQuestion("more", "And?", "text", required=True)))
-        assert isinstance(Participation(more, database).current_question(rater), Finished)
-    finally:
-        database.close()
-
-
-def test_who_has_withdrawn_or_skipped_everything_is_not_asked(place):
-    database = Database(place, create=True)
-    study = small_study(questions=questions_about("cat"), questions_per_participant=1, extra=EXTRA)
-    try:
-        visit = Participation(study, database)
-        for name in ("skips", "withdraws"):
-            rater = visit.start(name)
-            asked = visit.current_question(rater)
-            skip = name == "skips"
-            visit.submit(rater, asked.number, asked.form, ["1", "", ""], skip=skip)
-            if skip:
-                assert isinstance(visit.current_question(rater), Finished)
-        left = visit.current_question(rater)
-        visit.withdraw(rater)
-        with pytest.raises(NotAssignedError):
-            visit.submit_extra(rater, left.form, {"age": "42"})
-        assert dump(database)["extra_answer"] == []
-    finally:
-        database.close()
-
-
-def is_finished(database):
-    """Return whether the only participant has finished."""
-    (person,) = dump(database)["participant"]
-    return person["finished_at"] is not None
 
 
 def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):

@@ -54,17 +54,6 @@ def cookie_header(value):
 # ---- Off, locked, open ----
 
 
-def test_without_a_token_there_is_no_researchers_page(tmp_path):
-    with open_survey(STUDY, tmp_path, token=None) as (app, _):
-        client = Client(app)
-        for path in ("/researcher", "/researcher/login", "/researcher/logout", *PATHS):
-            for method in ("GET", "POST", "PUT", "HEAD"):
-                assert client.send(method, path).status == 404
-            bearer = {"authorization": f"Bearer {TOKEN}"}
-            assert client.get(path, bearer).status == 404
-            assert client.get(path, cookie_header("1.2")).status == 404
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_is_shown_to_who_is_not_logged_in(client, path):
     refused = client.get(path)
@@ -130,21 +119,6 @@ def test_logging_in_sets_a_cookie_with_one_purpose(client):
     assert TOKEN not in str(reply.headers)
     assert "Progress of the survey" in client.get("/researcher", cookie_header(cookie.value)).text
     assert {client.get(path, cookie_header(cookie.value)).status for path in PATHS} == {200}
-
-
-def test_forms_are_good_for_one_purpose(client):
-    cookie = cookie_header(cookie_of(log_in(client)).value)
-    start = form_of(client.get("/").text).fields["form"]
-    login = form_of(client.get("/researcher").text).fields["form"]
-    logout = form_of(client.get("/researcher", cookie).text).fields["form"]
-    for form in (start, logout, "0" * 64):
-        reply = client.post("/researcher/login", {"form": form, "token": TOKEN})
-        assert (reply.status, reply.all("set-cookie")) == (403, [])
-    # Everybody can have the others; the one for leaving is on the researcher's page alone.
-    for form in (start, login, "0" * 64):
-        assert client.post("/researcher/logout", {"form": form}, cookie).status == 403
-    for form in (login, logout):
-        assert client.post("/start", {"form": form}).status == 403
 
 
 # ---- What a cookie is worth ----

@@ -217,7 +217,7 @@ class PaidStudy:
     def check_cells(self):
         """Hold that every question has its answers, and at most the spare ones more."""
         given = self.cells()
-        planned, spare = self.study.answers_per_question, self.study.spare_answers
+        planned, spare = self.study.answers_per_question, self.study.n_spare
         assert min(given) >= planned
         assert max(given) <= planned + spare
 
@@ -278,7 +278,7 @@ def check_everybody_is_settled(paid):
 
 def test_a_paid_study_from_the_first_arrival_to_the_deletion_of_somebody(tmp_path, monkeypatch):
     study = plan(8, answers=5)
-    assert study.spare_answers == 3
+    assert study.n_spare == 3
     (tmp_path / "study.toml").write_text(format_study(study), encoding="utf-8")
     paid = PaidStudy(study, tmp_path / "study.sqlite", SPECIAL, monkeypatch)
     with closing(paid.database):

@@ -2,14 +2,13 @@
 
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 from asgi_client import dump
 from server_process import wait_until
-from small_studies import prolific_ids, questions_about, small_study
+from small_studies import prolific_ids, small_study
 from sqlalchemy import func, select, text
 
 from rankshot.core.errors import RankshotError
@@ -27,7 +26,6 @@ from rankshot.survey.store.people import (
     delete_participants,
     exclude,
     find_raters,
-    forget_ids,
     read_events,
     reopen_participants,
     reset,
@@ -121,7 +119,8 @@ def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
     for rater in raters:
         survey.answer(rater)
     assert survey.loads() == {(2, 0)}
-    assert survey.start("eve") is None
+    with pytest.raises(StoppedError, match="full"):
+        survey.start("eve")
     before = dump(survey.database)["assignment"]
     exclude(survey.database, [raters[0]], "answers  within\na second ")
     assert survey.loads() == {(1, 0)}
@@ -296,20 +295,6 @@ def test_people_are_found_by_id_code_and_rater(survey):
         find("3AAA")
 
 
-def test_ids_of_the_platform_are_forgotten(survey):
-    ann = survey.start("ann", ids=prolific_ids("no-hex-digits", "st", "se"))
-    bob = survey.start("bob", ids={"turk_assignment": "3AAA", "turk_host": "https://www.mturk.com"})
-    person = survey.people()[ann]
-    assert [person.ids[f"platform_{name}"] for name in ("id", "study", "session")] == [
-        *("no-hex-digits", "st", "se")
-    ]
-    assert forget_ids(survey.database) == 2
-    people = survey.people()
-    assert set(people[ann].ids.values()) == set(people[bob].ids.values()) == {None}
-    assert "no-hex-digits" not in str(dump(survey.database))
-    assert survey.events() == {("forget-ids", None, "ids of 2 participants"): 1}
-
-
 # ---- States
 
 
@@ -331,30 +316,3 @@ def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(su
 
 
 # ---- Spare answers
-
-
-@pytest.mark.parametrize("spare", [0, 1, 2])
-def test_a_question_is_assigned_to_some_more_people_until_it_is_closed(place, spare):
-    study = replace(
-        small_study(questions=questions_about("cat", "dog")),
-        answers_per_question=3,
-        questions_per_participant=2,
-        spare_answers=spare,
-    )
-    survey = Survey(study, place)
-    raters = [survey.start(str(i)) for i in range(6)]
-    assert raters.count(None) == 3 - spare
-    found = [rater for rater in raters if rater]
-    assert (stopped(survey, survey.taking.require_place, None)) == "full"
-    for rater in found[:3]:
-        survey.answer(rater)
-    # With all answers, a question is closed, and nobody new gets it.
-    assert survey.loads() == {(3, spare)}
-    assert survey.start("late") is None
-    if spare:
-        withdraw(survey.database, found[:1])
-        assert survey.loads() == {(2, spare)}
-        assert survey.start("late") is not None
-    survey.now += DAY
-    assert survey.loads() == {(2 if spare else 3, 0)}
-    survey.database.close()

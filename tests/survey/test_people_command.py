@@ -193,11 +193,10 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
 def test_only_columns_that_name_people_are_compared(folder, raters):
     ann, bob = raters["ann-5f1e2d3c"], raters["bob-5f1e2d3c"]
     with closing(Database(folder / "study.sqlite")) as database:
-        seven = database.identity.rater("invitation:id:7")
+        seven = database.identity.rater("prolific:id:7")
         with database.begin_write() as connection:
             row = {"rater": seven, "started_at": 0.0, "seen_at": 0.0}
             connection.execute(PARTICIPANT.insert().values(row))
-        token, other = (database.identity.invitation(number) for number in (7, 77))
         files = {
             "answers.csv": [
                 "rater,number,target,extra_free",
@@ -205,22 +204,20 @@ def test_only_columns_that_name_people_are_compared(folder, raters):
                 f"{bob},7,7,7",
                 f"{ann},1,dog,7",
             ],
-            "links.csv": ["number,link", f"7,https://x/?invitation={token}", f"8,x={other}"],
             "codes.csv": ["id,decision,reason", f"{database.identity.code(seven)},wait,7", "8,7,7"],
-            "people.jsonl": [f'{{"rater": "{ann}", "extra_free": "7"}}', '{"invitation": "7"}'],
+            "people.jsonl": [f'{{"rater": "{seven}"}}', f'{{"rater": "{ann}", "extra_free": "7"}}'],
             "ids.txt": ["7", "77"],
         }
         for name, lines in files.items():
             (folder / name).write_text("".join(f"{line}\n" for line in lines))
         paths = [folder / name for name in files]
         found = delete_everywhere(database, [seven], paths, ["7"])
-    assert list(found.values()) == [1] * 5
+    assert list(found.values()) == [1] * 4
     kept = [path.read_text().splitlines() for path in paths]
     assert kept[0] == [files["answers.csv"][0], *files["answers.csv"][2:]]
-    assert kept[1] == [files["links.csv"][0], files["links.csv"][2]]
-    assert kept[2] == [files["codes.csv"][0], files["codes.csv"][2]]
-    assert kept[3] == files["people.jsonl"][:1]
-    assert kept[4] == ["77"]
+    assert kept[1] == [files["codes.csv"][0], files["codes.csv"][2]]
+    assert kept[2] == files["people.jsonl"][1:]
+    assert kept[3] == ["77"]
 
 
 @pytest.mark.parametrize(
@@ -253,21 +250,6 @@ def test_a_file_that_cannot_be_changed_is_named_and_nothing_is_done(folder, rate
     words = f"delete ann-5f1e2d3c --yes --also {folder}/rankings.jsonl --also {bad}"
     assert says in run(folder, words, status=2)
     assert read_files() == before
-
-
-def test_a_copy_that_was_forgotten_is_cleaned_later(folder, raters):
-    name = "ann-5f1e2d3c"
-    run(folder, f"backup -o {folder}/backup.sqlite")
-    run(folder, f"payments --approve -o {folder}/approve.txt")
-    run(folder, f"delete {name} --yes")
-    assert "no participant has" in run(folder, f"delete {name} --yes", status=2)
-    copies = f"--also {folder}/backup.sqlite --also {folder}/approve.txt"
-    events = read_all(folder)[1]
-    run(folder, f"delete {name} --yes {copies}")
-    assert traces(folder, name, raters[name]) == set()
-    assert read_all(folder)[1] == events, "nobody was deleted from the survey itself"
-    assert "nobody is found by" in run(folder, f"delete {name} --yes {copies}", status=2)
-    assert not [path.name for path in folder.iterdir() if ".rankshot-" in path.name]
 
 
 # ---- Payment

@@ -57,27 +57,6 @@ def test_the_redirect_to_prolific_comes_after_the_last_answer_only(prolific):
     assert (leaving.status, leaving["location"]) == (303, DONE)
 
 
-def test_whoever_answered_nothing_gets_no_code_and_no_redirect(tmp_path):
-    # Who starts, goes away, and comes back when others have answered everything, has done nothing.
-    study = small_study(
-        platform="prolific", completion_url=DONE, answers_per_question=1, return_after_minutes=0.01
-    )
-    with open_survey(study, tmp_path) as (app, database):
-        client = Client(app)
-        idle = begin(client, "PROLIFIC_PID=idle")
-        with database.begin_write() as connection:
-            connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 60))
-        busy = begin(client, "PROLIFIC_PID=busy")
-        assert "Return to Prolific" in finish(client, busy)
-        with database.begin_write() as connection:
-            connection.execute(PARTICIPANT.update().values(seen_at=PARTICIPANT.c.seen_at - 60))
-        back = client.get(idle)
-        assert back.status == 503
-        assert "No question is left" in back.text
-        assert "code" not in back.text
-        assert client.get(f"{idle}/leave").status == 409
-
-
 # ---- Mechanical Turk ----
 
 

@@ -84,31 +84,6 @@ def test_repeats_are_compared_with_the_first_answer_to_the_same_question():
     assert flag.text.startswith("2 repeated answers at a distance of 0.40")
 
 
-def crowd(*, contrary_in):
-    """Four who agree on three questions, and x who says the opposite of them in some."""
-    asked = (CAT, DOG, OWL)
-    said = [answer(rater, question, "abcdef") for rater in "pqrs" for question in asked]
-    # The others differ in their last places, so that they are not the same person.
-    said = [
-        replace(a, order=a.order[: 3 + "pqrs".index(a.rater)]) if a.question != OWL else a
-        for a in said
-    ]
-    return [
-        *said,
-        *(answer("x", q, "fedcba" if q in contrary_in else "abcdef") for q in asked),
-    ]
-
-
-def test_far_from_the_majority_of_the_others():
-    flag = the_flag(crowd(contrary_in=(CAT, DOG)), "x", "distance")
-    assert flag.value == pytest.approx(2 / 3)
-    assert flag.text == (
-        "at a distance of 0.67 from the majority of the others, over 3 questions (at random: 0.50)"
-    )
-    assert "distance" not in names(crowd(contrary_in=(CAT,)), "x")
-    assert all("distance" not in names(crowd(contrary_in=(CAT, DOG)), r) for r in "pqrs")
-
-
 # -------------------------------------------------------------------- by brute force
 
 

@@ -15,7 +15,6 @@ from rankshot.survey.export import (
     answer_records,
     format_csv,
     format_jsonl,
-    participant_records,
 )
 from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import PARTICIPANT, Database
@@ -150,24 +149,6 @@ def test_flags_are_computed_again_from_the_lines_alone(lines):
 
 
 # ---- Participants
-
-
-def test_participants_have_their_states_and_extra_answers(folder, views):
-    _, careful, strange, _ = folder
-    people = {line["rater"]: line for line in participant_records(views[0])}
-    assert list(people) == [*careful, *strange]
-    assert people[strange[0]]["state"] == "excluded"
-    assert people[strange[0]]["excluded_why"].startswith("=HYPERLINK")
-    assert (people[careful[5]]["state"], people[careful[5]]["answers"]) == ("withdrawn", 0)
-    for rater, line in people.items():
-        theirs = [answer for answer in answer_records(views[0]) if answer["rater"] == rater]
-        counts = [sum(a["gold"] or a["repeat"] for a in theirs if not a["skipped"])]
-        counts += [sum(a["skipped"] for a in theirs)]
-        assert [line["gold_and_repeats"], line["skipped"]] == counts
-        assert line["answers"] == len(theirs) - sum(counts)
-    assert people[careful[0]]["extra_age"] == "-5"
-    assert people[careful[1]]["extra_note"] == ""
-    assert people[careful[0]]["code"] == views[0].codes[careful[0]]
 
 
 # ---- CSV

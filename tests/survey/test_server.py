@@ -91,19 +91,6 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path, 
 # ---- HEAD and addresses
 
 
-def test_head_is_get_without_the_body(tmp_path):
-    with open_survey(small_study(), tmp_path) as (app, _):
-        client = Client(app)
-        home = begin(client)
-        paths = ["/", home, f"{home}/instructions", "/static/survey.css", "/researcher", "/health"]
-        for path in [*paths, "/ready", "/openapi.json", "/nowhere", "/researcher/progress"]:
-            got, head = client.get(path), client.send("HEAD", path)
-            assert (head.status, head.body) == (got.status, b""), path
-            assert head["content-length"] == str(len(got.body)), path
-            assert head["content-type"] == got["content-type"], path
-        assert client.send("HEAD", "/start").status == 405
-
-
 # ---- Health, and a database that is gone
 
 

@@ -24,6 +24,8 @@ DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)
 PID = "5f1e2d3c4b5a69788796a5b4"
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def visited(tmp_path_factory):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -160,7 +160,7 @@ def report(
 def _read_labels(path: Path, predicted: Predictions) -> Labels:
     import numpy as np
 
-    from rankshot.zeroshot.files.truth import read_truth
+    from rankshot.zeroshot.files.predictions import read_truth
 
     labels = read_truth(path, predicted.ids.tolist()).astype(str)
     unknown = np.flatnonzero(~np.isin(labels, predicted.targets))
@@ -219,7 +219,7 @@ def _add_rankings(
     page = _add_calibration_before(page, options, outcomes, has_seen=has_seen)
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
     k = min(getattr(options.model, "k", None) or rankings.n_items, rankings.n_items)
-    consensus = getattr(model, "consensus_", None)
+    consensus: Any = getattr(model, "consensus_", None)
     if consensus is None:
         prior = getattr(options.model, "prior", None)
         merging = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")

@@ -15,14 +15,8 @@ import typer
 from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.survey_options import (
-    PAY,
-    PEOPLE,
-    RESULTS,
-    RUN,
-    STOP,
     DatabaseOption,
     StudyFile,
-    SurveyCommands,
     open_database,
     require_extra,
 )
@@ -42,7 +36,6 @@ STOPPED = {
     "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
 }
 survey = typer.Typer(
-    cls=SurveyCommands,
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"max_content_width": 100},
@@ -50,7 +43,7 @@ survey = typer.Typer(
 )
 
 
-@survey.command(rich_help_panel=RUN)
+@survey.command()
 def new(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
     seen: Annotated[
@@ -101,7 +94,7 @@ def new(
     """
     require_extra()
     from rankshot.core.files import read_names, replace_file, require_ending
-    from rankshot.ranking.files.ranking_files import read_rankings
+    from rankshot.ranking.ranking_files import read_rankings
     from rankshot.survey.design import new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import format_study
@@ -132,7 +125,7 @@ def new(
     say(f"    rankshot survey serve {study}")
 
 
-@survey.command(rich_help_panel=RUN)
+@survey.command()
 def catalogue(
     file: Annotated[
         Path,
@@ -163,7 +156,7 @@ def catalogue(
     say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
-@survey.command(rich_help_panel=RUN)
+@survey.command()
 def serve(
     study: StudyFile,
     host: Annotated[
@@ -225,14 +218,13 @@ def serve(
         serve_app(app, listening)
 
 
-for panel, commands in {
-    RESULTS: (status, export, backup),
-    STOP: (people.pilot, people.pause, people.close, people.reopen, people.reset),
-    PEOPLE: (people.participants, people.exclude, people.restore, people.delete),
-    PAY: (people.payments, people.forget_ids),
-}.items():
-    for command in commands:
-        survey.command(rich_help_panel=panel)(command)
+for command in (
+    *(status, export, backup),
+    *(people.pilot, people.pause, people.close, people.reopen, people.reset),
+    *(people.participants, people.exclude, people.restore, people.delete),
+    *(people.payments, people.forget_ids),
+):
+    survey.command()(command)
 
 
 def _find_missing_links(study: Study) -> Iterator[str]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError
@@ -31,33 +30,6 @@ DatabaseOption = Annotated[
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask whether this is really meant.")]
-
-RUN, RESULTS = "Make a study and run it", "See and export the results"
-STOP, PEOPLE, PAY = "Try, pause and end a study", "Participants", "Payment"
-
-
-class SurveyCommands(TyperGroup):
-    """The commands of a survey, in groups: each command says its own in ``rich_help_panel``."""
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Return the commands in the order in which they were added."""
-        return list(self.commands)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands of each group below its title."""
-        groups: dict[str, list[tuple[str, str]]] = {
-            title: [] for title in (RUN, RESULTS, STOP, PEOPLE, PAY)
-        }
-        limit = formatter.width - 6 - max(map(len, self.commands))
-        for name in self.list_commands(ctx):
-            command = self.commands[name]
-            title = getattr(command, "rich_help_panel", None)
-            title = title if isinstance(title, str) else "More commands"
-            groups.setdefault(title, []).append((name, command.get_short_help_str(limit)))
-        for title, rows in groups.items():
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
 
 
 def require_extra() -> None:

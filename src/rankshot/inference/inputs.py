@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
-from rankshot.core.tables import ID, find_column, read_csv_rows
+from rankshot.core.tables import ID, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
 from rankshot.inference.model import Takes
 from rankshot.inference.pictures import ENDINGS
@@ -264,14 +264,16 @@ _Row = tuple[int, str | None, Any]
 
 
 def _read_csv(path: Path, column: str, id_column: str | None, id_prefix: str) -> Iterator[_Row]:
-    rows = read_csv_rows(path)
-    _, columns = next(rows)
-    place = find_column(columns, column, path)
-    named = id_column is not None or ID in columns
-    id_place = find_column(columns, id_column or ID, path) if named else None
-    for number, (line, row) in enumerate(rows):
-        name = f"{id_prefix}{number}" if id_place is None else row[id_place]
-        yield line, _require_id(name, f"{path}:{line}"), row[place]
+    if id_column is None and ID in read_columns(path)[0]:
+        id_column = ID
+    number = 0
+    # Texts may be long.
+    columns = [column] if id_column is None else [column, id_column]
+    for batch in read_batches(path, columns, batch_rows=1_000):
+        for row, value in enumerate(batch.texts[0]):
+            name = f"{id_prefix}{number}" if id_column is None else batch.texts[1][row]
+            number += 1
+            yield batch.places[row], _require_id(name, batch.where(row)), value
 
 
 def _read_json_lines(

@@ -36,16 +36,17 @@ from rankshot.jobs.storage import (
     remove_partial_files,
     require_unchanged,
 )
-from rankshot.ranking.files.parquet_files import (
+from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
+from rankshot.ranking.preflib import PREFLIB_ENDINGS
+from rankshot.ranking.ranking_files import (
     GROUP_ENTRIES,
+    JSONL_ENDINGS,
     iterate_row_groups,
     join_portions,
+    parse_jsonl,
     put_rankings,
     read_item_names,
 )
-from rankshot.ranking.files.preflib_files import PREFLIB_ENDINGS
-from rankshot.ranking.files.ranking_files import JSONL_ENDINGS, parse_jsonl
-from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
 from rankshot.ranking.rankings import Rankings
 
 Items = tuple[str, ...]

@@ -67,13 +67,13 @@ from rankshot.jobs.storage import (
     list_parts,
 )
 from rankshot.sources.names.labels import ClassLabels
-from rankshot.zeroshot.files.score_output import (
+from rankshot.zeroshot.files.score_tables import (
+    ENDINGS,
     Block,
+    open_scores,
     require_score_file,
-    write_score_part,
     write_score_table,
 )
-from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
 TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
@@ -473,8 +473,8 @@ class _ScoreJob:
         begin = perf_counter()
         with _model_lock, closing(batches):
             waited = perf_counter()
-            n_rows = write_score_part(
-                target, plan.classes.names, blocks(), metadata, plan.model.kind
+            n_rows = write_score_table(
+                target, plan.classes.names, blocks, plan.model.kind, metadata, allow_empty=True
             )
             seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
         # In one process, parts are done in order: the first scores tell for all what they are.

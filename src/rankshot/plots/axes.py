@@ -145,7 +145,7 @@ def _embed_svg(drawn: str, title: str) -> str:
     referred = {first or second for first, second in names}
     for parent in list(tree.iter()):
         for child in list(parent):
-            if child.tag.endswith(("}metadata", "}clipPath")):
+            if child.tag.endswith(("}metadata", "}clipPath", "}style")):
                 parent.remove(child)
     for element in tree.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -169,7 +169,7 @@ def _embed_svg(drawn: str, title: str) -> str:
     heading.text = title
     tree.insert(0, heading)
     size = {key: tree.attrib[key] for key in ("width", "height", "viewBox")}
-    tree.attrib = {"class": "chart", "role": "img", **size}
+    tree.attrib = {"class": "chart", "role": "img", "stroke-linejoin": "round", **size}
     return re.sub(r">\s+<", "><", ET.tostring(tree, encoding="unicode"))
 
 

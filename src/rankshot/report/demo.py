@@ -219,7 +219,7 @@ def run_demo(announce: Announce) -> Demo:
     classes = tuple(model.classes_.tolist())
     scores = Scores(model.decision_function(data.new), classes)
     reference = Scores(model.decision_function(data.seen_validation), classes)
-    rows = []
+    rows: list[MethodRow] = []
     for one in methods:
         announce(1 + len(rows), todo, f"{one.method}, {one.source}")
         correct = np.asarray(one.mark_correct(scores, data.new_label, reference))

@@ -367,7 +367,7 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
     counts = np.array(evaluation.confusion[i])
     counts[i] = 0
     times = int(counts.max())
-    others = np.flatnonzero(counts == times) if times else []
+    others = np.flatnonzero(counts == times) if times else np.empty(0, np.intp)
     share = evaluation.per_class[i]
     bar = Bar(evaluation.classes[i], format_percent(share), 0.0 if math.isnan(share) else share)
     confused_with = tuple(sorted(evaluation.classes[j] for j in others))

@@ -12,14 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.plots.map import GROUPS_WITHOUT_LEGEND, MapDisplay
+from rankshot.plots.map import (
+    GROUPS_WITHOUT_LEGEND,
+    MAX_GROUPS,
+    MAX_RANKINGS,
+    MapDisplay,
+    place_rankings,
+)
 from rankshot.ranking.agreement import (
     TargetSummary,
     find_origins,
     keep_first_places,
     summarize_target,
 )
-from rankshot.ranking.maps import MAX_GROUPS, MAX_RANKINGS, place_rankings
 from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import SourceLine, SourceTable

@@ -251,15 +251,16 @@ class Participation:
         participant: str,
         ids: Mapping[str, str] | None = None,
         language: str | None = None,
-    ) -> str | None:
-        """Start or resume; return the rater, or None if no question is left.
+    ) -> str:
+        """Start or resume; return the rater.
 
         ``ids`` are the platform's ids of this person, by column of the database.
 
         Raises
         ------
         StoppedError
-            If the survey is paused or closed, or the participant has withdrawn or is excluded.
+            If no question is left, the survey is paused or closed, or the participant has
+            withdrawn or is excluded.
         """
         now = self._clock()
         with self._database.begin_assignment() as connection:
@@ -274,7 +275,7 @@ class Participation:
                     pilot = bool(person.pilot)
                 keys = self._choose(count_answers(connection, self._study, now, pilot=pilot))
                 if not keys:
-                    return None
+                    raise StoppedError("full")
                 if person is None:
                     connection.execute(
                         PARTICIPANT.insert().values(

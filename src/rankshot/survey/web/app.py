@@ -27,7 +27,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import MOST_CHARACTERS
 from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import SURVEY, Database
-from rankshot.survey.store.participation import Participation
+from rankshot.survey.store.participation import NotAssignedError, Participation, StoppedError
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
 from rankshot.survey.web.guards import LOGGER, Guard, RateLimit, StartLimit, security_headers
@@ -132,6 +132,7 @@ def create_app(
     if pictures:
         _add_files(app, "/pictures/{name}", pictures, set(PICTURE_KINDS.values()))
     _add_state_of_server(app, database)
+    _add_refusals(app, study, pages)
     _add_error_pages(app, pages)
     turk = study.platform == "mturk"
     app.add_middleware(
@@ -198,6 +199,27 @@ def _read_readiness(database: Database) -> Readiness:
     except (RankshotError, SQLAlchemyError, OSError):
         return Readiness(ready=False)
     return Readiness(ready=not is_full, state=state)
+
+
+def _add_refusals(app: FastAPI, study: Study, pages: Pages) -> None:
+    """Say why somebody cannot start or go on."""
+
+    @app.exception_handler(StoppedError)
+    def show_why_not(request: Request, error: StoppedError) -> HTMLResponse:
+        """Say why somebody cannot start or go on, with the way back to the platform."""
+        if error.reason == "full":
+            return pages.render("full.html", 503, reader=request)
+        if error.reason in ("withdrawn", "excluded"):
+            link = study.refusal_url or study.full_url
+        else:
+            # Who has started a paused study may go on later, and gets no code that ends it.
+            link = None if error.has_started else study.full_url or study.refusal_url
+        status = 503 if error.reason == "paused" else 410
+        return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)
+
+    @app.exception_handler(NotAssignedError)
+    def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
+        return pages.render_message(request, 404, "not_started")
 
 
 def _add_error_pages(app: FastAPI, pages: Pages) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial, wraps
 from math import ceil
 from typing import Annotated, Any, Literal
@@ -162,10 +163,7 @@ class ParticipantRoutes:
     def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> HTMLResponse:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
         name = self._participant_name(self._read_visitor(arrival))
-        try:
-            pilot = self._participation.require_place(name)
-        except StoppedError as error:
-            raise self._refuse_stopped(error) from None
+        pilot = self._participation.require_place(name)
         language = self._pages.texts(request).tag
         fields = {
             "form": self._identity.nonce("start"),
@@ -199,12 +197,7 @@ class ParticipantRoutes:
         if self._study.allowed is None:
             self._require_pace(request, name)
         language = form.language if form.language in self._pages.languages.offered else None
-        try:
-            rater = self._participation.start(name, who.columns, language)
-        except StoppedError as error:
-            raise self._refuse_stopped(error) from None
-        if rater is None:
-            raise self._refuse_stopped(StoppedError("full"))
+        rater = self._participation.start(name, who.columns, language)
         return RedirectResponse(home_url(self._identity.link(rater)) + "/instructions", 303)
 
     def _require_pace(self, request: Request, name: str) -> None:
@@ -235,7 +228,7 @@ class ParticipantRoutes:
         withdraw_url = f"{home}/withdraw"
         if now.n_counted == 0 and now.n_skipped == 0:
             # Others have answered all questions meanwhile. No answer, no completion code.
-            raise self._refuse_stopped(StoppedError("full"))
+            raise StoppedError("full")
         if now.n_counted == 0:
             return self._pages.render(
                 "no_code.html",
@@ -265,12 +258,9 @@ class ParticipantRoutes:
     ) -> Response:
         """Ask again what somebody has skipped who has answered nothing."""
         rater = self._require_form(request, link, form, "reopen")
-        try:
+        # If there is an answer meanwhile, the next page shows what is left.
+        with suppress(NotAssignedError):
             self._participation.reopen(rater)
-        except StoppedError as error:
-            raise self._refuse_stopped(error) from None
-        except NotAssignedError:
-            pass  # There is an answer meanwhile: the next page shows what is left.
         return RedirectResponse(home_url(link), 303)
 
     def ask_to_withdraw(self, request: Request, link: Link) -> HTMLResponse:
@@ -289,10 +279,7 @@ class ParticipantRoutes:
     ) -> Response:
         """Delete all answers of a participant."""
         rater = self._require_form(request, link, form, "withdraw")
-        try:
-            self._participation.withdraw(rater)
-        except NotAssignedError:
-            raise RefusedError(404, message="not_started") from None
+        self._participation.withdraw(rater)
         return RedirectResponse(home_url(link), 303)
 
     def answer(
@@ -438,12 +425,7 @@ class ParticipantRoutes:
 
     def _find_current(self, request: Request, link: str) -> CurrentQuestion | ExtraLeft | Finished:
         """Return what a participant has to do now."""
-        try:
-            now = self._participation.current_question(self._require_rater(request, link))
-        except NotAssignedError:
-            raise RefusedError(404, message="not_started") from None
-        except StoppedError as error:
-            raise self._refuse_stopped(error) from None
+        now = self._participation.current_question(self._require_rater(request, link))
         if isinstance(now, CurrentQuestion):
             request.state.language = now.language
         return now
@@ -472,21 +454,6 @@ class ParticipantRoutes:
         if self._study.allowed is not None and who.participant not in self._study.allowed:
             raise RefusedError(403, message="not_on_list")
         return who
-
-    def _refuse_stopped(self, error: StoppedError) -> RefusedError:
-        """Return the page that says why somebody cannot start or go on, and leads to the platform.
-
-        Who has started a paused study may go on later, and gets no code that ends it.
-        """
-        reason, study = error.reason, self._study
-        if reason == "full":
-            return RefusedError(503, template="full.html")
-        if reason in ("withdrawn", "excluded"):
-            link = study.refusal_url or study.full_url
-        else:
-            link = None if error.has_started else study.full_url or study.refusal_url
-        status = 503 if reason == "paused" else 410
-        return RefusedError(status, template="stopped.html", reason=reason, link=link)
 
 
 def home_url(link: str) -> str:

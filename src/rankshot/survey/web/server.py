@@ -37,7 +37,10 @@ def open_port(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        raise RankshotError(f"cannot listen at {host}:{port} ({error.strerror})") from None
+        reason = error.strerror
+        raise RankshotError(
+            f"cannot listen at {host}:{port} ({reason}); give another port"
+        ) from None
 
 
 def is_loopback(host: str) -> bool:
