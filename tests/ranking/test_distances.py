@@ -181,11 +181,9 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
 # ---- Few long rankings, by sorting
 
 
-@given(
-    st.lists(tied_groups(ITEMS), min_size=1, max_size=4), st.lists(tied_groups(ITEMS), max_size=3)
-)
+@given(*[st.lists(tied_groups(ITEMS), min_size=1, max_size=4)] * 2)
 def test_sorting_agrees_with_the_definition(some, others):
-    a, b = (rs.Rankings.from_orders(orders, items=ITEMS) for orders in (some, others or some))
+    a, b = (rs.Rankings.from_orders(orders, items=ITEMS) for orders in (some, others))
     expected = distances._tile(a, b)
     assert np.array_equal(distances._compare_by_sorting(a, b, symmetric=False), expected)
     square = distances._compare_by_sorting(a, a, symmetric=True)
@@ -266,20 +264,6 @@ def test_each_pair_of_rankings_is_compared_on_the_items_that_both_know(rng):
             largest = places * (2 * len(common) - places - 1) / 2
             expected = rs.ranking.mean_kendall_distance(both[:1], both[1:], places)[0, 0] / largest
             assert found[i, j] == pytest.approx(expected, abs=1e-12)
-
-
-def test_rankings_of_all_items_have_the_distance_of_the_shorter_list(rng):
-    items = list("abcdefg")
-    orders = [random_order(rng, items)[: rng.integers(1, 6)] for _ in range(30)]
-    a, b = (
-        rs.Rankings.from_orders(orders, items=items),
-        rs.Rankings.from_orders(orders[:7], items=items).with_items(items[::-1]),
-    )
-    found = compare_common_items(a, b, k=4)
-    for i, j in product(range(30), range(7)):
-        k = min(4, int(a.lengths[i]), int(b.lengths[j]))
-        expected = rs.ranking.mean_kendall_distance(a[i], b[j], k)[0, 0] / (k * (13 - k) / 2)
-        assert found[i, j] == pytest.approx(expected, abs=1e-12)
 
 
 def test_hundreds_of_long_rankings_take_little_memory(rng):

@@ -11,7 +11,6 @@ from strategies import tied_groups
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.ranking.entries import find_first, number_rows
 from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.models import (
     plackett_luce,
@@ -94,16 +93,6 @@ def test_both_layouts_agree_where_listed_items_have_nearly_all_worth(
     )
     split = [part.complete for block in listed._blocks for part in block.split(theta)]
     assert split == {0.5: [False], 8.0: [True, False], 80.0: [True]}[scale]
-
-
-@pytest.mark.parametrize("scale", [0.5, 8.0, 1000.0])
-def test_log_probabilities_do_not_depend_on_the_layout(random_rankings, rng, monkeypatch, scale):
-    rankings = random_rankings(n_items=6, n=40, kind=["top", "subset"] * 20)
-    model = rs.PlackettLuce()._with_log_worths(rankings.items, scale * rng.permutation(6))
-    monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 0.0)
-    expected = model.log_prob(rankings)
-    monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 1.0)
-    assert model.log_prob(rankings) == pytest.approx(expected, rel=1e-11)
 
 
 # ---- Which way a fit goes: dense or sparse, by a factor or by conjugate gradients
@@ -226,21 +215,6 @@ def test_a_regulariser_that_hardly_counts_does_not_stop_newton_early(ratio):
     expected = brentq(lambda d: ratio / (1 + np.exp(d)) - 1 / (1 + np.exp(-d)) - d / 200, 0, 50)
     odds = np.ptp(rs.PlackettLuce().fit(rankings).log_worths_)
     assert odds == pytest.approx(expected, abs=1e-3)
-
-
-@pytest.mark.parametrize("k", [1, 3, 15])
-def test_equal_rows_have_equal_numbers(rng, k):
-    """Narrow columns are counted, wide ones sorted, and long rows packed more than once."""
-    for n_values in (2, 40, 10**6):
-        table = rng.integers(0, n_values, (12, k))[rng.integers(0, 12, 200)]
-        numbers = number_rows(table.T, 200)
-        expected = (table[:, None] == table).all(axis=2)
-        assert np.array_equal(numbers[:, None] == numbers, expected)
-        assert np.array_equal(np.unique(numbers), np.arange(numbers.max() + 1))
-        first = find_first(numbers)
-        assert first.tolist() == [np.flatnonzero(numbers == i)[0] for i in range(first.size)]
-    distinct = np.column_stack([rng.permutation(500)] * 9)
-    assert len(set(number_rows(distinct.T, 500).tolist())) == 500
 
 
 # ---- Whether the estimate exists

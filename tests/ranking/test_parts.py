@@ -204,13 +204,3 @@ def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
         distance = compare_common_items(rankings, k=k)
         expected = np.average(distance, weights=both)
         assert mean_distances.mean_common_distance(parts, k) == pytest.approx(expected, abs=1e-9)
-
-
-def test_few_rankings_and_many_have_the_same_mean_distance(monkeypatch, draw):
-    """The rule that chooses the cheaper way changes nothing."""
-    rankings = draw("cut ties", n=30)
-    found = []
-    for few in (True, False):
-        monkeypatch.setattr(mean_distances, "_few_pairs", lambda *_, few=few: few)
-        found.append(mean_distances.mean_common_distance(rankings, 3))
-    assert found[0] == pytest.approx(found[1], rel=1e-12)

@@ -142,6 +142,8 @@ ARGUMENTS = [
     (lambda: rs.summarize(VOTES, k=0), "k must be a whole number from 1 on, not 0"),
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "best"), "method must be one of"),
+    (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
+    (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
 ]
 
 

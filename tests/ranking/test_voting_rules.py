@@ -23,7 +23,7 @@ def votes(request, random_rankings, rng):
             n=int(rng.integers(2, 7)),
             kind="subset" if kind == "subset" else "top",
         )
-        for _ in range(12)
+        for _ in range(8)
     ]
 
 
