@@ -36,7 +36,7 @@ def rank(*words):
 def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
     done = rank(
         "--source", "wordnet", "--source", "vectors:vectors.txt", "--source",
-        "table:table.csv", "--notes",
+        "table:table.csv",
     )  # fmt: skip
     assert done.status == 0, done.err
     assert done.err == ""
@@ -74,12 +74,12 @@ def test_senses_are_written_corrected_and_read(folder):
     }
     path.write_text(text.replace("seal = seal.n.09", "seal = seal.n.01"), encoding="utf-8")
     before = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
-    assert rank("--senses", "senses.txt").status == 0
+    assert rank("--sense", "senses.txt").status == 0
     after = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
     assert before.index("seal") < 3
     assert after != before
     # A sense on the command line overrides that of the file.
-    assert rank("--senses", "senses.txt", "--sense", "seal=seal.n.09").status == 0
+    assert rank("--sense", "senses.txt", "--sense", "seal=seal.n.09").status == 0
     assert rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0] == before
 
 
@@ -101,7 +101,7 @@ def test_help_shows_an_example():
     [
         (("--source", "wordnt"), "no source 'wordnt' (did you mean 'wordnet'?)"),
         (("--source", "vectors"), "source 'vectors' needs a file, as in vectors:FILE"),
-        (("--source", "vectors:none.txt"), "none.txt: No such file or directory"),
+        (("--source", "vectors:none.txt"), "--sense is a file or has the form"),
         (("--source", "model"), "source 'model' needs a name, as in model:NAME"),
         (
             ("--source", "glove:50"),
@@ -113,19 +113,17 @@ def test_help_shows_an_example():
             ("--source", "vectors:vectors.txt", "--source", "vectors:more/vectors.txt"),
             "two sources have the name 'vectors'",
         ),
-        (("--log", "out.jsonl"), "out.jsonl: -o and --log must be two files"),
         (("--source", "wordnet:cosine"), "measure must be one of 'path'"),
         (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
         (("--sense", "sea=sea.n.01"), "--sense: no class 'sea' (did you mean 'seal'?)"),
-        (("--senses", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave out its"),
-        (("--senses", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
-        (("--senses", "none.txt"), "none.txt: No such file or directory"),
+        (("--sense", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave it out"),
+        (("--sense", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
+        (("--sense", "none.txt"), "--sense is a file or has the form"),
         (("--senses-out", "out.jsonl"), "out.jsonl: -o and --senses-out must be two files"),
         (("--senses-out", "seen.txt"), "seen.txt: is an input file as well"),
         (("--senses-out", "none/x.txt"), "none/x.txt: cannot write there"),
         (("--source", "glove", "--senses-out", "x.txt"), "are for --source wordnet"),
-        (("--category", "beast"), "no category 'beast'"),
-        (("--new", "none.txt"), "none.txt: No such file or directory"),
+        (("--new", "none.txt"), "--sense is a file or has the form"),
         (("--new", "seen.txt"), "classes are both seen and new: 'tiger'"),
         (("-o", "out.txt"), "out.txt: unknown ending '.txt'"),
         (("-o", "nowhere/out.jsonl"), "out.jsonl: cannot write there"),

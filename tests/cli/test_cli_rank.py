@@ -225,7 +225,7 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     }
     first = Path("out.jsonl").read_text()
     # The file replaces the words: all senses are given now.
-    assert rank("--senses senses.txt").status == 0
+    assert rank("--sense senses.txt").status == 0
     assert Path("out.jsonl").read_text() == first
 
 
@@ -247,7 +247,7 @@ def test_a_misspelt_name_is_reported_for_every_source(folder):
 
 
 def classify(head, similarity):
-    return rankshot(f"classify scores.csv --head {head} --similarity {similarity} -o {head}.csv")
+    return rankshot(f"classify scores.csv --head {head} --rankings {similarity} -o {head}.csv")
 
 
 def test_several_sources_are_averaged(folder):

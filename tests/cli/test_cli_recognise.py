@@ -176,7 +176,7 @@ def test_a_folder_of_another_model_is_refused(place):
     for words, what in (
         (other, "another model"),
         ([*RUN, "--mean", "0"], "another model, with other preprocessing"),
-        ([*RUN, "--classes", "names.txt"], "another model, with other classes"),
+        ([*RUN, "--seen", "names.txt"], "another model, with other classes"),
     ):
         done = rankshot(words)
         assert f"rankshot: {FOLDER}/scores: keeps the scores of {what}; give another" in done.err
@@ -237,6 +237,7 @@ import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])
 score_parts.list_inputs.__defaults__ = (None, None, 2)
+score_parts.MIN_BATCHES = 1
 sync, n_files = os.fsync, 0
 
 def run(folder, last_file=None, last_batch=None):
@@ -371,7 +372,7 @@ def test_scores_of_pipelines_keep_their_kind(place, kind):
 def test_all_classes_none_and_a_reference(place):
     write_pictures(place / "usual", 12, seed=2)
     run_well("score usual --model net.onnx -o usual.csv")
-    out = run_well([*RUN, "--all-classes", "--none", "--reference", "usual.csv"])
+    out = run_well([*RUN, "--classes", "all", "--none", "--reference", "usual.csv"])
     assert "seen classes: " in out
     names = ["cat", "truck", *CLASSES, "none of these"]
     assert set(list(read("p.csv")[0])[3:]) == {f"P({name})" for name in names}
@@ -390,9 +391,9 @@ REFUSED = {
     "--new tulip --rankings r.jsonl -o p.csv": "leave out --new, --source and --names",
     "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
     "--new tulip --source word -o p.csv": "no source 'word' (did you mean 'wordnet'?)",
-    "--new tulip --none -o p.csv": "--none is for --all-classes",
-    "--new tulip --none --all-classes -o p.csv": "--none needs --reference FILE",
-    "--new tulip --classes missing.txt -o p.csv": "missing.txt",
+    "--new tulip --none -o p.csv": "--none is for --classes all",
+    "--new tulip --none --classes all -o p.csv": "--none needs --reference FILE",
+    "--new tulip --seen missing.txt -o p.csv": "missing.txt",
     "--new tulip --on-error stop -o p.csv": "bad.jpg: not a picture",
     "--new tulip -o p.txt": "unknown ending '.txt'",
     "--new tulip -o missing/p.csv": "missing/p.csv: cannot write there",

@@ -9,6 +9,7 @@ from PIL import Image
 from command_line import rankshot, run_well
 from rankshot.inference import Preprocessing
 from rankshot.inference.scoring import ScoringPlan
+from rankshot.jobs import score_parts
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import (
     CLASSES,
@@ -18,7 +19,7 @@ from tiny_models import (
     write_text_transformer,
 )
 
-PLAIN = "--size 8 --mean 0.5 --std 0.25,0.25,0.25"
+PLAIN = "--preprocessing 'size=8 mean=0.5 std=0.25,0.25,0.25'"
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def read(path):
 
 
 def test_a_network_and_a_folder(place):
-    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.parquet")
+    out = run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.parquet")
     assert "model: net.onnx, on CPU\n" in out
     assert (
         "preprocessing: shorter side to 8 (bilinear), middle 8 x 8, minus 0.5, divided by 0.25, "
@@ -57,7 +58,7 @@ def test_a_network_and_a_folder(place):
 
 
 def test_the_scores_are_for_classify(place):
-    run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
+    run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
     (place / "r.jsonl").write_text(
         '{"target": "purple", "ranking": ["red", "blue"]}\n'
         '{"target": "cyan", "ranking": ["blue", "green"]}\n'
@@ -70,7 +71,7 @@ def test_damaged_inputs_are_named_before_files_that_are_no_inputs(place):
     for number in range(9):
         (place / f"photos/.hidden{number}").touch()
         (place / f"photos/0000.e{number}").touch()
-    out = run_well(f"score photos --model net.onnx --classes classes.txt {PLAIN} -o s.csv")
+    out = run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
     assert (
         "skipped 1 input: 1 not a picture; "
         "not inputs: 10 not named like a picture, 9 hidden; all are listed in s.skipped.csv" in out
@@ -90,9 +91,16 @@ def stop_at_batch(monkeypatch, last):
     monkeypatch.setattr(ScoringPlan, "_call", stop)
 
 
+@pytest.fixture
+def short_parts(monkeypatch):
+    """Parts of one batch."""
+    monkeypatch.setattr(score_parts, "MIN_BATCHES", 1)
+
+
 @pytest.mark.parametrize("again", ["", " --again"])
+@pytest.mark.usefixtures("short_parts")
 def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
-    command = f"score photos --model net.onnx --classes classes.txt {PLAIN} --batch 2 -o s.csv"
+    command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
     stop_at_batch(monkeypatch, 3)
     done = rankshot(command + again)
     assert done.status == 130
@@ -108,7 +116,7 @@ def test_files_beside_the_network_need_no_option(place):
     (place / "preprocessor_config.json").write_text(json.dumps(config))
     out = run_well("score photos --model net.onnx -o s.csv")
     assert "preprocessing: resized to 8 x 8 (bilinear), minus 0.5, divided by 1, NCHW" in out
-    out = run_well("score photos --model net.onnx --mean 0 -o s.csv --again")
+    out = run_well("score photos --model net.onnx --preprocessing mean=0 -o s.csv --again")
     assert "preprocessing: resized to 8 x 8 (bilinear), minus 0, divided by 1, NCHW" in out
 
 
@@ -119,39 +127,41 @@ def test_texts(place):
     assert "model: ./bert, on CPU" in out
     assert "preprocessing" not in out
     assert "skipped 1 input: 1 no text in the column 'request'; all are listed" in out
-    done = rankshot("score t.csv --model ./bert --size 8 --text-column request -o other.csv")
-    assert "./bert: takes texts; leave out --size" in done.err
+    done = rankshot(
+        "score t.csv --model ./bert --preprocessing size=8 --text-column request -o other.csv"
+    )
+    assert "./bert: takes texts; --preprocessing is for pictures" in done.err
     assert read("s.csv")[0] == ["a", "c"]
 
 
 REFUSED = {
     "photos --model net.onnx -o s.csv": "not known how a picture becomes its input",
     f"photos --model net.onnx {PLAIN} -o s.csv": "the names of its classes are not in it",
-    "photos --model net.onnx --classes classes.txt --preprocessing imagenet -o s.csv": (
+    "photos --model net.onnx --seen classes.txt --preprocessing imagenet -o s.csv": (
         "it expects pictures of 8 x 8 pixels (n, 3, 8, 8), but the preprocessing makes 224 x 224"
     ),
-    f"photos --model net.onnx --classes four.txt {PLAIN} -o s.csv": (
+    f"photos --model net.onnx --seen four.txt {PLAIN} -o s.csv": (
         "net.onnx: has 3 outputs, but there are 4 classes"
     ),
-    f"photos --model net.onnx --classes classes.txt {PLAIN} --layout NHWC -o s.csv": (
+    f"photos --model net.onnx --seen classes.txt {PLAIN[:-1]} layout=NHWC' -o s.csv": (
         "the network's layout is NCHW, not NHWC"
     ),
-    "photos --model net.onnx --mean 0 -o s.csv": "the preprocessing lacks std",
-    "photos --model net.onnx --mean 127 --std 128 -o s.csv": (
+    "photos --model net.onnx --preprocessing mean=0 -o s.csv": "the preprocessing lacks std",
+    "photos --model net.onnx --preprocessing 'mean=127 std=128' -o s.csv": (
         "mean is 127, but white is 1 here; divide"
     ),
-    "photos --model net.onnx --size big -o s.csv": "--size must be such as 224 or 224x320, not",
-    "photos --model net.onnx --mean 1,x -o s.csv": "--mean must be a number, or three",
+    "photos --model net.onnx --preprocessing size=big -o s.csv": "'size=big' is not one of",
+    "photos --model net.onnx --preprocessing mean=1,x -o s.csv": "'mean=1,x' is not one of",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
     "photos --model net.onnx -o missing/s.csv": "cannot write there",
     "photo --model net.onnx -o s.csv": "photo: there is no such file or folder",
     "photos --model missing.onnx -o s.csv": "missing.onnx: there is no such file",
     "photos --model net.pt -o s.csv": "pickles, which can run any code",
     "photos --model net.onnx --batch 0 -o s.csv": "--batch must be a whole number from 1 on",
-    f"photos --model net.onnx --classes classes.txt {PLAIN} --on-error stop -o s.csv": (
+    f"photos --model net.onnx --seen classes.txt {PLAIN} --on-error stop -o s.csv": (
         "bad.jpg: not a picture"
     ),
-    f"empty --model net.onnx --classes classes.txt {PLAIN} -o s.csv": "there are no inputs in it",
+    f"empty --model net.onnx --seen classes.txt {PLAIN} -o s.csv": "there are no inputs in it",
 }
 
 
@@ -167,8 +177,9 @@ def test_what_is_wrong_is_said_and_nothing_is_written(place, words):
     assert sorted(place.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("short_parts")
 def test_after_a_bad_input_the_same_command_may_skip_it(place):
-    command = f"score photos --model net.onnx --classes classes.txt {PLAIN} --batch 2 -o s.csv"
+    command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
     assert rankshot(f"{command} --on-error stop").status == 2
     assert (place / "s.csv.parts").is_dir()
     assert "parts: 1 scored, 3 finished earlier, 0 failed" in run_well(command)

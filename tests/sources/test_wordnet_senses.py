@@ -11,9 +11,9 @@ from rankshot.datasets import imagenet_classes
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
 from rankshot.sources.wordnet_nouns import MEASURES, load_nouns
 from rankshot.sources.wordnet_senses import (
-    SYNONYMS,
-    UNTAGGED,
-    WEAK,
+    SAME_SENSE_PROBABILITY,
+    UNTAGGED_COUNT,
+    WEAK_POWER,
     _SenseList,
     find_candidates,
 )
@@ -212,11 +212,11 @@ def brute_log_odds(nouns, options, posterior):
         category = nouns.category(c.synset)
         alike = sum(p for d, p in others if nouns.category(d.synset) == category)
         usual = leaves if is_leaf((i, c)) else 1 - leaves
-        weak = np.log(c.count + UNTAGGED) + np.log(alike + 0.5) - np.log(usual)
+        weak = np.log(c.count + UNTAGGED_COUNT) + np.log(alike + 0.5) - np.log(usual)
         weak += log_rate((i, c), is_leaf, lambda row: True)
         found.append(
             np.log(density + 1 / total)
-            + WEAK * weak
+            + WEAK_POWER * weak
             + log_rate((i, c), lambda row: row[1].is_first, lambda row: True)
             + log_rate(
                 (i, c),
@@ -240,7 +240,7 @@ def test_the_model_by_its_definition(nouns, rng):
     synsets = [c.synset for option in options for c in option.candidates]
     for row, synset in enumerate(synsets):
         other = sum(posterior[k] for k in range(len(synsets)) if k != row and synsets[k] == synset)
-        expected = np.log(max(1 - other, SYNONYMS))
+        expected = np.log(max(1 - other, SAME_SENSE_PROBABILITY))
         assert listed.log_free(posterior)[row] == pytest.approx(expected, abs=1e-12)
 
 

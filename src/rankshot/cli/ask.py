@@ -11,7 +11,6 @@ import typer
 
 from rankshot.cli.class_options import (
     ClassLists,
-    InputsOption,
     NamesOption,
     NewOption,
     QuestionOption,
@@ -59,7 +58,6 @@ def ask(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     new: NewOption = None,
     question: QuestionOption = "images",
-    inputs: InputsOption = None,
     k: Annotated[
         int | None,
         typer.Option(help="How many seen classes are asked for. The default is 15, or all."),
@@ -96,8 +94,7 @@ def ask(
     prompts = make_prompts(
         name_by_words(classes.targets, classes.look_up),
         name_by_words(classes.items, classes.look_up),
-        question=read_question(question),
-        inputs=inputs,
+        **read_question(question),
         k=k,
         raters=raters,
         seed=seed,
@@ -111,7 +108,6 @@ def ask(
         "--rehearse": rehearse,
         "--seed": seed or None,
         "--question": None if question == "images" else question,
-        "--inputs": inputs,
         "--k": k,
     }
     command = _format_command(given, output, classes)

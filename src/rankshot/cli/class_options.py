@@ -69,16 +69,8 @@ QuestionOption = Annotated[
         metavar="<question>",
         help="What a language model is asked. images: which seen classes would an image "
         "classifier say most often? text: the same for a classifier of texts. similar: which are "
-        "most similar? Or a text file with a template that has {target}, {items} and {k}.",
-    ),
-]
-InputsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--inputs",
-        metavar="<words>",
-        help="What the classifier gets, in the plural, for the question: for example 'X-ray images "
-        "of hands'. The default is 'ordinary photographs' or 'texts'.",
+        "most similar? What the classifier gets may follow, as in 'images:X-ray images of hands'. "
+        "Or a text file with a template that has {target}, {items} and {k}.",
     ),
 ]
 
@@ -217,8 +209,7 @@ def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
     if both := [name for name, synset in pairs if name in names or synset in synsets]:
         raise RankshotError(
             f"classes are both seen and new: {quote_names(both)}; leave them out of the new "
-            "classes (`rankshot recognise --all-classes` and `rankshot classify --classes all` "
-            "predict seen classes as well)"
+            "classes (with --classes all, seen classes are predicted as well)"
         )
     for name in new.names:
         if found := seen.match(name):
@@ -240,19 +231,20 @@ def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def read_question(question: str) -> str:
-    """Return the name of a question, or the template in a file."""
+def read_question(question: str) -> dict[str, str | None]:
+    """Return the name of a question, or the template in a file, and what the classifier gets."""
     from rankshot.sources.prompts import TEXTS
 
-    if question in TEXTS:
-        return question
+    name, _, inputs = question.partition(":")
+    if name in TEXTS:
+        return {"question": name, "inputs": inputs.strip() or None}
     if not Path(question).is_file():
         raise RankshotError(
-            f"--question {question!r}: no such question{suggest_name(question, TEXTS)}, and no "
+            f"--question {question!r}: no such question{suggest_name(name, TEXTS)}, and no "
             f"such file; the questions are {', '.join(TEXTS)}"
         )
     try:
-        return Path(question).read_text(encoding="utf-8-sig")
+        return {"question": Path(question).read_text(encoding="utf-8-sig"), "inputs": None}
     except UnicodeDecodeError:
         raise RankshotError(f"{question}: not UTF-8 text") from None
 

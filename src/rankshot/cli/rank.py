@@ -11,7 +11,6 @@ import typer
 
 from rankshot.cli.class_options import (
     ClassLists,
-    InputsOption,
     NamesOption,
     NewOption,
     QuestionOption,
@@ -61,28 +60,16 @@ def rank(
     sense: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="<name=sense>",
-            help="The WordNet sense of a class name, for example seal=seal.n.09; may be repeated.",
-        ),
-    ] = None,
-    senses: Annotated[
-        Path | None,
-        typer.Option(
-            help="A text file of WordNet senses, one line name = sense per class; see --senses-out."
+            metavar="<name=sense or file>",
+            help="The WordNet sense of a class name, for example seal=seal.n.09; or a text file "
+            "with one line name = sense per class (see --senses-out). May be repeated.",
         ),
     ] = None,
     senses_out: Annotated[
         Path | None,
         typer.Option(
             help="Write the WordNet senses of all classes to this text file, the most doubtful "
-            "first. Correct it, and pass it as --senses."
-        ),
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="<category>",
-            help="Use only WordNet senses of this category, for example animal; may be repeated.",
+            "first. Correct it, and pass it as --sense."
         ),
     ] = None,
     k: Annotated[
@@ -105,7 +92,6 @@ def rank(
         ),
     ] = None,
     question: QuestionOption = "images",
-    inputs: InputsOption = None,
     base_url: Annotated[
         str | None,
         typer.Option(
@@ -114,18 +100,12 @@ def rank(
         ),
     ] = None,
     raters: Annotated[
-        int, typer.Option(help="How often model:NAME is asked about each new class.")
-    ] = 5,
-    parallel: Annotated[
-        int, typer.Option(help="How many calls of model:NAME are made at the same time.")
-    ] = 4,
-    log: Annotated[
-        Path | None,
+        int,
         typer.Option(
-            help="A file that keeps the answers of model:NAME. A run that was stopped continues "
-            "from it."
+            help="How often model:NAME is asked about each new class. Its answers are "
+            "kept beside the output (.answers.jsonl), so that a run that was stopped goes on."
         ),
-    ] = None,
+    ] = 5,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
     ] = False,
@@ -136,9 +116,6 @@ def rank(
             "answers beside the first ones, under the names of these prompts."
         ),
     ] = None,
-    notes: Annotated[
-        bool, typer.Option("--notes", help="Show all notes on how the sources read the names.")
-    ] = False,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
 
@@ -151,29 +128,31 @@ def rank(
     from rankshot.sources import LanguageModel
 
     specs = source or ["wordnet"]
-    check_specs(specs, senses or senses_out or sense, category)
+    check_specs(specs, senses_out or sense)
     _check_outputs(
         {
             "-o": output,
             "--similarity-out": similarity_out,
             "--senses-out": senses_out,
-            "--log": log,
         },
-        [*list_label_files(seen, new), names, senses, *list_files(specs)],
+        [*list_label_files(seen, new), names, *list_files(specs)],
         specs,
     )
     answers = list_files(specs, ["answers"])
     _check_follow_up(follow_up, answers)
-    asked: dict[str, Any] = {"k": k, "seed": seed, "inputs": inputs}
-    asked["question"] = read_question(question)
+    asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
-    given = SourceInput(classes, parse_senses(classes, senses, sense or []), category or None)
+    given = SourceInput(classes, parse_senses(classes, sense or []))
     console = Console()
     open_language_model = partial(
-        LanguageModel, base_url=base_url, raters=raters, log=log, parallel=parallel, **asked
+        LanguageModel,
+        base_url=base_url,
+        raters=raters,
+        log=output.with_suffix(".answers.jsonl"),
+        **asked,
     )
     rankings, tables, missing = rank_by_sources(
-        specs, given, open_language_model, console, k=k, yes=yes, notes=notes
+        specs, given, open_language_model, console, k=k, yes=yes
     )
     if senses_out is None and any(tables[spec].notes for spec in tables if "wordnet" in spec):
         say("to correct senses, see --senses-out", console)
@@ -203,7 +182,7 @@ def _check_outputs(
     """Refuse an output that cannot be written before anything is computed or paid for."""
     from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.ranking.files.ranking_files import ENDINGS
+    from rankshot.ranking.ranking_files import ENDINGS
 
     given = {option: path for option, path in outputs.items() if path is not None}
     endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS}
@@ -284,8 +263,8 @@ def _write_follow_ups(
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
         "chat window, save each answer beside the first ones under the name of its prompt, and run "
-        "this command again without --follow-up. Give --question and --inputs as you gave them "
-        "to `rankshot ask`: the prompts repeat them"
+        "this command again without --follow-up. Give --question as you gave it to "
+        "`rankshot ask`: the prompts repeat it"
     )
 
 

@@ -29,45 +29,37 @@ HAVE_OWN_NAMES = ("table", "hits", "answers")
 GIVE_RANKINGS = ("model", "answers")
 """Sources that give rankings, and no similarities."""
 MISSPELT_SHOWN = 10
-NOTES = 10
-"""How many notes of a source are printed without --notes."""
+NOTES_SHOWN = 20
 
 
 @dataclass(frozen=True)
 class SourceInput:
-    """What the sources get: the classes, and the WordNet senses and categories of their names."""
+    """What the sources get: the classes, and the WordNet senses of their names."""
 
     classes: ClassLists
     senses: Mapping[str, str]
-    categories: list[str] | None
 
 
-def parse_senses(
-    classes: ClassLists, senses: Path | None, options: Sequence[str]
-) -> dict[str, str]:
-    """Return the WordNet senses that labels, a file and options give, of classes that exist."""
+def parse_senses(classes: ClassLists, options: Sequence[str]) -> dict[str, str]:
+    """Return the WordNet senses that labels, files and options give, of classes that exist."""
     from rankshot.sources import read_senses
 
-    given = {str(senses): read_senses(senses) if senses else {}}
-    given["--sense"] = _parse_senses(options)
     names = classes.items + classes.targets
-    for where, pins in given.items():
-        if odd := [name for name in pins if name not in names]:
-            hint = suggest_name(odd[0], names)
-            raise RankshotError(f"{where}: no class {odd[0]!r}{hint}; leave out its sense")
     # Words that the user gives for a class come before its label.
-    labelled = {name: id_ for name, id_ in classes.synsets.items() if name not in classes.look_up}
-    return {name: sense for some in (labelled, *given.values()) for name, sense in some.items()}
-
-
-def _parse_senses(options: Sequence[str]) -> dict[str, str]:
-    senses = {}
+    found = {name: id_ for name, id_ in classes.synsets.items() if name not in classes.look_up}
     for option in options:
         name, equals, sense = option.partition("=")
-        if not (name and equals and sense):
-            raise RankshotError(f"--sense has the form seal=seal.n.09, not {option!r}")
-        senses[name] = sense
-    return senses
+        if Path(option).is_file():
+            given = read_senses(Path(option))
+        elif name and equals and sense:
+            given = {name: sense}
+        else:
+            raise RankshotError(f"--sense is a file or has the form seal=seal.n.09, not {option!r}")
+        if odd := [name for name in given if name not in names]:
+            hint = suggest_name(odd[0], names)
+            raise RankshotError(f"--sense {option}: no class {odd[0]!r}{hint}; leave it out")
+        found |= given
+    return found
 
 
 def list_files(specs: list[str], kinds: Sequence[str] = NEEDS_FILE) -> list[Path]:
@@ -76,16 +68,14 @@ def list_files(specs: list[str], kinds: Sequence[str] = NEEDS_FILE) -> list[Path
     return [Path(detail) for kind, _, detail in parts if kind in kinds]
 
 
-def check_specs(specs: list[str], senses: object, categories: list[str] | None) -> None:
+def check_specs(specs: list[str], senses: object = None) -> None:
     """Refuse sources that do not exist, lack a file, or are given twice."""
     for spec in specs:
         _check_spec(spec)
     if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
         raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
-    if (senses or categories) and not any(spec.startswith("wordnet") for spec in specs):
-        raise RankshotError(
-            "--sense, --senses, --senses-out and --category are for --source wordnet"
-        )
+    if senses and not any(spec.startswith("wordnet") for spec in specs):
+        raise RankshotError("--sense and --senses-out are for --source wordnet")
 
 
 def _check_spec(spec: str) -> None:
@@ -157,10 +147,10 @@ def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
 
 
 def make_wordnet(given: SourceInput, measure: str = "path") -> WordNet:
-    """Return the source, with the senses and categories that the user chose."""
+    """Return the source, with the senses that the user chose."""
     from rankshot.sources import WordNet
 
-    return WordNet(measure, senses=given.senses, categories=given.categories)
+    return WordNet(measure, senses=given.senses)
 
 
 class SourceRankings(NamedTuple):
@@ -182,7 +172,6 @@ def rank_by_sources(
     *,
     k: int | None = None,
     yes: bool = False,
-    notes: bool = False,
 ) -> SourceRankings:
     """Read all sources, print what they know, and return their rankings.
 
@@ -197,11 +186,11 @@ def rank_by_sources(
         if spec.partition(":")[0] not in GIVE_RANKINGS
     }
     for table in tables.values():
-        _print_coverage(table, classes, console, notes=notes, is_only=len(specs) == 1)
+        _print_coverage(table, classes, console, is_only=len(specs) == 1)
     parts = [table.to_rankings(k) for table in tables.values()]
     missing: Mapping[str, Sequence[str]] = {}
     if answers := list_files(specs, ["answers"]):
-        found, missing = read_pasted_answers(answers, classes, k, console, notes=notes)
+        found, missing = read_pasted_answers(answers, classes, k, console)
         parts.append(found)
     # Last, since they cost money: all other sources have been read without an error.
     parts += [
@@ -225,18 +214,13 @@ def ask_model(
     try:
         found = model.rankings(target_of, item_of, verbose=sys.stderr.isatty())
     except KeyboardInterrupt:
-        kept = (
-            f"the answers so far are in {model.log}: run again to continue"
-            if model.log
-            else ("the answers are lost: with --log FILE they would be kept")
-        )
-        say(f"stopped; {kept}", console)
+        say(f"stopped; the answers so far are in {model.log}: run again to continue", console)
         raise
     return _restore_names(found, classes, target_of)
 
 
 def read_pasted_answers(
-    paths: list[Path], classes: ClassLists, k: int | None, console: Console, *, notes: bool
+    paths: list[Path], classes: ClassLists, k: int | None, console: Console
 ) -> tuple[Rankings, Mapping[str, Sequence[str]]]:
     """Read files of answers, print what each of them lacks, and return what to ask again for."""
     from rankshot.sources import read_answer_files
@@ -247,7 +231,7 @@ def read_pasted_answers(
     for rater, answers in found.answers.items():
         count = format_count(len(answers.orders), "usable list")
         lines = [f"answers, {rater}: {count} for {len(classes.targets):,} classes"]
-        print_notes(lines, answers.notes, console, notes_wanted=notes)
+        print_notes(lines, answers.notes, console)
     return _restore_names(found.rankings, classes, target_of), found.follow_ups
 
 
@@ -259,15 +243,11 @@ def _restore_names(found: Rankings, classes: ClassLists, target_of: Mapping[str,
     return replace(found, items=classes.items, targets=as_text_array(names))
 
 
-def print_notes(
-    lines: list[str], notes: Sequence[str], console: Console, *, notes_wanted: bool
-) -> None:
-    """Print lines, and the first notes below them, or all if they are wanted."""
-    shown = len(notes) if notes_wanted else NOTES
-    lines = [*lines, *(f"  {note}" for note in notes[:shown])]
-    if rest := notes[shown:]:
-        more = format_count(len(rest), "more note")
-        lines.append(f"  {more}; `rankshot rank --notes` shows all of them")
+def print_notes(lines: list[str], notes: Sequence[str], console: Console) -> None:
+    """Print lines, and the first notes below them."""
+    lines = [*lines, *(f"  {note}" for note in notes[:NOTES_SHOWN])]
+    if len(notes) > NOTES_SHOWN:
+        lines.append(f"  and {format_count(len(notes) - NOTES_SHOWN, 'more note')}")
     say("\n".join(lines), console)
 
 
@@ -299,21 +279,21 @@ def _print_misspellings(given: SourceInput, console: Console) -> None:
 
 
 def _print_coverage(
-    table: Similarity, classes: ClassLists, console: Console, *, notes: bool, is_only: bool
+    table: Similarity, classes: ClassLists, console: Console, *, is_only: bool
 ) -> None:
     """Print how many of the similarities a source knows, and which names it does not know.
 
     New classes that the only source does not know are named at the end, as those that no source
     knows.
     """
-    lines = [f"{table.source}: knows {_format_share(table.coverage)} of all pairs"]
+    lines = [f"{table.source}: covers {_format_share(table.coverage)} of all pairs"]
     for unknown, what, effect in (
         (() if is_only else table.unknown_targets, classes.kind, "has no ranking of"),
         (table.unknown_items, "seen class", "ranks without"),
     ):
         if unknown:
             lines.append(f"  {effect} these {what}es, unknown to it: {quote_names(unknown)}")
-    print_notes(lines, table.notes, console, notes_wanted=notes)
+    print_notes(lines, table.notes, console)
 
 
 def _format_share(share: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,7 @@ from rankshot.cli.class_options import (
 from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.fit import save_head
-from rankshot.cli.heads import HeadOptions, fit_head
+from rankshot.cli.heads import HeadOptions, fit_head, takes_head
 from rankshot.cli.part_runs import show_parts
 from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
 from rankshot.cli.rank_sources import (
@@ -30,17 +31,10 @@ from rankshot.cli.rank_sources import (
 )
 from rankshot.cli.run_folder import ENDING, RunFolder, fingerprint_sources
 from rankshot.cli.score import (
-    IdColumnOption,
     InputsArgument,
-    LayoutOption,
-    MeanOption,
     ModelClassesOption,
     ModelOption,
-    OnError,
-    OnErrorOption,
     PreprocessingOption,
-    SizeOption,
-    StdOption,
     TextColumnOption,
     open_plan,
     print_skipped,
@@ -61,12 +55,14 @@ SCORE_TYPES: dict[Kind, ScoreType] = {
 """What a model's scores are: probabilities have become logarithms."""
 
 
+@takes_head("rankings", "settings", "reference", "classes", "none")
 def recognise(
     inputs: InputsArgument,
     model: ModelOption,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The predictions to write (.csv, .parquet).")
     ],
+    options: HeadOptions,
     new: Annotated[
         str | None,
         typer.Option(
@@ -84,62 +80,13 @@ def recognise(
             "wordnet, which needs nothing else.",
         ),
     ] = None,
-    rankings: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file of rankings (.jsonl), as written by `rankshot rank`, in place of --new "
-            "and --source."
-        ),
-    ] = None,
-    classes: ModelClassesOption = None,
-    all_classes: Annotated[
-        bool,
-        typer.Option(
-            "--all-classes", help="Predict the model's own classes as well, not only new ones."
-        ),
-    ] = False,
-    none: Annotated[
-        bool,
-        typer.Option(
-            "--none",
-            help="With --all-classes and --reference: an input that is of no class at all gets "
-            "the class `none of these`.",
-        ),
-    ] = False,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            help="The scores of inputs of the model's own classes, several per class, as `rankshot "
-            "score` writes them: what is usual for these classes is then known, and need not be "
-            "assumed."
-        ),
-    ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            help="The settings of the head that `rankshot rehearse -o` wrote (.json). Only the "
-            "sources that the rehearsal chose are used."
-        ),
-    ] = None,
+    seen: ModelClassesOption = None,
     names: NamesOption = None,
     preprocessing: PreprocessingOption = None,
-    size: SizeOption = None,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    layout: LayoutOption = None,
     text_column: TextColumnOption = None,
-    id_column: IdColumnOption = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            help="The endpoint of model:NAME, without /chat/completions. The default is the "
-            "environment variable OPENAI_BASE_URL, or OpenAI's own; the key is in OPENAI_API_KEY."
-        ),
-    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
     ] = False,
-    on_error: OnErrorOption = OnError.SKIP,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -169,64 +116,50 @@ def recognise(
     from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
 
     specs = source or ["wordnet"]
-    _check_options(new, rankings, source, names, all_classes=all_classes, none=none)
-    check_specs(specs, None, None)
+    _check_options(options, new, source, names)
+    check_specs(specs)
     run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
-    files = [rankings, reference, settings, names, *list_label_files(classes, new)]
-    files += list_files(specs)
+    files = [*options.files, names, *list_label_files(seen, new), *list_files(specs)]
     _check_places(inputs, output, run.path, files)
     if again:
         run.refuse_to_remove(files)
-    options = HeadOptions.from_command(
-        rankings=rankings or run.rankings,
-        reference=reference,
-        classes="all" if all_classes else "new",
-        none=none,
-        settings=settings,
-    )
-    plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
-    listed = list_inputs(plan, inputs, text_column, id_column)
-    _check_reference(reference)
+    if options.rankings is None:
+        options = replace(options, rankings=run.rankings)
+    plan = open_plan(model, seen, preprocessing)
+    listed = list_inputs(plan, inputs, text_column)
+    _check_reference(options.reference)
     about = None if new is None else read_class_lists(plan.classes, new, names, None, 0, None)
     with run.open(plan, again=again):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
         if about is not None:
-            _rank(about, specs, run, plan, base_url, yes=yes, is_default=source is None)
+            _rank(about, specs, run, plan, yes=yes, is_default=source is None)
         kind = plan.model.kind
-        seen = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
-        head, score_type = fit_head(seen, SCORE_TYPES[kind], options)
+        columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
+        head, score_type = fit_head(columns, SCORE_TYPES[kind], options)
         save_head(head, run.head, options, score_type)
-        _score(plan, listed, run, on_error)
+        _score(plan, listed, run)
         from rankshot.core.files import remove_leftovers
 
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(open_scores(run.scores), head, score_type, output)
-        _print_end(run, rankings or run.rankings, model)
+        _print_end(run, options.rankings, model)
 
 
 # ---- What is given
 
 
 def _check_options(
-    new: str | None,
-    rankings: Path | None,
-    source: list[str] | None,
-    names: Path | None,
-    *,
-    all_classes: bool,
-    none: bool,
+    options: HeadOptions, new: str | None, source: list[str] | None, names: Path | None
 ) -> None:
-    if rankings is None and new is None:
+    if options.rankings is None and new is None:
         raise RankshotError(
             'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE'
         )
-    if rankings is not None and (new or source or names):
+    if options.rankings is not None and (new or source or names):
         raise RankshotError(
             "--rankings FILE has the new classes and what is known of them: leave out --new, "
             "--source and --names"
         )
-    if none and not all_classes:
-        raise RankshotError("--none is for --all-classes")
 
 
 def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
@@ -247,8 +180,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 
 
 def _check_reference(path: Path | None) -> None:
-    from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.files.table_scores import PROBABILITIES, guess_score_type
+    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type, open_scores
 
     if path is None:
         return
@@ -268,7 +200,6 @@ def _rank(
     specs: list[str],
     run: RunFolder,
     plan: ScoringPlan,
-    base_url: str | None,
     *,
     yes: bool,
     is_default: bool,
@@ -283,9 +214,7 @@ def _rank(
     console = Console()
     question = "text" if plan.model.takes == "texts" else "images"
     known = [classes.targets, classes.items, classes.words, dict(classes.synsets)]
-    fingerprint = fingerprint_sources(
-        list_files(specs), __version__, specs, known, question, base_url
-    )
+    fingerprint = fingerprint_sources(list_files(specs), __version__, specs, known, question)
     if run.has_rankings(fingerprint):
         say(f"rankings: those in {run.rankings}, from an earlier run (--again makes them anew)")
         found = read_rankings(run.rankings, items=classes.items)
@@ -295,10 +224,8 @@ def _rank(
                 "rankings: from WordNet, the default, which needs nothing else; the answers of a "
                 "language model are usually better (see `rankshot ask`)"
             )
-        open_language_model = partial(
-            LanguageModel, base_url=base_url, log=run.answers, question=question
-        )
-        given = SourceInput(classes, parse_senses(classes, None, []), None)
+        open_language_model = partial(LanguageModel, log=run.answers, question=question)
+        given = SourceInput(classes, parse_senses(classes, []))
         found, _, missing = rank_by_sources(specs, given, open_language_model, console, yes=yes)
         with run.replace_rankings(fingerprint):
             write_rankings(found, run.rankings)
@@ -309,7 +236,7 @@ def _rank(
     warn_of_classes_without_ranking(found, classes, console)
 
 
-def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder, on_error: OnError) -> None:
+def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
     """Write the scores of all inputs, unless they are there, and print how many."""
     from rankshot.jobs.score_parts import score_inputs
 
@@ -318,7 +245,7 @@ def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder, on_error: OnEr
             plan,
             listed,
             run.scores,
-            on_error=on_error.as_argument(),
+            on_error="skip",
             update=True,
             progress=show,
             notify=say,

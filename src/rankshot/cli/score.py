@@ -39,13 +39,6 @@ class OnError(StrEnum):
         return "skip" if self is OnError.SKIP else "raise"
 
 
-class Layout(StrEnum):
-    """The order of the axes of a batch of pictures."""
-
-    NCHW = "NCHW"
-    NHWC = "NHWC"
-
-
 INPUTS_HELP = (
     "A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one "
     "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
@@ -64,30 +57,22 @@ ModelOption = Annotated[
 ModelClassesOption = Annotated[
     str | None,
     typer.Option(
+        "--seen",
+        metavar="<file or imagenet-1k>",
         help="The names of the classes in the order of the model's outputs: a file, or "
-        "imagenet-1k. Not needed if they are in the model."
+        "imagenet-1k. Not needed if they are in the model.",
     ),
 ]
 PreprocessingOption = Annotated[
     str | None,
     typer.Option(
+        metavar="<name or settings>",
         help="How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file "
-        "preprocessor_config.json. Such a file beside the model is read by itself."
+        "preprocessor_config.json (one beside the model is read by itself). Then, or instead, "
+        "settings separated by spaces, such as 'size=224 mean=0.5 std=0.2,0.2,0.2 layout=NHWC': "
+        "the size of the network's input (or height x width), what is subtracted from red, green "
+        "and blue (white is 1), what they are divided by, and the order of the axes.",
     ),
-]
-SizeOption = Annotated[
-    str | None, typer.Option(help="The size of the network's input: 224, or height x width.")
-]
-MeanOption = Annotated[
-    str | None,
-    typer.Option(help="What is subtracted from red, green, blue (white is 1): 0.5, or three."),
-]
-StdOption = Annotated[
-    str | None, typer.Option(help="What they are then divided by: 0.5, or three numbers.")
-]
-LayoutOption = Annotated[
-    Layout | None,
-    typer.Option(help="The order of the axes, if the network does not fix it."),
 ]
 TextColumnOption = Annotated[
     str | None, typer.Option(help="The column with the inputs. The default is text, or path.")
@@ -118,12 +103,8 @@ def score(
             "address.",
         ),
     ],
-    classes: ModelClassesOption = None,
+    seen: ModelClassesOption = None,
     preprocessing: PreprocessingOption = None,
-    size: SizeOption = None,
-    mean: MeanOption = None,
-    std: StdOption = None,
-    layout: LayoutOption = None,
     text_column: TextColumnOption = None,
     id_column: IdColumnOption = None,
     batch: Annotated[int, typer.Option(help="Inputs per call of the model.")] = 16,
@@ -144,7 +125,7 @@ def score(
     model. If workers declare the resource GPU (dask worker --resources GPU=1), only these do.
     Skipped inputs are listed in _skipped.csv in it.
 
-    Example: rankshot score photos/ --model network.onnx --classes imagenet-1k --preprocessing
+    Example: rankshot score photos/ --model network.onnx --seen imagenet-1k --preprocessing
     imagenet -o scores.parquet
 
     Example: rankshot score photos/ --model efficientnet-lite0 -o scores/ --workers 8
@@ -168,7 +149,7 @@ def score(
     elif workers is None and scheduler is None:
         workers = count_default_workers()
     workers = None if workers == 1 else workers
-    plan = open_plan(model, classes, preprocessing, size, mean, std, layout)
+    plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, text_column, id_column, batch)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
         run = score_inputs(
@@ -199,62 +180,50 @@ def score(
     print_parts(run, "scored", output)
 
 
-def open_plan(
-    model: str,
-    classes: str | None,
-    preprocessing: str | None,
-    size: str | None,
-    mean: str | None,
-    std: str | None,
-    layout: Layout | None,
-) -> ScoringPlan:
+def open_plan(model: str, classes: str | None, preprocessing: str | None) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
+    from rankshot.inference.model import open_model
+    from rankshot.inference.pictures import as_preprocessing, change_preprocessing
     from rankshot.inference.scoring import plan_scoring
 
-    changes = {
-        "size": None if size is None else _parse_size(size),
-        "mean": None if mean is None else _parse_numbers("--mean", mean),
-        "std": None if std is None else _parse_numbers("--std", std),
-        "layout": None if layout is None else layout.value,
-    }
-    opened, how = _choose_preprocessing(model, preprocessing, changes)
-    plan = plan_scoring(opened, classes, how)
+    words = (preprocessing or "").split()
+    named = [word for word in words if "=" not in word]
+    if len(named) > 1:
+        raise RankshotError(
+            f"--preprocessing {preprocessing!r}: give one name or file, then settings such as "
+            "size=224"
+        )
+    changes = dict(map(_parse_setting, (word for word in words if "=" in word)))
+    given = as_preprocessing(named[0]) if named else None
+    opened = open_model(model)
+    if opened.takes == "texts" and changes:
+        raise RankshotError(f"{opened.name}: takes texts; --preprocessing is for pictures")
+    base = opened.preprocessing if given is None else given
+    changed = change_preprocessing(base, opened.input_shape, **changes)
+    plan = plan_scoring(opened, classes, None if changed is opened.preprocessing else changed)
     for line in plan.describe():
         say(line)
     return plan
 
 
-def _choose_preprocessing(
-    model: str, preprocessing: str | None, changes: dict[str, Any]
-) -> tuple[Any, Any]:
-    """Return the open model, and the preprocessing if it is not the model's own."""
-    from rankshot.inference.model import open_model
-    from rankshot.inference.pictures import as_preprocessing, change_preprocessing
-
-    given = None if preprocessing is None else as_preprocessing(preprocessing)
-    opened = open_model(model)
-    if opened.takes == "texts" and any(value is not None for value in changes.values()):
-        options = " and ".join(f"--{name}" for name, value in changes.items() if value is not None)
-        raise RankshotError(f"{opened.name}: takes texts; leave out {options}, for pictures")
-    base = opened.preprocessing if given is None else given
-    changed = change_preprocessing(base, opened.input_shape, **changes)
-    return opened, None if changed is opened.preprocessing else changed
-
-
-def _parse_size(text: str) -> tuple[int, int]:
-    sides = text.lower().replace(",", "x").split("x")
-    if len(sides) > 2 or not all(side.strip().isdecimal() for side in sides):
-        raise RankshotError(f"--size must be such as 224 or 224x320, not {short_repr(text)}")
-    return int(sides[0]), int(sides[-1])
-
-
-def _parse_numbers(option: str, text: str) -> tuple[float, ...]:
+def _parse_setting(word: str) -> tuple[str, Any]:
+    """Return the name and the value of one setting of --preprocessing."""
+    name, _, text = word.partition("=")
     try:
-        return tuple(float(part) for part in text.split(","))
+        match name:
+            case "size":
+                sides = [int(side) for side in text.lower().split("x")]
+                return name, (sides[0], sides[-1])
+            case "mean" | "std":
+                return name, tuple(float(part) for part in text.split(","))
+            case "layout" if text in {"NCHW", "NHWC"}:
+                return name, text
     except ValueError:
-        raise RankshotError(
-            f"{option} must be a number, or three with commas, not {short_repr(text)}"
-        ) from None
+        pass
+    raise RankshotError(
+        f"--preprocessing: {short_repr(word)} is not one of size=224 (or 224x320), mean=0.5, "
+        "std=0.2,0.2,0.2 and layout=NCHW or NHWC"
+    )
 
 
 def print_skipped(run: PartsRun, listed_in: str | Path) -> None:

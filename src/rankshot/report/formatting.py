@@ -39,7 +39,7 @@ def format_name(text: object) -> Html:
 def draw_chart(display: Display, title: str) -> Html:
     """Return a chart in two widths, of which the style sheet shows one."""
     wide, narrow = (display.to_svg(title, width) for width in (WIDE, NARROW))
-    return Html(f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div>')
+    return Html(f'<div class="chart-wide">{wide}</div><div class="chart-narrow">{narrow}</div>')
 
 
 def shorten(text: str, letters: int) -> str:

@@ -32,13 +32,13 @@ LABEL_END = re.compile(r":|\s[-–—→=]+>?\s")
 SEPARATOR = re.compile(r"\s*[,;>→\t]\s*")
 """What separates the names of a list in one line."""
 MARKUP = "*`\"'“”‘’«»<>[]{}|,; \t"
-LONGEST_NAME = 6
+LONGEST_NAME_WORDS = 6
 """Words of a name: a line with more words is a sentence."""
-DEEPEST = 20
+MAX_JSON_DEPTH = 20
 """Brackets inside brackets of JSON."""
-NEAR = 500
+LABEL_DISTANCE = 500
 """Characters before a list in which its label is looked for."""
-PROSE = 3
+FEWEST_PROSE_WORDS = 3
 """Words of a line without markup that names no class and ends with a colon: Here they are:"""
 ENDINGS = (".txt", ".md", ".json", ".jsonl")
 """The files that are read in a folder; a file that is given by name may have any ending."""
@@ -332,13 +332,10 @@ def read_answer_files(
 def _list_files(paths: list[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
-        found = sorted(path.iterdir()) if path.is_dir() else [path]
+        found = [path]
         if path.is_dir():
-            found = [
-                file
-                for file in found
-                if file.suffix.lower() in ENDINGS and not file.name.startswith(".")
-            ]
+            texts = [file for file in path.iterdir() if file.suffix.lower() in ENDINGS]
+            found = sorted(file for file in texts if not file.name.startswith("."))
         if not found:
             raise RankshotError(
                 f"{path}: no answers in this folder; save each answer there as a text file "
@@ -434,7 +431,7 @@ class AnswerText:
         rest: list[str] = []
         done = 0
         for start, end, value in find_json(text, "[{"):
-            before = text[max(done, start - NEAR) : start]
+            before = text[max(done, start - LABEL_DISTANCE) : start]
             key = KEY.search(before)
             label = key[1] if key else _find_label(before)
             if lists := list(self._walk(value, label)):
@@ -447,7 +444,7 @@ class AnswerText:
 
     def _walk(self, value: Any, label: str | None, depth: int = 0) -> Iterator[FoundList]:
         """Yield the lists of names in a JSON value that stands under a label."""
-        if depth > DEEPEST:
+        if depth > MAX_JSON_DEPTH:
             return
         if isinstance(value, dict) and self._is_scored(value):
             yield self._make_list(label, list(value))
@@ -524,7 +521,7 @@ class AnswerText:
         begun = self._begin_list(body, marker, current, is_label=is_title or body.endswith(":"))
         if begun is None:
             self._add_names(body, marker, current)
-        elif begun.target is None and not is_title and len(body.split()) >= PROSE:
+        elif begun.target is None and not is_title and len(body.split()) >= FEWEST_PROSE_WORDS:
             begun.label = None
         return begun
 
@@ -613,7 +610,7 @@ def _cut_remark(name: str) -> str:
 
 
 def _is_short(text: str) -> bool:
-    return len(_cut_remark(text).split()) <= LONGEST_NAME
+    return len(_cut_remark(text).split()) <= LONGEST_NAME_WORDS
 
 
 def strip_markup(text: str) -> str:

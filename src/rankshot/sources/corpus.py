@@ -44,7 +44,7 @@ WORD = re.compile(r"[^\W_]+")
 LINES = re.compile(r"[^\W_]+|\n")
 PARAGRAPHS = re.compile(r"[^\W_]+|\n(?=[^\S\n]*\n)")
 SIBILANTS = ("s", "x", "z", "ch", "sh")
-MAX_WORD = 64
+MAX_WORD_LETTERS = 64
 """Longer words are ignored as contexts: a hostile file could fill the memory with them."""
 Ints = NDArray[np.int64]
 MAX_SENTENCE_WORDS = 10_000
@@ -575,7 +575,7 @@ def _drop_own_name(near: Any, plain: int) -> Any:
 def _add_contexts(
     counts: BlockCounts, total: int, vocabulary: list[str], totals: Ints, near: Any
 ) -> BlockCounts:
-    kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD]
+    kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD_LETTERS]
     words = [vocabulary[i] for i in kept]
     return counts._replace(total=total, words=words, word_totals=totals[kept], near=near[:, kept])
 

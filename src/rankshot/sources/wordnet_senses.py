@@ -14,10 +14,11 @@ sense s with a probability proportional to the product of
   where n(v) is the expected number of other names below v, and |v| the number of synsets below v.
   This is a kernel density estimate: draw another name, go up to a synset v above it, and draw any
   synset below v;
-- the number of other names in its lexical category, to the power `WEAK`;
-- how often a sense of this list has kinds below it, compared with WordNet, to the power `WEAK`;
-- how often the noun was tagged with the sense, to the power `WEAK`: class lists are not running
-  text;
+- the number of other names in its lexical category, to the power `WEAK_POWER`;
+- how often a sense of this list has kinds below it, compared with WordNet, to the power
+  `WEAK_POWER`;
+- how often the noun was tagged with the sense, to the power `WEAK_POWER`: class lists are not
+  running text;
 - how often a name of this list is the first word of its synset, and how often it has all words of
   a synset of several words, as "goldfish, Carassius auratus" does;
 - how often a name of this list has a capital letter, if its sense is written with one or without.
@@ -44,15 +45,15 @@ from rankshot.sources.wordnet_nouns import CATEGORIES, Nouns, is_sense, load_nou
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-WEAK = 0.5
+WEAK_POWER = 0.5
 """The power of evidence that is vague or that partly repeats other evidence."""
-UNTAGGED = 0.1
+UNTAGGED_COUNT = 0.1
 """What is added to the tag counts, as most senses were never tagged."""
-SYNONYMS = 0.05
+SAME_SENSE_PROBABILITY = 0.05
 """The probability that two names which can have the same sense do have it."""
-DOUBT = 0.9
+DOUBT_PROBABILITY = 0.9
 """A sense that is less probable is doubtful."""
-MAX_ROUNDS, SETTLED = 50, 1e-4
+MAX_ROUNDS, SETTLED_CHANGE = 50, 1e-4
 _NUMBERED = re.compile(r"(.*[^-_+\s\d(])[-_+\s]*(\d+|\(\d+\))", re.DOTALL)
 """A name that a number at its end makes different from another one, such as crane 2."""
 _QUALIFIED = re.compile(r"(.*\S)\s*\(([^()]*[^()\d\s][^()]*)\)", re.DOTALL)
@@ -109,7 +110,7 @@ class Sense:
     @property
     def is_doubtful(self) -> bool:
         """Whether the probability is below 0.9."""
-        return self.probability < DOUBT
+        return self.probability < DOUBT_PROBABILITY
 
 
 # ---- The possible senses of a name
@@ -300,7 +301,7 @@ def choose_senses(nouns: Nouns, options: Sequence[SenseCandidates]) -> list[Floa
     for _ in range(MAX_ROUNDS):
         worth = listed.weigh(posterior)
         last, posterior = posterior, listed.normalize(worth + listed.log_free(posterior))
-        if np.abs(posterior - last).max() < SETTLED:
+        if np.abs(posterior - last).max() < SETTLED_CHANGE:
             break
     return listed.choose_in_turn(worth, posterior)
 
@@ -317,7 +318,7 @@ class _SenseList:
         self.starts = np.cumsum([0, *sizes[:-1]])
         synsets = [candidate.synset for candidate in every]
         _, self.place = np.unique(synsets, return_inverse=True)
-        self.usage = WEAK * np.log([candidate.count + UNTAGGED for candidate in every])
+        self.usage = WEAK_POWER * np.log([candidate.count + UNTAGGED_COUNT for candidate in every])
         self.is_first = np.array([candidate.is_first for candidate in every])
         self.is_complete = np.array([candidate.is_complete for candidate in every])
         # How a pinned name is spelt says nothing of the others: it can be an id.
@@ -351,8 +352,8 @@ class _SenseList:
             self.usage
             # One more name that can be anything: a name can be the only one in its list.
             + np.log(density + self.kernel.min())
-            + WEAK * np.log(in_category + 0.5)
-            + WEAK * (leaf - usual_leaf)
+            + WEAK_POWER * np.log(in_category + 0.5)
+            + WEAK_POWER * (leaf - usual_leaf)
             + _log_rate(self.is_first, posterior, self.is_spelt)
             + _log_rate(self.is_complete, posterior, self.has_synonyms)
             + _log_rate(self.has_capital, posterior, self.is_spelt & self.is_capital)
@@ -362,7 +363,7 @@ class _SenseList:
     def log_free(self, posterior: Floats) -> Floats:
         """Return how likely no other name has a candidate's sense."""
         taken = np.bincount(self.place, posterior)[self.place] - posterior
-        return np.asarray(np.log(np.maximum(1 - taken, SYNONYMS)))
+        return np.asarray(np.log(np.maximum(1 - taken, SAME_SENSE_PROBABILITY)))
 
     def choose_in_turn(self, worth: Floats, posterior: Floats) -> list[Floats]:
         """Return the posteriors if names choose in turn, the surest first.
@@ -380,7 +381,7 @@ class _SenseList:
             rows = slice(self.starts[name], ends[name])
             own = np.round(worth[rows] + np.log(free[self.place[rows]]), 9)
             found[int(name)] = np.exp(own - own.max()) / np.exp(own - own.max()).sum()
-            free[self.place[rows][np.argmax(own)]] = SYNONYMS
+            free[self.place[rows][np.argmax(own)]] = SAME_SENSE_PROBABILITY
         return [found[name] for name in range(len(found))]
 
 
