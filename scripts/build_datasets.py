@@ -31,11 +31,10 @@ from rankshot.datasets.embedded import (
     ClassNames,
     panel_source,
 )
-from rankshot.ranking.files.ranking_files import write_rankings
+from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.corpus import Corpus
+from rankshot.sources.corpus import Corpus, train_word2vec
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.corpus import train_word2vec
 from rankshot.sources.vectors import WordVectors
 from rankshot.sources.wordnet import WordNet
 

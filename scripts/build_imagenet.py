@@ -23,7 +23,7 @@ from reproduction.efficientnet import EfficientNetFeatures
 
 from rankshot.core.files import replace_file
 from rankshot.datasets.images import RATER_FILE, SCORES_FILE
-from rankshot.ranking.files.ranking_files import write_rankings
+from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.matching import reduce_name
 

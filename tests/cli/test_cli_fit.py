@@ -198,7 +198,7 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
         ("classify scores.csv --head head.rankshot -o head.rankshot", "is an input file as well"),
         (
             f"{CLASSIFY} --score-type probabilities",
-            "--score-type probabilities: the head in head.rankshot was fitted for logits",
+            "score type probabilities: the head in head.rankshot was fitted for logits",
         ),
         (
             "classify probabilities.csv --head head.rankshot -o out.csv",

@@ -144,7 +144,7 @@ REFERENCES = [
     (
         CLASSIFY + " --reference usual.csv",
         {"usual.csv": HEADER + FEW + "y,1,2,3,nan,5\n"},
-        "usual.csv:11: 'tiger' is 'nan'; scores must be finite numbers",
+        "usual.csv:11: 'tiger' is nan; scores must be finite numbers",
     ),
     (
         CLASSIFY + " --head probabilistic --set posterior=sum --reference usual.csv",

@@ -1,4 +1,4 @@
-"""Tables: cells of CSV as numbers, and data frames of several libraries."""
+"""Tables: CSV and Parquet by one reader and one writer, and data frames of several libraries."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -7,45 +7,149 @@ import numpy as np
 import pytest
 
 from rankshot import RankshotError
-from rankshot.core.tables import as_frame, frame_to_matrix, parse_numbers, read_csv_rows
+from rankshot.core.tables import (
+    Rule,
+    as_frame,
+    frame_to_matrix,
+    open_writer,
+    read_batches,
+    read_columns,
+    read_table,
+)
 
-RULE = "numbers must be finite"
+ENDINGS = [".csv", ".parquet"]
 LIBRARIES = ["pandas", "polars", "pyarrow"]
+RULE = Rule("numbers must be finite", limit=1e30)
+MISSING = Rule("numbers must be finite", allow_missing=True)
+
+
+@pytest.fixture(autouse=True)
+def _needs_pyarrow(request):
+    if "parquet" in request.node.name:
+        pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_written_is_read_in_batches_of_any_size(tmp_path, rng, ending, dtype):
+    path = tmp_path / f"t{ending}"
+    names = ["a", "two\nlines", "c,", 'd"', "e\r", "=f", " g "]
+    values = (rng.normal(size=(7, 3)) * 10.0 ** rng.integers(-30, 29, (7, 3))).astype(dtype)
+    with open_writer(path, ["name", "x", "y", "z"]) as put:
+        for rows in (slice(3), slice(3, 3), slice(3, 7)):
+            put([names[rows]], values[rows])
+    assert read_columns(path) == (["name", "x", "y", "z"], None if ending == ".csv" else 7)
+    for size in (1, 2, 7, None):
+        table = read_table(path, ["name"], ["z", 1], batch_rows=size)
+        assert table.texts == [names]
+        np.testing.assert_array_equal(table.numbers.astype(dtype), values[:, [2, 0]])
+        assert len(list(read_batches(path, [0], batch_rows=size))) == -(-7 // (size or 7))
+    places = [2, 3, 5, 6, 7, 8, 9] if ending == ".csv" else range(7)
+    assert list(table.places) == list(places)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_missing_numbers_are_empty_cells(tmp_path, ending):
+    path = tmp_path / f"t{ending}"
+    for dtype in (np.float32, np.float64):
+        with open_writer(path, ["a", "b"]) as put:
+            put([], np.array([[1, np.nan], [np.nan, 2]], dtype))
+        table = read_table(path, [], ["a", "b"], rule=MISSING)
+        np.testing.assert_array_equal(table.numbers, [[1, np.nan], [np.nan, 2]])
+        with pytest.raises(RankshotError, match=r"(:2|row 0): 'b' is (empty|nan); .* be finite"):
+            read_table(path, [], ["a", "b"], rule=RULE)
+
+
+def test_csv_has_one_dialect(tmp_path):
+    with open_writer(tmp_path / "t.csv", ["a", "b"]) as put:
+        put([["x\ry", 'q"']], np.array([[0.1], [1e300]]))
+    assert (tmp_path / "t.csv").read_bytes() == b'a,b\n"x\ry",0.1\n"q""",1e+300\n'
+
+
+def test_csv_of_spreadsheets(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\xef\xbb\xbf\r\n a ,b\r\n\r\n x ,2\r\n   \r\n,4\r\n")
+    table = read_table(path, ["a"], ["b"], strip=True)
+    assert (table.texts, list(table.places)) == ([["x", ""]], [4, 6])
+    with pytest.raises(RankshotError, match=r"t\.csv:6: 'a' is empty"):
+        table.require_text(0)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"t\.csv: the file is empty; its first line must name the columns"),
+        ("a,b\n", r"t\.csv: the table has no rows"),
+        ("b,c\n1,2\n", r"t\.csv: no column 'a'; the columns are 'b', 'c'$"),
+        ("a;b\n1;2\n", r"the columns are 'a;b'. They must be separated by commas"),
+        ("a,b,a\n1,2,3\n", r"t\.csv: the column 'a' occurs 2 times"),
+        ("a,b\nx,1\ny\n", r"t\.csv:3: 1 cells, but the first line names 2 columns"),
+        ("a,b\nx,one\n", r"t\.csv:2: 'b' is 'one'; numbers must be finite"),
+        ("a,b\nx,\n", r"t\.csv:2: 'b' is empty; numbers must be finite"),
+        ("a,b\nx,1\ny,nan\n", r"t\.csv:3: 'b' is nan; numbers must be finite"),
+        ("a,b\nx,-1e999\n", r"t\.csv:2: 'b' is -inf; numbers must be finite"),
+        ("a,b\nx,1e31\n", r"t\.csv:2: 'b' is 1e\+31; numbers must be less than 1e\+30 in size"),
+        ('a,b\n"two\nlines",1\ny,x\n', r"t\.csv:4: 'b' is 'x'"),
+        ('a,b\nx,1\n"y,1\n', r"t\.csv:3: not CSV \(unexpected end of data\)"),
+        (b"a,b\ncaf\xe9,1\n", r"t\.csv:2: not UTF-8 text"),
+        ("a,b\n" + "x" * 200_000 + ",1\n", r"t\.csv:2: not CSV \(field larger"),
+    ],
+)
+def test_bad_csv_is_named_by_file_line_and_column(tmp_path, content, message):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(RankshotError, match=message):
+        read_table(path, ["a"], ["b"], rule=RULE)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [], "b": []}, r"t\.parquet: (column 'b' holds null|the table has no rows)"),
+        ({"b": [1.0]}, r"t\.parquet: no column 'a'"),
+        ({"a": ["x"], "b": ["1"]}, r"t\.parquet: column 'b' holds string, not numbers"),
+        ({"a": [["x"]], "b": [1]}, r"t\.parquet: column 'a' holds list<.*>, not text"),
+        ({"a": ["x", "y"], "b": [1, None]}, r"t\.parquet: row 1: 'b' is nan; numbers must be"),
+        ({"a": ["x", "y"], "b": [1, 1e31]}, r"row 1: 'b' is 1e\+31; numbers must be less than"),
+        ({"a": [b"\xff"], "b": [1.0]}, r"t\.parquet: .*(UTF-?8|utf-?8)"),
+    ],
+)
+def test_bad_parquet_is_named_by_file_row_and_column(tmp_path, columns, message):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    with pytest.raises(RankshotError, match=message):
+        read_table(tmp_path / "t.parquet", ["a"], ["b"], rule=RULE)
+
+
+def test_columns_of_others_in_parquet(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "t": [1.0, 2.5],
+        "category": arrow.array(["u", None]).dictionary_encode(),
+        "n": arrow.array([3, None], arrow.int8()),
+        "d": [Decimal("1.25"), None],
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", ["t", "category"], ["d", "n"], rule=MISSING)
+    assert table.texts == [["1", "2.5"], ["u", ""]]
+    np.testing.assert_array_equal(table.numbers, [[1.25, 3], [np.nan, np.nan]])
+
+
+def test_a_parquet_file_that_promises_more_rows_than_it_has(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with open_writer(tmp_path / "t.parquet", ["a"]) as put:
+        put([], np.ones((4, 1)))
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", lambda *_, **__: iter([]))
+    with pytest.raises(RankshotError, match=r"t\.parquet: promises 4 rows, but has 0"):
+        read_table(tmp_path / "t.parquet", [], ["a"])
+
+
+# -------------------------------------------------------------------- data frames
 
 
 def make_frame(library, columns):
     module = pytest.importorskip(library)
     return module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
-
-
-@pytest.mark.parametrize("cell", ["", " ", "nan", "-NaN", " +nan "])
-def test_missing_cells_are_nan_where_they_are_allowed(cell):
-    numbers = parse_numbers(["1", cell], "ab", RULE, "t.csv:2", allow_missing=True)
-    np.testing.assert_array_equal(numbers, [1, np.nan])
-    with pytest.raises(RankshotError, match=r"t\.csv:2: 'b' is .*; numbers must be finite"):
-        parse_numbers(["1", cell], "ab", RULE, "t.csv:2")
-
-
-@pytest.mark.parametrize("allow_missing", [True, False])
-@pytest.mark.parametrize("cell", ["x", "inf", "-1e999", "+", "nano", "1,5"])
-def test_other_cells_are_refused(cell, allow_missing):
-    with pytest.raises(RankshotError, match=r"t\.csv:2: 'b' is '.*'; numbers must be finite"):
-        parse_numbers(["1", cell], "ab", RULE, "t.csv:2", allow_missing=allow_missing)
-
-
-def test_large_numbers_are_refused_only_from_the_limit_on():
-    assert parse_numbers(["1e308"] * 4, "abcd", RULE, "t.csv:2") == [1e308] * 4
-    assert parse_numbers(["9", "-9"], "ab", RULE, "t.csv:2", limit=10) == [9, -9]
-    for cell in ("10", "-1e3"):
-        with pytest.raises(RankshotError) as error:
-            parse_numbers(["1", cell], "ab", RULE, "t.csv:2", limit=10)
-        assert str(error.value) == f"t.csv:2: 'b' is '{cell}'; numbers must be less than 10 in size"
-
-
-def test_lines_without_cells_are_skipped(tmp_path):
-    (tmp_path / "t.csv").write_text("\na,b\n\n1,2\n   \n3,4\n")
-    rows = list(read_csv_rows(tmp_path / "t.csv"))
-    assert rows == [(2, ["a", "b"]), (4, ["1", "2"]), (6, ["3", "4"])]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

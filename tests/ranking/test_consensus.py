@@ -185,7 +185,7 @@ def test_borda_of_lists_shares_the_places_left():
 @pytest.mark.parametrize("many", [0, 1000])
 def test_the_score_of_ties_by_tables_and_by_sorting(random_rankings, rng, monkeypatch, kind, many):
     """Both ways to compute it, against the definition; ties that K cuts included."""
-    monkeypatch.setattr("rankshot.ranking.consensus.kemeny.MANY", many)
+    monkeypatch.setattr("rankshot.ranking.consensus.kemeny.MANY_ITEMS", many)
     for _ in range(10):
         rankings = random_rankings(n_items=6, n=7, kind=kind, weights=rng.integers(1, 4, 7))
         rankings = rankings.top(rng.integers(1, 7, 7))

@@ -95,16 +95,6 @@ def test_both_layouts_agree_where_listed_items_have_nearly_all_worth(
     assert split == {0.5: [False], 8.0: [True, False], 80.0: [True]}[scale]
 
 
-@pytest.mark.parametrize("scale", [0.5, 8.0, 1000.0])
-def test_log_probabilities_do_not_depend_on_the_layout(random_rankings, rng, monkeypatch, scale):
-    rankings = random_rankings(n_items=6, n=40, kind=["top", "subset"] * 20)
-    model = rs.PlackettLuce()._with_log_worths(rankings.items, scale * rng.permutation(6))
-    monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 0.0)
-    expected = model.log_prob(rankings)
-    monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 1.0)
-    assert model.log_prob(rankings) == pytest.approx(expected, rel=1e-11)
-
-
 # ---- Which way a fit goes: dense or sparse, by a factor or by conjugate gradients
 
 

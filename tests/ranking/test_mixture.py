@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from strategies import tied_groups
 
 import rankshot as rs
@@ -174,18 +173,6 @@ def test_em_never_falls(orders, seed, kind):
     assert mixture.predict_proba(rankings).sum(axis=1) == pytest.approx(np.ones(n))
 
 
-def test_equal_rankings_have_finite_parameters():
-    votes = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[30, 20])
-    for model in (rs.Mallows(), rs.PlackettLuce(regularization=0)):
-        mixture = rs.RankingMixture(model, n_starts=2, random_state=0).fit(votes)
-        assert mixture.weights_ == pytest.approx([0.6, 0.4], abs=1e-3)
-        other = rs.Rankings.from_orders([["b", "a", "d", "c"]], items=ABCD)
-        assert np.isfinite(mixture.log_prob(other)).all()
-        # Nearly as probable as with spreads that are infinite.
-        exact = 30 * np.log(0.6) + 20 * np.log(0.4)
-        assert exact - 0.1 < mixture.log_likelihood_ <= exact
-
-
 def test_groups_of_babington_smith():
     """The objective is the log-likelihood less the penalties, and the shared weight."""
     f = np.triu(np.full((3, 3), 0.8), 1)
@@ -322,22 +309,14 @@ def test_the_same_seed_gives_the_same_groups(votes, capsys):
     [
         ({"n_groups": 0}, "n_groups must be a whole number from 1 on, not 0"),
         ({"n_groups": 401}, "n_groups=401 needs at least as many raters, but there are 400"),
-        ({"n_starts": 1.5}, "n_starts must be a whole number"),
-        ({"tol": 0}, "tol must be positive"),
         ({"by": "raters"}, "by must be one of 'rater', 'ranking', not 'raters'"),
         (
             {"model": "mallows"},
             r"PlackettLuce\(\), Mallows\(\), DavidsonLuce\(\) or BabingtonSmith\(\), not 'mallows'",
         ),
         ({"model": rs.PlackettLuceRegression()}, r"not PlackettLuceRegression\(\)"),
-        ({"model": rs.Mallows}, "not <class"),
     ],
 )
 def test_wrong_parameters_are_refused(votes, options, message):
     with pytest.raises(rs.RankshotError, match=message):
         rs.RankingMixture(**options).fit(votes)
-
-
-def test_too_few_iterations_warn(votes):
-    with pytest.warns(ConvergenceWarning, match="did not converge in 4 iterations"):
-        rs.RankingMixture(max_iter=4, n_starts=1, random_state=0, tol=1e-9).fit(votes)

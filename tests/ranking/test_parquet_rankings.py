@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from random_rankings import any_rankings
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
-from rankshot.ranking.files import parquet_files
+from rankshot.ranking import ranking_files as parquet_files
 
 ABC = ["a", "b", "c"]
 

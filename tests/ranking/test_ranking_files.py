@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from random_rankings import any_rankings, orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
-from rankshot.ranking.files import preflib_files, ranking_files as files
+from rankshot.ranking import preflib as preflib_files, ranking_files as files
 
 ABC = ["a", "b", "c"]
 ENDINGS = [".jsonl", ".ndjson", ".soc", ".soi", ".toc", ".toi"]
@@ -152,7 +152,7 @@ def lines_of(rankings):
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
 @pytest.mark.parametrize("items", [None, ["d", "c", "b", "a"]])
 def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items):
-    monkeypatch.setattr("rankshot.ranking.files.ranking_files.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
     orders = [["c", "a"], ["b"], [["a", "d"], "b"], ["d"], ["a"], ["a", "b"], ["c"]]
     content = lines_of(orders)
     blank = content.replace("\n", "\n\n\n\n")
@@ -182,7 +182,7 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad, message):
-    monkeypatch.setattr("rankshot.ranking.files.ranking_files.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
     content = lines_of([["a"]] * 2) + "\n" + lines_of([["a", "b"]] * 3) + bad + "\n"
     with pytest.raises(RankshotError) as caught:
         read(content + lines_of([["b"]]), items=["a", "b"])
@@ -191,7 +191,7 @@ def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad,
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_an_empty_ranking_in_a_portion_of_its_own_names_its_line(read, monkeypatch, size):
-    monkeypatch.setattr("rankshot.ranking.files.ranking_files.LINES_AT_ONCE", size)
+    monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
     with pytest.raises(RankshotError, match=r"votes\.jsonl:3: the ranking is empty"):
         read(lines_of([["a"], ["b"], []]))
 
@@ -545,7 +545,7 @@ def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, old, failure
     assert left_in(old.parent) == {"votes.jsonl": "old"}
 
 
-@pytest.mark.parametrize("what", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.chmod"])
+@pytest.mark.parametrize("what", ["os.fsync", "pathlib.Path.replace", "shutil.copymode"])
 def test_a_failure_at_the_end_leaves_the_old_file(monkeypatch, old, what):
     def fail(*_):
         raise OSError(errno.EIO, "broken")

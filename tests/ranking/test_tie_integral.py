@@ -59,8 +59,8 @@ def test_large_groups_of_equal_items_have_a_closed_form(size, log_ratio):
     assert fast == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("tolerance", [1e-14, 1e-9, 1e-6])
-@pytest.mark.parametrize(("size", "taken"), [(7, 7), (10, 6), (13, 4), (24, 3), (30, 2), (40, 35)])
+@pytest.mark.parametrize("tolerance", [1e-14, 1e-6])
+@pytest.mark.parametrize(("size", "taken"), [(7, 7), (10, 6), (24, 3), (30, 2), (25, 20)])
 def test_the_error_is_within_the_tolerance(rng, size, taken, tolerance):
     """Groups that come early, late and between, in one call."""
     theta = rng.normal(0, 3, size=(size, 50))

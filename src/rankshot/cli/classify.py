@@ -134,7 +134,7 @@ def classify_table(
     reject_below: float | None = None,
 ) -> None:
     """Write the predictions of a fitted head for a table of scores, and print their counts."""
-    from rankshot.zeroshot.files.classified import classify_to_file
+    from rankshot.zeroshot.files.predictions import classify_to_file
 
     if score_type is ScoreType.AUTO:
         score_type = infer_score_type(next(table.batches())[1].values, table)

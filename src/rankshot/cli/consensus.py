@@ -90,7 +90,7 @@ def consensus(
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.ranking import Mallows, PlackettLuce, summarize, write_rankings
-    from rankshot.ranking.files.ranking_files import ENDINGS
+    from rankshot.ranking.ranking_files import ENDINGS
 
     require_whole_number("--k", k)
     model = {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}[prior]
@@ -144,7 +144,7 @@ def _open_rankings(
     """Yield rankings in memory, or in parts while there are workers."""
     if not in_parts:
         from rankshot.ranking import read_rankings
-        from rankshot.ranking.files.pair_files import HELP_WITH_BALLOTS
+        from rankshot.ranking.ranking_files import HELP_WITH_BALLOTS
 
         if rankings.endswith(".csv"):
             raise RankshotError(

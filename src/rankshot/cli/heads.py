@@ -363,7 +363,7 @@ def _check_scores(
     scores: ScoreTable, score_type: ScoreType, head: BaseHead, path: Path
 ) -> tuple[BaseHead, ScoreType]:
     """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
-    from rankshot.zeroshot.files.table_scores import name_by_columns, require_score_type
+    from rankshot.zeroshot.files.score_tables import name_by_columns, require_score_type
 
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
@@ -419,7 +419,7 @@ def _fit(
 def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
     from rankshot.sources import read_similarity
     from rankshot.zeroshot import build_head
-    from rankshot.zeroshot.files.table_scores import rename_all
+    from rankshot.zeroshot.files.score_tables import rename_all
 
     head, path = options.head, options.rankings
     if path is None:
@@ -465,8 +465,7 @@ def _read_reference(
     """Read a reference into memory; it must have the score type of the scores to classify."""
     import numpy as np
 
-    from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.files.table_scores import build_scores, rename_all
+    from rankshot.zeroshot.files.score_tables import build_scores, open_scores, rename_all
 
     table = open_scores(path)
     items = rename_all(table.items, match_columns(table.items, scores, path))

@@ -199,10 +199,9 @@ def _read_votes(path: Path, columns: dict[str, str]) -> Rankings:
 
 
 def _holds_rankings(path: Path) -> bool:
-    from rankshot.core.tables import open_parquet
+    from rankshot.core.tables import read_columns
 
-    with open_parquet(path) as file:
-        return "ranking" in file.schema_arrow.names
+    return "ranking" in read_columns(path)[0]
 
 
 def _choose_target(rankings: Rankings, target: str | None, path: Path) -> Rankings:

@@ -182,7 +182,7 @@ def _check_outputs(
     """Refuse an output that cannot be written before anything is computed or paid for."""
     from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.ranking.files.ranking_files import ENDINGS
+    from rankshot.ranking.ranking_files import ENDINGS
 
     given = {option: path for option, path in outputs.items() if path is not None}
     endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS}

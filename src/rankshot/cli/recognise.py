@@ -180,8 +180,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 
 
 def _check_reference(path: Path | None) -> None:
-    from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.files.table_scores import PROBABILITIES, guess_score_type
+    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type, open_scores
 
     if path is None:
         return

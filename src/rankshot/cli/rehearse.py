@@ -154,8 +154,8 @@ def _read_labelled(
     import numpy as np
 
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.table_scores import build_scores, rename_all
-    from rankshot.zeroshot.files.truth import read_truth
+    from rankshot.zeroshot.files.predictions import read_truth
+    from rankshot.zeroshot.files.score_tables import build_scores, rename_all
 
     batches: list[NDArray[np.floating]] = []
     ids: list[str] = []

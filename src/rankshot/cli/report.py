@@ -160,7 +160,7 @@ def report(
 def _read_labels(path: Path, predicted: Predictions) -> Labels:
     import numpy as np
 
-    from rankshot.zeroshot.files.truth import read_truth
+    from rankshot.zeroshot.files.predictions import read_truth
 
     labels = read_truth(path, predicted.ids.tolist()).astype(str)
     unknown = np.flatnonzero(~np.isin(labels, predicted.targets))

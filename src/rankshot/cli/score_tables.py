@@ -44,7 +44,7 @@ ScoreTypeOption = Annotated[
 
 def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     """Return the type of scores whose first rows are ``values``, and print it."""
-    from rankshot.zeroshot.files.table_scores import guess_score_type
+    from rankshot.zeroshot.files.score_tables import guess_score_type
 
     score_type = ScoreType(guess_score_type(values, table))
     remark = "see --score-type"
@@ -65,7 +65,7 @@ def find_inputs(
     In a table without ids, the id of an input is the number of its row. If several inputs have
     the same id, the first is used.
     """
-    from rankshot.zeroshot.files.table_scores import build_scores
+    from rankshot.zeroshot.files.score_tables import build_scores
 
     wanted = set(ids)
     first = 0
@@ -104,7 +104,7 @@ def match_columns(
 
     Names that mean no column, or several, are left out. ``where`` is the file of the names.
     """
-    from rankshot.zeroshot.files.table_scores import find_columns
+    from rankshot.zeroshot.files.score_tables import find_columns
 
     found = find_columns(names, table, where)
     if not quiet:
@@ -145,7 +145,7 @@ def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> R
 def rename(rankings: Rankings, column_of: dict[str, str]) -> Rankings:
     """Return rankings with other names of some items and targets."""
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.table_scores import rename_all
+    from rankshot.zeroshot.files.score_tables import rename_all
 
     if not column_of:
         return rankings

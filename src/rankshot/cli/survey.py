@@ -94,7 +94,7 @@ def new(
     """
     require_extra()
     from rankshot.core.files import read_names, replace_file, require_ending
-    from rankshot.ranking.files.ranking_files import read_rankings
+    from rankshot.ranking.ranking_files import read_rankings
     from rankshot.survey.design import new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import format_study

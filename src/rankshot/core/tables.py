@@ -1,37 +1,100 @@
-"""Tables of named columns: CSV and Parquet, read a few rows at a time, and data frames.
+"""Tables of named columns: CSV and Parquet, read and written a few rows at a time; data frames.
 
-Score tables, predictions, true labels, similarities and hit counts are such tables. What their
-readers share is here; every message names the file, the line or row, and the column.
+Scores, predictions, true labels, votes, similarities and hit counts are such tables. Their modules
+say which columns they have; all reading and writing is here. Messages name the file, the line
+(CSV) or the row (Parquet, counted from 0), and the column.
 """
 
 from __future__ import annotations
 
 import csv
-import re
+from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
-from math import inf, isfinite, isnan
+from itertools import chain, islice
+from math import inf, isfinite
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.files import NamedFile, decode_lines
+from rankshot.core.files import NamedFile, decode_lines, replace_file
 
 ID, LABEL = "id", "label"
 TABLE_ENDINGS = (".csv", ".parquet")
-_MISSING = re.compile(r"\s*([+-]?nan)?\s*", re.IGNORECASE)
-_GROUP_CELLS = 2**20
+BATCH_CELLS = 2**20
+"""Cells in a batch, about: eight megabytes of numbers."""
+GROUP_CELLS = 2**20
 """Cells in a row group of Parquet: readers are slow with thousands of small row groups."""
-_TEXT_CELLS = 2**14
+TEXT_CELLS = 2**14
 """Cells that are turned into text at a time: text takes many times their memory."""
-_BUFFER = 2**16
-"""Bytes that are read ahead for each column of a Parquet file. By default, PyArrow reads a whole
-row group ahead, and most files have only one."""
+READ_AHEAD_BYTES = 2**16
+"""What is read ahead for each column of a Parquet file. By default, PyArrow reads a whole row
+group ahead, and most files have only one."""
+
+Column = str | int
+"""A column by its name, or by its position."""
+
+
+class Rule(NamedTuple):
+    """What numbers must be.
+
+    Attributes
+    ----------
+    text : str
+        It, for messages.
+    limit : float
+        All must be smaller in size than this.
+    allow_missing : bool
+        Whether cells may be empty, or NaN.
+    """
+
+    text: str = "expected a finite number"
+    limit: float = inf
+    allow_missing: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    places : sequence of int
+        The line of each row (CSV), or its number from 0 (Parquet).
+    names : sequence of str
+        The names of the columns of text.
+    texts : list of lists of str
+        The columns of text; a missing cell is empty.
+    numbers : array of shape (n, m)
+        The columns of numbers; a missing cell is NaN.
+    """
+
+    path: NamedFile
+    places: Sequence[int]
+    names: Sequence[str]
+    texts: list[list[str]]
+    numbers: NDArray[np.floating]
+
+    def where(self, row: int) -> str:
+        """Return the file and the line or number of a row of the batch, for messages."""
+        return f"{self.path}:{'' if type(self.places) is array else ' row '}{self.places[row]}"
+
+    def require_text(self, j: int) -> list[str]:
+        """Return a column of text, or raise for its first empty cell."""
+        if "" in self.texts[j]:
+            raise RankshotError(
+                f"{self.where(self.texts[j].index(''))}: {self.names[j]!r} is empty"
+            )
+        return self.texts[j]
 
 
 def find_column(columns: Sequence[str], name: str, path: NamedFile) -> int:
@@ -40,9 +103,10 @@ def find_column(columns: Sequence[str], name: str, path: NamedFile) -> int:
         return columns.index(name)
     if count:
         raise RankshotError(f"{path}: the column {name!r} occurs {count} times")
+    odd = len(columns) == 1 and any(separator in columns[0] for separator in ";\t")
     raise RankshotError(
         f"{path}: no column {name!r}{suggest_name(name, columns)}; the columns are "
-        f"{quote_names(columns)}"
+        f"{quote_names(columns)}{'. They must be separated by commas' if odd else ''}"
     )
 
 
@@ -51,143 +115,211 @@ def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
     return np.array(names, dtype=object)
 
 
+# -------------------------------------------------------------------- reading
+
+
+def read_columns(path: Path, *, strip: bool = False) -> tuple[list[str], int | None]:
+    """Return the names of the columns, and the number of rows; None for CSV that has some.
+
+    With ``strip``, blanks around the names do not count.
+    """
+    if path.suffix == ".parquet":
+        with open_parquet(path) as file:
+            names, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
+    else:
+        with closing(_read_rows(path)) as rows:
+            names = next(rows)[1]
+            n_rows = None if next(rows, None) else 0
+    return [name.strip() for name in names] if strip else names, n_rows
+
+
+def read_batches(
+    path: Path,
+    texts: Sequence[Column],
+    numbers: Sequence[Column] = (),
+    *,
+    rule: Rule = Rule(),  # noqa: B008 (it cannot change)
+    batch_rows: int | None = None,
+    strip: bool = False,
+) -> Iterator[Batch]:
+    r"""Yield the rows of a table, CSV or Parquet, in batches.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in .parquet; any other file is read as CSV: UTF-8, with a first line that names the
+        columns. Blank lines are skipped.
+    texts, numbers : sequences of str or int
+        The columns to read, by name or position. Whatever ``texts`` holds becomes text.
+    rule : Rule
+        What the numbers must be.
+    batch_rows : int, optional
+        The most rows in a batch; by default a batch has about a million cells.
+    strip : bool
+        Whether blanks around names of columns and around text do not count.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "t.csv")
+    ...     _ = path.write_text("id,a,b\nx,1,2e3\ny,3,4\n")
+    ...     (batch,) = read_batches(path, ["id"], ["b", "a"])
+    >>> batch.texts, batch.numbers.tolist(), list(batch.places)
+    ([['x', 'y']], [[2000.0, 1.0], [4.0, 3.0]], [2, 3])
+    """
+    size = batch_rows or max(1, BATCH_CELLS // max(1, len(texts) + len(numbers)))
+    read = _read_parquet if path.suffix == ".parquet" else _read_csv
+    for names, batch in read(path, texts, numbers, rule, size, strip=strip):
+        quoted = list(map(repr, names))
+        require_numbers(batch.numbers, rule, batch.where, quoted.__getitem__)
+        if strip:
+            batch.texts[:] = [[cell.strip() for cell in column] for column in batch.texts]
+        yield batch
+
+
+def read_table(path: Path, texts: Sequence[Column], *others: Any, **options: Any) -> Batch:
+    """Return all rows of a table, for which `read_batches` takes the same arguments, as one batch.
+
+    A table without rows is refused.
+    """
+    batches = list(read_batches(path, texts, *others, **options))
+    if not batches:
+        raise RankshotError(f"{path}: the table has no rows")
+    if len(batches) == 1:
+        return batches[0]
+    places = batches[0].places
+    if isinstance(places, array):
+        places = array("q", chain.from_iterable(batch.places for batch in batches))
+    else:
+        places = range(batches[-1].places[-1] + 1)
+    columns = zip(*(batch.texts for batch in batches), strict=True)
+    return replace(
+        batches[0],
+        places=places,
+        texts=[list(chain.from_iterable(parts)) for parts in columns],
+        numbers=np.concatenate([batch.numbers for batch in batches]),
+    )
+
+
+def _find_places(
+    header: list[str], wanted: Sequence[Column], path: Path, *, strip: bool
+) -> tuple[list[int], list[str]]:
+    """Return the positions and the names of columns."""
+    columns = [name.strip() for name in header] if strip else header
+    places = [find_column(columns, one, path) if isinstance(one, str) else one for one in wanted]
+    return places, [columns[j] for j in places]
+
+
+def require_numbers(
+    values: NDArray[np.floating],
+    rule: Rule,
+    where: Callable[[int], str],
+    name: Callable[[int], str],
+) -> None:
+    """Raise for the first number that breaks a rule, in a row ``where`` and a column ``name``."""
+    # The extremes are NaN if any number is, and need no temporary array of the same size.
+    if not values.size or (values.max() < rule.limit and values.min() > -rule.limit):
+        return
+    odd = ~(np.abs(values) < rule.limit)
+    if rule.allow_missing:
+        odd &= ~np.isnan(values)
+    if odd.any():
+        row, j = map(int, np.argwhere(odd)[0])
+        value = values[row, j]
+        size = f"numbers must be less than {rule.limit:g} in size"
+        text = size if isfinite(value) else rule.text
+        raise RankshotError(f"{where(row)}: {name(j)} is {value}; {text}")
+
+
 # -------------------------------------------------------------------- CSV
 
 
-def read_csv_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
+def _read_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
     """Yield the names of the columns, then the rows, each with the number of its first line.
 
-    Every row has as many cells as there are columns. Blank lines are skipped. There is one
-    exception: in a table with a single column, a blank line before the last row is a row with an
-    empty cell.
+    Every row has as many cells as there are columns. Blank lines are skipped, but in a table with
+    a single column a blank line before the last row is a row with an empty cell.
     """
     blank: int | None = None
     width = 0
-    for line, row in _parse_csv(path):
-        if not row:
-            blank = line if blank is None and width == 1 else blank
-            continue
-        if blank is not None:
-            yield blank, [""]
-            blank = None
-        width = width or len(row)
-        if len(row) != width:
-            if len(row) == 1 and not row[0].strip():
-                continue
-            raise RankshotError(
-                f"{path}:{line}: {len(row)} cells, but the first line names {width} columns"
-            )
-        yield line, row
-    if not width:
-        raise RankshotError(f"{path}: the file is empty; its first line must name the columns")
-
-
-def _parse_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
     with path.open("rb") as stream:
         reader = csv.reader((text for _, text in decode_lines(stream, path)), strict=True)
         line = 1
         try:
             for row in reader:
-                yield line, row
+                if not row or (len(row) == 1 != width and not row[0].strip()):
+                    blank = line if blank is None and width == 1 else blank
+                else:
+                    width = width or len(row)
+                    if len(row) != width:
+                        raise RankshotError(
+                            f"{path}:{line}: {len(row)} cells, but the first line names {width} "
+                            "columns"
+                        )
+                    if blank is not None:
+                        yield blank, [""]
+                        blank = None
+                    yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
             raise RankshotError(f"{path}:{line}: not CSV ({error})") from None
+    if not width:
+        raise RankshotError(f"{path}: the file is empty; its first line must name the columns")
 
 
-def parse_numbers(
-    cells: Sequence[str],
-    columns: Sequence[str],
-    rule: str,
-    where: str,
+def _read_csv(
+    path: Path,
+    texts: Sequence[Column],
+    numbers: Sequence[Column],
+    rule: Rule,
+    size: int,
     *,
-    allow_missing: bool = False,
-    limit: float = inf,
-) -> list[float]:
-    """Read the cells of a row as finite numbers.
-
-    Parameters
-    ----------
-    cells, columns : sequences of str
-        The cells of the row, and the names of their columns.
-    rule : str
-        What the numbers must be, for the message.
-    where : str
-        The file and the line, for the message.
-    allow_missing : bool
-        Whether a cell may be empty or ``nan``; its number is NaN.
-    limit : float
-        The numbers must be smaller in size than this.
-
-    Raises
-    ------
-    RankshotError
-        Names the column of the first cell that is not such a number.
-
-    Examples
-    --------
-    >>> parse_numbers(["1", "2e3"], ["a", "b"], "scores must be finite numbers", "s.csv:2")
-    [1.0, 2000.0]
-    >>> parse_numbers(["1", "x"], ["a", "b"], "scores must be finite numbers", "s.csv:2")
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: s.csv:2: 'b' is 'x'; scores must be finite numbers
-    """
-    try:
-        numbers = list(map(float, cells))
-    except ValueError:
-        numbers = [_number_or_nan(cell) for cell in cells]
-    # A sum costs little, and is below the limit for nearly every row of good numbers.
-    if not sum(map(abs, numbers)) < limit:
-        for column, cell, number in zip(columns, cells, numbers, strict=True):
-            missing = allow_missing and isnan(number) and _MISSING.fullmatch(cell)
-            if not (abs(number) < limit or missing):
-                what = short_repr(cell) if cell.strip() else "empty"
-                if isfinite(number):
-                    rule = f"numbers must be less than {limit:g} in size"
-                raise RankshotError(f"{where}: {column!r} is {what}; {rule}")
-    return numbers
+    strip: bool,
+) -> Iterator[tuple[list[str], Batch]]:
+    """Yield batches, each with the names of its columns of numbers."""
+    with closing(_read_rows(path)) as rows:
+        _, header = next(rows)
+        text_places, text_names = _find_places(header, texts, path, strip=strip)
+        places, names = _find_places(header, numbers, path, strip=strip)
+        take_texts, take_numbers = _choose(text_places), _choose(places)
+        while True:
+            # Numbers without objects around them: a batch of text would take far more memory.
+            lines, cells, values = array("q"), [], array("d")
+            for line, row in islice(rows, size):
+                cells.append(take_texts(row))
+                try:
+                    values.extend(map(float, take_numbers(row)))
+                except ValueError:
+                    del values[len(lines) * len(places) :]
+                    values.extend(
+                        _parse_number(row[j], rule, f"{path}:{line}: {name!r}")
+                        for j, name in zip(places, names, strict=True)
+                    )
+                lines.append(line)
+            if not lines:
+                return
+            columns = list(map(list, zip(*cells, strict=True)))
+            matrix = np.array(values).reshape(len(lines), len(places))
+            yield names, Batch(path, lines, text_names, columns, matrix)
 
 
-def _number_or_nan(cell: str) -> float:
+def _choose(places: list[int]) -> Callable[[list[str]], Sequence[str]]:
+    """Return the function that takes some cells of a row."""
+    first = places[0] if places else 0
+    if places == list(range(first, first + len(places))):
+        return itemgetter(slice(first, first + len(places)))
+    return itemgetter(*places)
+
+
+def _parse_number(cell: str, rule: Rule, what: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        return np.nan
-
-
-class _UnixLines:
-    """Ends the rows of a ``csv.writer`` with a line feed alone."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, row: str) -> int:
-        return self._stream.write(row[:-2] + "\n")
-
-
-def open_csv_writer(stream: TextIO) -> Any:
-    """Return a ``csv.writer`` for rows that end in a line feed.
-
-    It quotes carriage returns as well, which Python's does only if they are part of the line end;
-    readers would take them for one.
-    """
-    return csv.writer(_UnixLines(stream), lineterminator="\r\n")
-
-
-def write_csv_rows(
-    writer: Any, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]
-) -> None:
-    """Write columns of text and, after them, columns of numbers, with a ``csv.writer``.
-
-    Numbers have as many digits as tell them apart in their precision.
-    """
-    for some in row_blocks(len(numbers), len(texts) + numbers.shape[1], _TEXT_CELLS):
-        # Python's floats are doubles: a float32 would get digits that it does not have.
-        table = numbers[some] if numbers.dtype == np.float64 else numbers[some].astype(str)
-        columns = [column[some] for column in texts]
-        writer.writerows(
-            [*row[:-1], *row[-1]] for row in zip(*columns, table.tolist(), strict=True)
-        )
+        if rule.allow_missing and not cell.strip():
+            return np.nan
+        value = short_repr(cell) if cell.strip() else "empty"
+        raise RankshotError(f"{what} is {value}; {rule.text}") from None
 
 
 # -------------------------------------------------------------------- Parquet
@@ -210,7 +342,7 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
     arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
     try:
         with path.open("rb") as stream:
-            options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False}
+            options: dict[str, Any] = {"buffer_size": READ_AHEAD_BYTES, "pre_buffer": False}
             file = parquet.ParquetFile(stream, **options)
             if dictionaries:
                 columns = (file.schema.column(i) for i in range(len(file.schema)))
@@ -226,76 +358,47 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
         raise RankshotError(f"{path}: text in it is not UTF-8 ({error.reason})") from None
 
 
-PutColumns = Callable[[Sequence[Sequence[str]], Sequence[NDArray[np.floating]]], None]
-"""Writes some rows: columns of text and, after them, columns of numbers."""
+def _read_parquet(
+    path: Path,
+    texts: Sequence[Column],
+    numbers: Sequence[Column],
+    rule: Rule,
+    size: int,
+    *,
+    strip: bool,
+) -> Iterator[tuple[list[str], Batch]]:
+    """Yield batches, each with the names of its columns of numbers."""
+    is_nested = import_pyarrow().types.is_nested
+    with open_parquet(path) as file:
+        schema = file.schema_arrow
+        text_places, text_names = _find_places(schema.names, texts, path, strip=strip)
+        places, names = _find_places(schema.names, numbers, path, strip=strip)
+        for j in text_places:
+            if is_nested(schema.types[j]):
+                raise RankshotError(
+                    f"{path}: column {schema.names[j]!r} holds {schema.types[j]}, not text"
+                )
+        require_number_types(schema, places, path, allow_missing=rule.allow_missing)
+        wanted: list[str] | None = [schema.names[j] for j in sorted({*text_places, *places})]
+        # Names may occur twice where all columns are wanted; then they are taken by position.
+        keys: Sequence[Any] = schema.names
+        if wanted is not None and len(wanted) == len(schema.names):
+            wanted, keys = None, range(len(schema.names))
+        row = 0
+        for batch in file.iter_batches(size, columns=wanted):
+            columns = [_read_texts(batch.column(keys[j])) for j in text_places]
+            matrix = _read_matrix([batch.column(keys[j]) for j in places], batch.num_rows)
+            rows = range(row, row + batch.num_rows)
+            yield names, Batch(path, rows, text_names, columns, matrix)
+            row += batch.num_rows
+        if row != file.metadata.num_rows:
+            raise RankshotError(f"{path}: promises {file.metadata.num_rows} rows, but has {row}")
 
 
-@contextmanager
-def open_row_groups(
-    stream: TextIO, columns: Sequence[str], metadata: Mapping[str, str] | None = None
-) -> Iterator[PutColumns]:
-    """Yield the function that writes rows as Parquet, all in the precision of the first.
-
-    Rows are collected until they fill a row group. The footer gets what ``metadata`` holds when
-    the block ends.
-    """
-    groups = _RowGroups(stream, columns)
-    try:
-        yield groups.put
-        groups.flush()
-        groups.describe(metadata or {})
-    finally:
-        # Also after a failure: a writer that is not closed would write when it is deleted.
-        groups.close()
-
-
-class _RowGroups:
-    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
-        self._arrow, self._parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
-        self._stream, self._columns = stream, columns
-        self._held: list[Any] = []
-        self._writer: Any = None
-
-    def put(self, texts: Sequence[Sequence[str]], numbers: Sequence[NDArray[np.floating]]) -> None:
-        arrays = [self._arrow.array(column, self._arrow.string()) for column in texts]
-        arrays += [self._arrow.array(column) for column in numbers]
-        table = self._arrow.Table.from_arrays(arrays, names=list(self._columns))
-        if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._stream.buffer, table.schema)
-        self._held.append(table.cast(self._writer.schema))
-        if sum(held.num_rows for held in self._held) * len(self._columns) >= _GROUP_CELLS:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._held:
-            self._writer.write_table(self._arrow.concat_tables(self._held))
-            self._held.clear()
-
-    def describe(self, metadata: Mapping[str, str]) -> None:
-        if self._writer is not None and metadata:
-            self._writer.add_key_value_metadata(metadata)
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-
-def read_text_column(column: Any, row: int, what: str, path: Path) -> list[str]:
-    """Return an Arrow column of any type as text; ``row`` is the number of its first row."""
-    arrow = import_pyarrow()
-    if arrow.types.is_nested(column.type):
-        texts: list[str] = ["" if cell is None else str(cell) for cell in column.to_pylist()]
-    else:
-        texts = column.cast(arrow.string(), safe=False).fill_null("").to_pylist()
-    if "" in texts:
-        raise RankshotError(f"{path}: row {row + texts.index('')} has no {what}")
-    return texts
-
-
-def refuse_text_columns(
-    schema: Any, columns: Sequence[str | int], path: NamedFile, *, allow_missing: bool = False
+def require_number_types(
+    schema: Any, columns: Sequence[Column], path: NamedFile, *, allow_missing: bool = False
 ) -> None:
-    """Raise for the first of the columns, given by name or position, that does not hold numbers.
+    """Raise for the first of the columns that does not hold numbers.
 
     With ``allow_missing`` a column may also be empty throughout, or hold booleans.
     """
@@ -308,19 +411,113 @@ def refuse_text_columns(
             raise RankshotError(f"{path}: column {field.name!r} holds {kind}, not numbers")
 
 
-def read_number_matrix(batch: Any, columns: Sequence[str | int]) -> NDArray[np.floating]:
-    """Return Arrow columns of numbers side by side: float32 if all are, else float64.
+def _read_texts(column: Any) -> list[str]:
+    texts: list[str] = column.cast(import_pyarrow().string(), safe=False).fill_null("").to_pylist()
+    return texts
 
-    Missing values become NaN.
-    """
+
+def _read_matrix(columns: Sequence[Any], n: int) -> NDArray[np.floating]:
+    """Return Arrow columns of numbers side by side: float32 if all are, else float64."""
     arrow = import_pyarrow()
-    arrays = [batch.column(column) for column in columns]
-    kind = arrow.float32() if {array.type for array in arrays} == {arrow.float32()} else None
-    matrix = np.empty((batch.num_rows, len(arrays)), np.float32 if kind else np.float64)
-    for j, array in enumerate(arrays):
-        floats = array.cast(kind or arrow.float64(), safe=False)
+    single = {column.type for column in columns} == {arrow.float32()}
+    matrix = np.empty((n, len(columns)), np.float32 if single else np.float64)
+    for j, column in enumerate(columns):
+        floats = column.cast(arrow.float32() if single else arrow.float64(), safe=False)
         matrix[:, j] = floats.to_numpy(zero_copy_only=False)
     return matrix
+
+
+# -------------------------------------------------------------------- writing
+
+PutRows = Callable[[Sequence[Sequence[str]], NDArray[np.floating]], None]
+"""Writes some rows: columns of text and, after them, the other columns as a table of numbers."""
+
+
+@contextmanager
+def open_writer(
+    path: Path, columns: Sequence[str], metadata: Mapping[str, str] | None = None
+) -> Iterator[PutRows]:
+    """Yield the function that writes rows to a CSV or Parquet file, which appears when it is whole.
+
+    CSV has as many digits as tell numbers apart in their precision, and Parquet the precision of
+    the first rows; NaN becomes an empty cell. A Parquet file is written in row groups, and its
+    footer gets what ``metadata`` holds when the block ends.
+    """
+    with replace_file(path) as stream:
+        if path.suffix != ".parquet":
+            writer = open_csv_writer(stream)
+            writer.writerow(columns)
+            yield lambda texts, numbers: _put_csv_rows(writer, texts, numbers)
+            return
+        groups = _RowGroups(stream, columns)
+        try:
+            yield groups.put
+            groups.flush()
+            if metadata:
+                groups.writer.add_key_value_metadata(dict(metadata))
+        finally:
+            # Also after a failure: a writer that is not closed would write when it is deleted.
+            if groups.writer is not None:
+                groups.writer.close()
+
+
+class _UnixLines:
+    """Ends the rows of a ``csv.writer`` with a line feed alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, row: str) -> int:
+        return self._stream.write(row[:-2] + "\n")
+
+
+def open_csv_writer(stream: TextIO) -> Any:
+    """Return a ``csv.writer`` in the dialect of all CSV files that are written: rows end in LF.
+
+    It quotes carriage returns as well, which Python's does only if they are part of the line end;
+    readers would take them for one.
+    """
+    return csv.writer(_UnixLines(stream), lineterminator="\r\n")
+
+
+def _put_csv_rows(
+    writer: Any, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]
+) -> None:
+    for some in row_blocks(len(numbers), len(texts) + numbers.shape[1], TEXT_CELLS):
+        block = numbers[some]
+        # Python's floats are doubles: a float32 would get digits that it does not have.
+        cells: NDArray[Any] = block if block.dtype == np.float64 else block.astype(str)
+        if np.isnan(block).any():
+            cells = np.where(np.isnan(block), None, cells)  # type: ignore[call-overload]
+        columns = [column[some] for column in texts]
+        writer.writerows(
+            [*row[:-1], *row[-1]] for row in zip(*columns, cells.tolist(), strict=True)
+        )
+
+
+class _RowGroups:
+    """Collects rows until they fill a row group of a Parquet file."""
+
+    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
+        self._arrow, self._parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
+        self._stream, self._columns = stream, columns
+        self._held: list[Any] = []
+        self.writer: Any = None
+
+    def put(self, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]) -> None:
+        arrays = [self._arrow.array(column, self._arrow.string()) for column in texts]
+        arrays += [self._arrow.array(column, from_pandas=True) for column in numbers.T]
+        table = self._arrow.Table.from_arrays(arrays, names=list(self._columns))
+        if self.writer is None:
+            self.writer = self._parquet.ParquetWriter(self._stream.buffer, table.schema)
+        self._held.append(table.cast(self.writer.schema))
+        if sum(held.num_rows for held in self._held) * len(self._columns) >= GROUP_CELLS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._held:
+            self.writer.write_table(self._arrow.concat_tables(self._held))
+            self._held.clear()
 
 
 # -------------------------------------------------------------------- data frames
@@ -341,7 +538,7 @@ def as_frame(data: Any) -> Any:
     """
     if isinstance(data, (np.ndarray, list, tuple)):
         return None
-    import narwhals.stable.v2 as nw  # noqa: PLC0415 (comes with scikit-learn)
+    import narwhals.stable.v2 as nw  # noqa: PLC0415
     from narwhals.exceptions import DuplicateError  # noqa: PLC0415
 
     try:

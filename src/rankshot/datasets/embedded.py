@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.ranking.files.ranking_files import read_rankings
+from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors

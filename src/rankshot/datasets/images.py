@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.datasets.embedded import class_names, embedded_file, read_only
-from rankshot.ranking.files.ranking_files import read_rankings
+from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import load_imagenet_labels
 from rankshot.sources.vectors import ClassVectors

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
-from rankshot.core.tables import ID, find_column, read_csv_rows
+from rankshot.core.tables import ID, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
 from rankshot.inference.model import Takes
 from rankshot.inference.pictures import ENDINGS
@@ -167,14 +167,13 @@ def open_inputs(
 
 
 def _pictures_not_taken(path: Path, what: str, takes: Takes) -> RankshotError:
-    if takes == "texts":
-        return RankshotError(
-            f"{path}: {what}, but the model takes texts; give them as .csv, .jsonl or .txt"
-        )
-    return RankshotError(
-        f"{path}: {what}, but the model takes arrays or other values; give preprocessing=, such as "
-        "'imagenet', which says how a picture becomes an array"
+    wanted = (
+        "texts; give them as .csv, .jsonl or .txt"
+        if takes == "texts"
+        else "arrays or other values; give preprocessing=, such as 'imagenet', which says how a "
+        "picture becomes an array"
     )
+    return RankshotError(f"{path}: {what}, but the model takes {wanted}")
 
 
 # -------------------------------------------------------------------- files
@@ -265,14 +264,16 @@ _Row = tuple[int, str | None, Any]
 
 
 def _read_csv(path: Path, column: str, id_column: str | None, id_prefix: str) -> Iterator[_Row]:
-    rows = read_csv_rows(path)
-    _, columns = next(rows)
-    place = find_column(columns, column, path)
-    named = id_column is not None or ID in columns
-    id_place = find_column(columns, id_column or ID, path) if named else None
-    for number, (line, row) in enumerate(rows):
-        name = f"{id_prefix}{number}" if id_place is None else row[id_place]
-        yield line, _require_id(name, f"{path}:{line}"), row[place]
+    if id_column is None and ID in read_columns(path)[0]:
+        id_column = ID
+    number = 0
+    # Texts may be long.
+    columns = [column] if id_column is None else [column, id_column]
+    for batch in read_batches(path, columns, batch_rows=1_000):
+        for row, value in enumerate(batch.texts[0]):
+            name = f"{id_prefix}{number}" if id_column is None else batch.texts[1][row]
+            number += 1
+            yield batch.places[row], _require_id(name, batch.where(row)), value
 
 
 def _read_json_lines(
@@ -285,10 +286,9 @@ def _read_json_lines(
             row = None
         if not isinstance(row, dict):
             raise RankshotError(f"{path}:{line}: not a JSON object: {short_repr(text)}")
-        if column not in row:
-            find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
-        if id_column is not None and id_column not in row:
-            find_column(list(map(str, row)), id_column, Path(f"{path}:{line}"))
+        for wanted in (column, id_column):
+            if wanted is not None and wanted not in row:
+                find_column(list(map(str, row)), wanted, Path(f"{path}:{line}"))
         name = as_name(row.get(id_column or ID, f"{id_prefix}{number}"))
         yield line, None if name is None else _require_id(name, f"{path}:{line}"), row[column]
 

@@ -23,16 +23,17 @@ from rankshot.jobs.part_jobs import (
     require_folder_name,
 )
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
-from rankshot.zeroshot.files.classified import Classified, classify_to_file
+from rankshot.zeroshot.files.predictions import Classified, classify_to_file
 from rankshot.zeroshot.files.saved_heads import load_head
-from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
-from rankshot.zeroshot.files.table_scores import (
+from rankshot.zeroshot.files.score_tables import (
     AUTO,
     LOGITS,
     PROBABILITIES,
     SCORE_TYPES,
+    ScoreTable,
     guess_score_type,
     name_by_columns,
+    open_scores,
     require_score_type,
 )
 from rankshot.zeroshot.heads.base import BaseHead

@@ -36,16 +36,17 @@ from rankshot.jobs.storage import (
     remove_partial_files,
     require_unchanged,
 )
-from rankshot.ranking.files.parquet_files import (
+from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
+from rankshot.ranking.preflib import PREFLIB_ENDINGS
+from rankshot.ranking.ranking_files import (
     GROUP_ENTRIES,
+    JSONL_ENDINGS,
     iterate_row_groups,
     join_portions,
+    parse_jsonl,
     put_rankings,
     read_item_names,
 )
-from rankshot.ranking.files.preflib_files import PREFLIB_ENDINGS
-from rankshot.ranking.files.ranking_files import JSONL_ENDINGS, parse_jsonl
-from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
 from rankshot.ranking.rankings import Rankings
 
 Items = tuple[str, ...]
@@ -306,7 +307,11 @@ def read_rankings(
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
     files = [StoredFile(part) for part in _list_parts(address)]
-    _refuse_repeated(files)
+    counts = Counter(map(str, files))
+    if repeated := [name for name, n in counts.items() if n > 1]:
+        raise RankshotError(
+            f"{quote_names(repeated, 3)} given more than once: the rankings would count twice"
+        )
     plans = dask.compute(
         *(
             plan_parquet(file)
@@ -318,14 +323,6 @@ def read_rankings(
     parts = [part for plan in plans for part in plan.parts]
     names = _find_items(plans, address) if items is None else as_names(items)
     return PartitionedRankings(parts, names)
-
-
-def _refuse_repeated(files: list[StoredFile]) -> None:
-    counts = Counter(map(str, files))
-    if repeated := [name for name, n in counts.items() if n > 1]:
-        raise RankshotError(
-            f"{quote_names(repeated, 3)} given more than once: the rankings would count twice"
-        )
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from .distances import (
     kendall_distance as kendall_distance,
     rank_biased_overlap as rank_biased_overlap,
 )
-from .files.pair_files import read_pairs as read_pairs
-from .files.ranking_files import read_rankings as read_rankings, write_rankings as write_rankings
 from .mean_distances import mean_kendall_distance as mean_kendall_distance
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
@@ -37,4 +35,9 @@ from .models.mixture import (
 )
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
+from .ranking_files import (
+    read_pairs as read_pairs,
+    read_rankings as read_rankings,
+    write_rankings as write_rankings,
+)
 from .rankings import Rankings as Rankings

@@ -11,7 +11,6 @@ from .associations import (
     ppmi as ppmi,
 )
 from .corpus import Corpus as Corpus, train_word2vec as train_word2vec
-from .hit_count_files import read_hit_counts as read_hit_counts
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .names.labels import ClassLabels as ClassLabels, read_class_labels as read_class_labels
 from .names.look_up import (
@@ -27,6 +26,7 @@ from .similarity import (
     geometric_mean as geometric_mean,
 )
 from .similarity_files import (
+    read_hit_counts as read_hit_counts,
     read_similarity as read_similarity,
     similarity_from_frame as similarity_from_frame,
     write_similarity as write_similarity,

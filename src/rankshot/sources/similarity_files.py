@@ -1,4 +1,4 @@
-"""Similarity tables from CSV, Parquet and data frames.
+"""Similarity tables from CSV, Parquet and data frames; hit counts of a search engine.
 
 A user's own source comes in this way: a spreadsheet of ratings, similarities that another program
 computed, or a table from a notebook.
@@ -6,36 +6,34 @@ computed, or a table from a notebook.
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
+    Rule,
     as_frame,
     frame_to_matrix,
-    import_pyarrow,
     open_parquet,
-    parse_numbers,
-    read_csv_rows,
-    read_number_matrix,
-    read_text_column,
-    refuse_text_columns,
+    open_writer,
+    read_columns,
+    read_table,
 )
 from rankshot.core.validation import as_names
+from rankshot.sources.associations import HitMeasure, resolve_measure
 from rankshot.sources.similarity import Similarity
 
-Floats = NDArray[np.floating]
 TARGET = "target"
 """The name of the column that holds the targets."""
 MAX_CELLS = 2**28
 """Cells in a table: a Parquet file of a few bytes can claim any number."""
-RULE = "similarities must be finite numbers, or empty where unknown"
+RULE = Rule("similarities must be finite numbers, or empty where unknown", allow_missing=True)
+HIT_COLUMNS = (TARGET, "item", "n_target", "n_item", "n_both")
+HIT_RULE = Rule("counts must be finite numbers, at least 0")
 
 
 def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
@@ -70,12 +68,52 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     ('people', [[0.9, 0.1], [0.2, nan]])
     """
     path = Path(path)
-    read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet
-    values, targets, items = read(path)
+    require_ending(path, TABLE_ENDINGS)
+    columns, n_rows = read_columns(path)
+    if (n_rows or 0) * len(columns) > MAX_CELLS:
+        raise RankshotError(
+            f"{path}: has {n_rows} rows of {len(columns)} columns, too many to hold"
+        )
+    place = 0 if path.suffix == ".csv" else _find_targets(path)
+    others = [j for j in range(len(columns)) if j != place]
+    if not others:
+        raise RankshotError(
+            f"{path}: the columns must be the targets and the items, not {quote_names(columns)}; "
+            "in CSV they are separated by commas"
+        )
     try:
-        return Similarity(values, targets, items, path.stem if source is None else source)
+        items = as_names([columns[j] for j in others])
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
+    table = read_table(path, [place], others, rule=RULE)
+    # Spreadsheets write lines without anything for empty rows.
+    is_used = np.array(table.texts[0], bool) | ~np.isnan(table.numbers).all(axis=1)
+    targets: set[str] = set()
+    for row in np.flatnonzero(is_used).tolist():
+        name = table.texts[0][row]
+        if not name or name in targets:
+            problem = f"the target {short_repr(name)} occurs twice" if name else "no target"
+            raise RankshotError(f"{table.where(row)}: {problem}")
+        targets.add(name)
+    try:
+        names = [name for name in table.texts[0] if name]
+        values = table.numbers[is_used]
+        return Similarity(values, names, items, path.stem if source is None else source)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+
+
+def _find_targets(path: Path) -> int:
+    """Return the position of the column of a Parquet file that holds the targets."""
+    with open_parquet(path) as file:
+        columns, kinds = file.schema_arrow.names, file.schema_arrow.types
+    texts = [j for j, kind in enumerate(kinds) if "string" in str(kind)]
+    if TARGET not in columns and len(texts) != 1:
+        raise RankshotError(
+            f"{path}: the targets must be a column named {TARGET!r} or the only column of text; "
+            f"the columns are {quote_names(columns)}"
+        )
+    return columns.index(TARGET) if TARGET in columns else texts[0]
 
 
 def write_similarity(similarity: Similarity, path: str | Path) -> None:
@@ -95,8 +133,9 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
     True
     """
     path = Path(path)
-    write = _write_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _write_parquet
-    write(similarity, path)
+    require_ending(path, TABLE_ENDINGS)
+    with open_writer(path, [TARGET, *similarity.items]) as put:
+        put([similarity.targets], similarity.values)
 
 
 def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
@@ -143,87 +182,81 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
     return Similarity(frame_to_matrix(table), targets, items, source)
 
 
-# ---- CSV
+def read_hit_counts(
+    path: str | Path, total: float | None = None, measure: HitMeasure = "dice"
+) -> Similarity:
+    r"""Read hit counts from CSV or Parquet as a similarity table.
 
+    Parameters
+    ----------
+    path : str or Path
+        Has the columns ``target``, ``item``, ``n_target``, ``n_item`` and ``n_both``, in any order;
+        other columns are ignored. Every row holds one pair. A pair that is not in the file is
+        unknown. The file's name becomes the source.
+    total : float, optional
+        How many pages the engine searches; Dice does not need it.
+    measure : {"dice", "pmi", "nwd"}
+        As for `Similarity.from_hit_counts`.
 
-def _read_csv(path: Path) -> tuple[Floats, list[str], list[str]]:
-    rows = read_csv_rows(path)
-    line, header = next(rows)
-    items = header[1:]
-    if not items:
-        raise RankshotError(
-            f"{path}:{line}: the first line must name the items, separated by commas, not "
-            f"{short_repr(header)}"
-        )
-    try:
-        as_names(items)
-    except RankshotError as error:
-        raise RankshotError(f"{path}:{line}: {error}") from None
-    values: dict[str, Floats] = {}
-    for line, (target, *cells) in rows:
-        where = f"{path}:{line}"
-        if not target and not any(cells):
-            # Spreadsheets write such lines for empty rows.
-            continue
-        if not target or target in values:
-            problem = f"the target {short_repr(target)} occurs twice" if target else "no target"
-            raise RankshotError(f"{where}: {problem}")
-        values[target] = np.array(parse_numbers(cells, items, RULE, where, allow_missing=True))
-    if not values:
-        raise RankshotError(f"{path}: no line after the one that names the items")
-    return np.array(list(values.values())), list(values), items
+    Raises
+    ------
+    RankshotError
+        Names the file and the line of a cell that is not a count, of counts that are impossible
+        (more hits together than alone), of a pair that occurs twice, and of a name that has
+        different counts in two lines.
 
-
-def _write_csv(similarity: Similarity, path: Path) -> None:
-    with replace_file(path) as stream:
-        writer = csv.writer(stream)
-        writer.writerow([TARGET, *similarity.items])
-        for target, row in zip(similarity.targets, similarity.values, strict=True):
-            # The writer takes floats with all their digits, and None as an empty cell.
-            writer.writerow([target, *np.where(np.isnan(row), None, row)])
-
-
-# ---- Parquet
-
-
-def _read_parquet(path: Path) -> tuple[Floats, list[str], list[str]]:
-    with open_parquet(path) as file:
-        n_rows, n_columns = file.metadata.num_rows, file.metadata.num_columns
-        if n_rows * n_columns > MAX_CELLS:
-            raise RankshotError(
-                f"{path}: claims {n_rows} rows of {n_columns} columns, more than {MAX_CELLS:,} "
-                "cells"
-            )
-        schema = file.schema_arrow
-        place = _find_targets(schema, path)
-        others = [j for j in range(len(schema.names)) if j != place]
-        refuse_text_columns(schema, others, path, allow_missing=True)
-        targets: list[str] = []
-        parts: list[Floats] = [np.empty((0, len(others)))]
-        for batch in file.iter_batches():
-            targets += read_text_column(batch.column(place), len(targets), TARGET, path)
-            parts.append(read_number_matrix(batch, others))
-    return np.concatenate(parts), targets, [schema.names[j] for j in others]
-
-
-def _find_targets(schema: Any, path: Path) -> int:
-    """Return the position of the column that holds the targets."""
-    columns = list(schema.names)
-    if TARGET in columns:
-        return columns.index(TARGET)
-    text = [j for j, kind in enumerate(schema.types) if "string" in str(kind)]
-    if len(text) != 1:
-        raise RankshotError(
-            f"{path}: the targets must be a column named {TARGET!r} or the only column of text; "
-            f"the columns are {short_repr(columns)}"
-        )
-    return text[0]
-
-
-def _write_parquet(similarity: Similarity, path: Path) -> None:
-    arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
-    with replace_file(path) as stream:
-        cells = [arrow.array(column, from_pandas=True) for column in similarity.values.T]
-        columns = [arrow.array(similarity.targets), *cells]
-        table = arrow.Table.from_arrays(columns, names=[TARGET, *similarity.items])
-        parquet.write_table(table, stream.buffer)
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankshot import read_hit_counts
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "flickr.csv"
+    ...     lines = ["target,item,n_target,n_item,n_both",
+    ...              "cat,tiger,1000,400,140", "cat,bus,1000,3000,20"]
+    ...     _ = path.write_text("\n".join(lines))
+    ...     read_hit_counts(path).to_rankings()
+    Rankings: 1 ranking of 2 items, 1 target, 1 source
+      cat: tiger > bus
+    """
+    path = Path(path)
+    resolve_measure(measure, total)
+    # The hits of each name alone, and where they are from; then those of each pair.
+    targets: dict[str, tuple[float, str]] = {}
+    items: dict[str, tuple[float, str]] = {}
+    both: dict[tuple[str, str], float] = {}
+    table = read_table(path, HIT_COLUMNS[:2], HIT_COLUMNS[2:], rule=HIT_RULE, strip=True)
+    names = zip(table.require_text(0), table.require_text(1), strict=True)
+    for row, (pair, counts) in enumerate(zip(names, table.numbers.tolist(), strict=True)):
+        where, together = table.where(row), counts[2]
+        if min(counts) < 0:
+            raise RankshotError(f"{where}: {min(counts):.16g} is negative; {HIT_RULE.text}")
+        if pair in both:
+            raise RankshotError(f"{where}: the pair {pair[0]!r} and {pair[1]!r} occurs twice")
+        for name, count, known in zip(pair, counts, (targets, items), strict=False):
+            before, place = known.setdefault(name, (count, where))
+            for is_odd, problem in (
+                (together > count, f"but {together:.16g} together with the other name"),
+                (count > (total or np.inf), f"more than the total of {total}"),
+                (before != count, f"but {before:.16g} in {place}"),
+            ):
+                if is_odd:
+                    raise RankshotError(f"{where}: {count:.16g} hits of {name!r}, {problem}")
+        both[pair] = together
+    if len(targets) * len(items) > MAX_CELLS:
+        raise RankshotError(f"{path}: {len(targets)} rows of {len(items)} items, too many to hold")
+    n_both = np.full((len(targets), len(items)), np.nan)
+    row_of = {name: i for i, name in enumerate(targets)}
+    column_of = {name: j for j, name in enumerate(items)}
+    for (target, item), count in both.items():
+        n_both[row_of[target], column_of[item]] = count
+    return Similarity.from_hit_counts(
+        [count for count, _ in targets.values()],
+        [count for count, _ in items.values()],
+        n_both,
+        total,
+        targets=targets,
+        items=items,
+        measure=measure,
+        source=path.stem,
+    )

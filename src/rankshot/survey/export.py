@@ -5,7 +5,6 @@ JSON lines are for programs. CSV is for spreadsheets, and made safe for them: se
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -19,7 +18,8 @@ from typing import Any, Literal
 
 from rankshot.core.errors import RankshotError, format_count, short_repr, suggest_name
 from rankshot.core.files import replace_file, require_ending
-from rankshot.ranking.files.ranking_files import JSONL_ENDINGS
+from rankshot.core.tables import open_csv_writer
+from rankshot.ranking.ranking_files import JSONL_ENDINGS
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.overview import Overview, Participant, read_overview
 from rankshot.survey.quality import Flag, is_right
@@ -424,9 +424,8 @@ def _csv_lines(records: Iterable[Record]) -> Iterator[str]:
 def format_row(cells: Iterable[str]) -> str:
     """Return one line of CSV that ends with a line feed."""
     line = io.StringIO()
-    # With its own line end, the writer also quotes a cell with a carriage return.
-    csv.writer(line).writerow(cells)
-    return line.getvalue().removesuffix("\r\n") + "\n"
+    open_csv_writer(line).writerow(cells)
+    return line.getvalue()
 
 
 def escape_formula(value: Any) -> str:

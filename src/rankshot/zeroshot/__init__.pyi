@@ -5,10 +5,10 @@ from .explanation import Explanation as Explanation, explain as explain
 from .files.predictions import (
     open_predictions as open_predictions,
     read_predictions as read_predictions,
+    read_truth as read_truth,
 )
 from .files.saved_heads import build_head as build_head, load_head as load_head
 from .files.score_tables import open_scores as open_scores
-from .files.truth import read_truth as read_truth
 from .heads.base import BaseHead as BaseHead
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking

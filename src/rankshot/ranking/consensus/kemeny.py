@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from time import monotonic
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ from rankshot.ranking.matrices import (
 from rankshot.ranking.parts import AnyRankings, keep_counted, require_one_subject
 from rankshot.ranking.rankings import Rankings
 
-MANY = 1000
+MANY_ITEMS = 1000
 """For more items than this, no table of their pairs is made for a score alone."""
 Method = Literal["adjacent", "insertion", "exact"]
 METHODS = ("adjacent", "insertion", "exact")
@@ -254,7 +254,7 @@ def _sort_classes(rankings: AnyRankings) -> list[NDArray[np.intp]]:
 
 
 def _measure_later(rankings: Rankings, place: NDArray[np.intp]) -> tuple[float, float]:
-    if rankings.n_items > MANY:
+    if rankings.n_items > MANY_ITEMS:
         return _measure_by_sorting(rankings, place)
     return _measure_places(precedence(rankings), place)
 
@@ -285,12 +285,12 @@ def _measure_by_sorting(rankings: Rankings, place: NDArray[np.intp]) -> tuple[fl
     score = bound = 0.0
     before: tuple[NDArray[np.int32], float] | None = None
     for level, weight in _levels_of_each(rankings):
-        pairs = _compare_levels(place, level)
-        score += weight * (pairs.discordant + pairs.tied_in_first / 2)
+        discordant, tied = _compare_levels(place, level)
+        score += weight * (discordant + tied / 2)
         if before is None:
             before = level, weight
         else:
-            bound += min(before[1], weight) * _compare_levels(before[0], level).discordant
+            bound += min(before[1], weight) * _compare_levels(before[0], level)[0]
             before = None
     return score, _positive_gap(score, bound)
 
@@ -312,26 +312,15 @@ def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], flo
             yield row, weight * min(share, 1.0)
 
 
-class _PairCounts(NamedTuple):
-    discordant: float
-    tied_in_first: float
-
-
-def _compare_levels(a: NDArray[np.integer], b: NDArray[np.integer]) -> _PairCounts:
+def _compare_levels(a: NDArray[np.integer], b: NDArray[np.integer]) -> tuple[float, float]:
     """Count pairs of the items that are in both: in opposite orders, and tied only in a."""
     both = (a != ABSENT) & (b != ABSENT)
     if not both.all():
         # Levels of a subset have gaps.
         a, b = (np.unique(level[both], return_inverse=True)[1] for level in (a, b))
     if a.size == 0:
-        return _PairCounts(0.0, 0.0)
+        return 0.0, 0.0
     permuted, tied_in_both = merge_ties(a[None], b[None])
-    return _PairCounts(
-        float(count_inversions(permuted)[0]), _count_tied(a) - float(tied_in_both[0])
-    )
-
-
-def _count_tied(level: NDArray[np.integer]) -> float:
-    """Return the number of pairs of equal levels."""
-    sizes = np.bincount(level).astype(float)
-    return float(sizes @ (sizes - 1)) / 2
+    sizes = np.bincount(a).astype(float)
+    tied_in_first = float(sizes @ (sizes - 1)) / 2 - float(tied_in_both[0])
+    return float(count_inversions(permuted)[0]), tied_in_first

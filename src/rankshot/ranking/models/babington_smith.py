@@ -152,7 +152,9 @@ class BabingtonSmith(BaseEstimator):
         C = rankings.n_items
         longest = int(rankings.lengths.max())
         require_affordable(C, longest)
-        wins = _signed_wins(rankings)
+        before = precedence(rankings)
+        # How often i was placed before j, minus how often j before i.
+        wins = before - before.T
         weight_of_length = np.bincount(rankings.lengths, rankings.weights).astype(float)
         total = float(rankings.weights.sum())
         upper = np.triu_indices(C, 1)
@@ -286,12 +288,6 @@ def require_affordable(n_items: int, k: int) -> None:
             f"the normaliser for {k} of {n_items} items needs {largest:.1e} subsets: too many. "
             "Use smaller k, or log_weight, which leaves the normaliser out"
         )
-
-
-def _signed_wins(rankings: Rankings) -> Floats:
-    """Return how often i was placed before j, minus how often j before i."""
-    W = precedence(rankings)
-    return W - W.T
 
 
 def _normalizers(f: Floats, weight_of_length: Floats) -> tuple[float, Floats]:

@@ -789,19 +789,22 @@ def require_finite_worths(rankings: Rankings, sizes: Ints) -> None:
         main = int(np.argmax(counts))
         apart = [rankings.items[i] for i in np.flatnonzero(label != main)]
         names = apart if counts[main] > 1 else list(rankings.items)
-        raise RankshotError(
-            f"the Davidson-Luce maximum-likelihood estimate does not exist: {quote_names(names)} "
-            "did not both win and lose against the other items, or tie with them, directly or "
-            f"through others. {HELP}"
+        why = (
+            f"{quote_names(names)} did not both win and lose against the other items, or tie with "
+            "them, directly or through others"
         )
-    direction = _find_direction(wins, choices, sizes)
-    if direction is not None:
-        low, high = int(direction.argmin()), int(direction.argmax())
-        raise RankshotError(
-            "the Davidson-Luce maximum-likelihood estimate does not exist: only ties speak for "
-            f"{rankings.items[low]!r} against {rankings.items[high]!r}, so that their worths grow "
-            f"apart without end, and the tie parameter with them. {HELP}"
+    else:
+        direction = _find_direction(wins, choices, sizes)
+        if direction is None:
+            return
+        low, high = rankings.items[direction.argmin()], rankings.items[direction.argmax()]
+        why = (
+            f"only ties support {low!r} against {high!r}, so that their worths grow apart without "
+            "end, and the tie parameter with them"
         )
+    raise RankshotError(
+        f"the Davidson-Luce maximum-likelihood estimate does not exist: {why}. {HELP}"
+    )
 
 
 def _list_choices(rankings: Rankings) -> list[Choice]:

@@ -175,7 +175,11 @@ class RankingMixture(BaseEstimator):
             What the model takes; their weights count.
         """
         require_one_subject(require_rankings(rankings))
-        self._check_parameters()
+        require_whole_number("n_groups", self.n_groups)
+        require_whole_number("n_starts", self.n_starts)
+        require_whole_number("max_iter", self.max_iter)
+        require_number("tol", self.tol, above=0, below=np.inf)
+        require_choice("by", self.by, UNITS)
         sample = merge_equal(rankings, self.by)
         if self.n_groups > _most_groups(sample.counts):
             raise RankshotError(
@@ -207,13 +211,6 @@ class RankingMixture(BaseEstimator):
         )
         self.bic_ = -2 * self.log_likelihood_ + self.n_parameters_ * float(np.log(self.n_raters_))
         return self
-
-    def _check_parameters(self) -> None:
-        require_whole_number("n_groups", self.n_groups)
-        require_whole_number("n_starts", self.n_starts)
-        require_whole_number("max_iter", self.max_iter)
-        require_number("tol", self.tol, above=0, below=np.inf)
-        require_choice("by", self.by, UNITS)
 
     def _run(self, em: EM, line: ProgressLine) -> Run:
         """Run all starts, the better half of them twice as long, and so on; then one to the end."""

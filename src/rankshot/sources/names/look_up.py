@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankshot.core.errors import RankshotError, suggest_name
-from rankshot.core.tables import find_column, read_csv_rows
+from rankshot.core.tables import read_batches
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import is_sense, load_nouns, suggest_noun
@@ -119,13 +119,14 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
     """
     path = Path(path)
     known = as_names(classes, "classes")
-    rows = read_csv_rows(path)
-    _, header = next(rows)
-    name_column, words_column = (find_column(header, name, path) for name in (CLASS, LOOK_UP))
     look_up: dict[str, str] = {}
-    for line, row in rows:
-        name, words = row[name_column].strip(), row[words_column].strip()
-        if not any(cell.strip() for cell in row):
+    rows = (
+        (batch.where(row), *cells)
+        for batch in read_batches(path, [CLASS, LOOK_UP], strip=True)
+        for row, cells in enumerate(zip(*batch.texts, strict=True))
+    )
+    for where, name, words in rows:
+        if not name and not words:
             # Spreadsheets write such lines for empty rows.
             continue
         problem = ""
@@ -136,7 +137,7 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
         elif not words:
             problem = f"the class {name!r} has no words to look up"
         if problem:
-            raise RankshotError(f"{path}:{line}: {problem}")
+            raise RankshotError(f"{where}: {problem}")
         look_up[name] = words
     return look_up
 

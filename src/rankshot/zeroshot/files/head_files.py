@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rankshot import __version__
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.files import decode_lines, replace_file, require_ending
-from rankshot.ranking.files.ranking_files import parse_jsonl, write_jsonl
+from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.settings import HeadSettings, require_plain
 

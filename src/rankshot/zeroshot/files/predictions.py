@@ -1,44 +1,43 @@
-"""Predictions as CSV and Parquet: written in batches, completely or not at all, and read."""
+"""Predictions as CSV and Parquet: made from a table of scores, written in batches, and read.
+
+True labels, to evaluate predictions with, are read here as well.
+"""
 
 from __future__ import annotations
 
-import csv
-from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     ID,
     LABEL,
     TABLE_ENDINGS,
+    PutRows,
+    Rule,
     as_text_array,
-    find_column,
-    open_parquet,
-    open_row_groups,
-    parse_numbers,
-    read_csv_rows,
-    read_number_matrix,
-    read_text_column,
-    refuse_text_columns,
-    write_csv_rows,
+    open_writer,
+    read_columns,
+    read_table,
 )
 from rankshot.core.validation import as_names
+from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import ROUNDING
-from rankshot.zeroshot.runner import REJECTED
+from rankshot.zeroshot.runner import REJECTED, label_or_reject
 
-WriteRows = Callable[
-    [Sequence[str], Sequence[str], NDArray[np.floating], NDArray[np.floating]], None
-]
-"""Writes ids, labels, the probabilities of the labels, and those of all classes."""
 PROBABILITY = "probability"
+RULE = Rule("probabilities must be numbers")
+STAGES = ("reading", "classifying", "writing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +110,10 @@ def open_predictions(
     array(['cat', 'truck'], dtype=object)
     """
     path = Path(path)
-    sink = _open_csv_sink if require_ending(path, TABLE_ENDINGS) == ".csv" else _open_parquet_sink
+    require_ending(path, TABLE_ENDINGS)
     names = as_names(targets, "targets")
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
-    with replace_file(path) as stream, sink(stream, columns, metadata) as put:
+    with open_writer(path, columns, metadata) as put:
         writer = PredictionWriter(names, put)
         yield writer
         if writer.n_rows == 0 and allow_empty:
@@ -148,12 +147,39 @@ def read_predictions(path: str | Path) -> Predictions:
     (['x1'], ['cat'], array([[0.75, 0.25]]))
     """
     path = Path(path)
-    read = _read_csv if require_ending(path, TABLE_ENDINGS) == ".csv" else _read_parquet
-    predictions, places = read(path)
-    if len(predictions) == 0:
-        raise RankshotError(f"{path}: there are no predictions in it")
-    _validate(predictions, lambda row: f"{path}:{places[row]}" if places else f"{path}: row {row}")
-    return predictions
+    require_ending(path, TABLE_ENDINGS)
+    columns, _ = read_columns(path)
+    found = [name for name in columns if name.startswith("P(") and name.endswith(")")]
+    if not found:
+        raise RankshotError(
+            f"{path}: no columns such as 'P(cat)'; the columns are {quote_names(columns)}"
+        )
+    try:
+        targets = as_names([name[2:-1] for name in found], "the header")
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+    known = {*targets, REJECTED}
+    table = read_table(path, [ID, LABEL], found, rule=RULE)
+    ids, labels = table.require_text(0), table.require_text(1)
+    for row, label in enumerate(labels):
+        if label not in known:
+            hint = suggest_name(label, known)
+            raise RankshotError(f"{table.where(row)}: no column 'P({label})' for this label{hint}")
+    _require_probabilities(table.numbers, table.where, found)
+    return Predictions(as_text_array(ids), as_text_array(labels), targets, table.numbers)
+
+
+def _require_probabilities(
+    table: NDArray[np.floating], where: Callable[[int], str], names: Sequence[str]
+) -> None:
+    """Raise for the first number outside [0, 1]."""
+    if not table.size or (table.min() >= -ROUNDING and table.max() <= 1 + ROUNDING):
+        return
+    # NaN is neither less nor more than anything.
+    row, j = np.argwhere(~((table >= -ROUNDING) & (table <= 1 + ROUNDING)))[0]
+    raise RankshotError(
+        f"{where(int(row))}: {names[j]!r} is {table[row, j]}, which is not a probability"
+    )
 
 
 # -------------------------------------------------------------------- writing
@@ -162,7 +188,7 @@ def read_predictions(path: str | Path) -> Predictions:
 class PredictionWriter:
     """Validates predictions and writes them; `open_predictions` makes it."""
 
-    def __init__(self, targets: tuple[str, ...], put: WriteRows) -> None:
+    def __init__(self, targets: tuple[str, ...], put: PutRows) -> None:
         self.targets = targets
         self.n_rows = 0
         self._code = {name: j for j, name in enumerate(targets)}
@@ -181,7 +207,6 @@ class PredictionWriter:
             One column per class, in the order that was given to `open_predictions`.
         """
         table = self._as_probabilities(proba)
-        rows = np.arange(len(table))
         numbers = map(str, range(self.n_rows, self.n_rows + len(table)))
         names = [str(name) for name in (numbers if ids is None else ids)]
         given = [str(label) for label in labels]
@@ -195,10 +220,14 @@ class PredictionWriter:
         if (codes < 0).any():
             rejected = (codes < 0) & np.array([label == REJECTED for label in given])
             codes[rejected] = table[rejected].argmax(axis=1)
-            unknown = np.flatnonzero(codes < 0)
-            if unknown.size:
-                raise self._unknown_label(given, int(unknown[0]))
-        self._put(names, given, table[rows, codes], table)
+            if (codes < 0).any():
+                row = int(np.argmax(codes < 0))
+                raise RankshotError(
+                    f"row {self.n_rows + row}: the label {short_repr(given[row])} is not one of "
+                    f"the classes{suggest_name(given[row], self.targets)}"
+                )
+        chosen = table[np.arange(len(table)), codes]
+        self._put([names, given], np.column_stack([chosen, table]))
         self.n_rows += len(table)
 
     def _as_probabilities(self, proba: ArrayLike) -> NDArray[np.floating]:
@@ -210,129 +239,168 @@ class PredictionWriter:
                 f"probabilities of {len(self.targets)} classes must have as many columns, not "
                 f"shape {table.shape}"
             )
-        odd = _find_non_probability(table)
-        if odd is not None:
-            row, column = odd
-            raise RankshotError(
-                f"row {self.n_rows + row}, class {self.targets[column]!r}: "
-                f"{table[row, column]} is not a probability"
-            )
+        _require_probabilities(table, lambda row: f"row {self.n_rows + row}", self.targets)
         return table
 
-    def _unknown_label(self, labels: Sequence[str], row: int) -> RankshotError:
-        hint = suggest_name(labels[row], self.targets)
-        return RankshotError(
-            f"row {self.n_rows + row}: the label {short_repr(labels[row])} is not one of the "
-            f"classes{hint}"
-        )
+
+# -------------------------------------------------------------------- true labels
 
 
-def _find_non_probability(table: NDArray[np.floating]) -> tuple[int, int] | None:
-    """Return the row and column of the first number outside [0, 1], or None."""
-    if not table.size or (table.min() >= -ROUNDING and table.max() <= 1 + ROUNDING):
-        return None
-    # NaN is neither less nor more than anything.
-    row, column = np.argwhere(~((table >= -ROUNDING) & (table <= 1 + ROUNDING)))[0]
-    return int(row), int(column)
+def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
+    r"""Read the true labels of some inputs.
 
+    Parameters
+    ----------
+    path : str or Path
+        CSV or Parquet with a column ``label`` and optionally a column ``id``. With ids, the rows
+        may be in any order, and ids that are not among the inputs are ignored. Without ids,
+        the rows must be those of the inputs, in the same order.
+    ids : sequence of str
+        The ids of the inputs, as `read_predictions` returns them.
 
-@contextmanager
-def _open_csv_sink(
-    stream: TextIO, columns: Sequence[str], _metadata: Mapping[str, str] | None
-) -> Iterator[WriteRows]:
-    """Write the names of the columns; yield the function that writes rows."""
-    writer = csv.writer(stream)
-    writer.writerow(columns)
+    Returns
+    -------
+    array of str
+        The label of each of the ``ids``, in their order.
 
-    def put(
-        ids: Sequence[str],
-        labels: Sequence[str],
-        chosen: NDArray[np.floating],
-        proba: NDArray[np.floating],
-    ) -> None:
-        numbers = np.column_stack([chosen, proba])
-        write_csv_rows(writer, [ids, labels], numbers)
+    Raises
+    ------
+    RankshotError
+        Names the file, and the line (CSV) or row (Parquet, counted from 0) of what is wrong; or
+        the ids that have no label.
+    FileNotFoundError
+        If there is no such file.
 
-    yield put
-
-
-@contextmanager
-def _open_parquet_sink(
-    stream: TextIO, columns: Sequence[str], metadata: Mapping[str, str] | None
-) -> Iterator[WriteRows]:
-    """Yield the function that writes rows, all in the precision of the first."""
-    with open_row_groups(stream, columns, metadata) as put:
-        yield lambda ids, labels, chosen, proba: put([ids, labels], [chosen, *proba.T])
-
-
-# -------------------------------------------------------------------- reading
-
-
-def _validate(predictions: Predictions, where: Callable[[int], str]) -> None:
-    """Refuse labels without a column, except `REJECTED`, and numbers outside [0, 1]."""
-    known = {*predictions.targets, REJECTED}
-    for row, label in enumerate(predictions.labels):
-        if label not in known:
-            hint = suggest_name(label, known)
-            raise RankshotError(f"{where(row)}: no column 'P({label})' for this label{hint}")
-    odd = _find_non_probability(predictions.proba)
-    if odd is not None:
-        row, column = odd
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.zeroshot import read_truth
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "truth.csv"
+    ...     _ = path.write_text("id,label\nx2,truck\nx1,cat\n")
+    ...     read_truth(path, ["x1", "x2"])
+    array(['cat', 'truck'], dtype=object)
+    """
+    path = Path(path)
+    require_ending(path, TABLE_ENDINGS)
+    has_ids = ID in read_columns(path)[0]
+    table = read_table(path, [LABEL, ID] if has_ids else [LABEL])
+    labels = table.texts[0]
+    for row, label in enumerate(labels):
+        if not label.strip():
+            raise RankshotError(f"{table.where(row)}: the label is empty")
+    if not has_ids:
+        if len(labels) != len(ids):
+            raise RankshotError(
+                f"{path}: {len(labels)} labels for {len(ids)} inputs; without a column {ID!r} "
+                "there must be one label per input"
+            )
+        return as_text_array(labels)
+    row_of: dict[str, int] = {}
+    for row, name in enumerate(table.require_text(1)):
+        if (before := row_of.setdefault(name, row)) != row:
+            raise RankshotError(
+                f"{table.where(row)}: the id {short_repr(name)} is also in {table.where(before)}"
+            )
+    if missing := [name for name in ids if name not in row_of]:
         raise RankshotError(
-            f"{where(row)}: 'P({predictions.targets[column]})' is {predictions.proba[row, column]},"
-            " which is not a probability"
+            f"{path}: no label for {len(missing)} of the {len(ids)} inputs: {quote_names(missing)}"
         )
+    return as_text_array([labels[row_of[name]] for name in ids])
 
 
-def _find_targets(columns: Sequence[str], path: Path) -> tuple[list[int], tuple[str, ...]]:
-    """Return the positions of the columns ``P(class)``, and the classes."""
-    places = [j for j, name in enumerate(columns) if name.startswith("P(") and name.endswith(")")]
-    if not places:
-        raise RankshotError(
-            f"{path}: no columns such as 'P(cat)'; the columns are {quote_names(columns)}"
+# -------------------------------------------------------------------- a table of scores
+
+
+@dataclass
+class Classified:
+    """How a table was classified.
+
+    Attributes
+    ----------
+    counts : Counter of str
+        How often each class was predicted; `REJECTED` is one of them.
+    seconds : dict of str to float
+        The time of reading, classifying and writing.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+
+    @contextmanager
+    def time(self, stage: str) -> Iterator[None]:
+        """Add the time of the block to a stage."""
+        begin = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += perf_counter() - begin
+
+
+def classify_to_file(
+    table: ScoreTable,
+    head: BaseHead,
+    score_type: str,
+    output: Path,
+    reject_below: float | None = None,
+    *,
+    id_prefix: str = "",
+    check_first: Callable[[NDArray[np.floating]], None] | None = None,
+    describe: Callable[[Classified], dict[str, str]] | None = None,
+    advance: Callable[[int], None] | None = None,
+) -> Classified:
+    """Write the predictions of a fitted head for a table of scores.
+
+    Parameters
+    ----------
+    table : ScoreTable
+    head : BaseHead
+    score_type : str
+        One of `SCORE_TYPES` except auto.
+    output : Path
+        Ends in .csv or .parquet; it is replaced when all rows are written.
+    reject_below : float, optional
+        Inputs of which no class has this probability are labelled `REJECTED`.
+    id_prefix : str
+        Comes before the number of a row, which is its id in a table without ids.
+    check_first : callable, optional
+        Called with the numbers of the first batch, before they are taken as scores of this type.
+    describe : callable, optional
+        Called after the last row; returns what goes into the footer of a Parquet file.
+    advance : callable, optional
+        Called with the number of rows of each batch.
+    """
+    done, n_rows = Classified(), 0
+    metadata: dict[str, str] = {}
+    is_empty = table.n_rows == 0
+    with ExitStack() as stack:
+        writer = stack.enter_context(
+            open_predictions(output, head.classes_, metadata, allow_empty=is_empty)
         )
-    try:
-        return places, as_names([columns[j][2:-1] for j in places], "the header")
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
-
-
-def _read_csv(path: Path) -> tuple[Predictions, Sequence[int]]:
-    rows = read_csv_rows(path)
-    _, columns = next(rows)
-    id_place, label_place = (find_column(columns, name, path) for name in (ID, LABEL))
-    places, targets = _find_targets(columns, path)
-    names = [columns[j] for j in places]
-    ids, labels, lines, cells = [], [], array("q"), array("d")
-    for line, row in rows:
-        where = f"{path}:{line}"
-        for name, place in ((ID, id_place), (LABEL, label_place)):
-            if not row[place]:
-                raise RankshotError(f"{where}: the row has no {name}")
-        ids.append(row[id_place])
-        labels.append(row[label_place])
-        lines.append(line)
-        numbers = [row[j] for j in places]
-        cells.extend(parse_numbers(numbers, names, "probabilities must be numbers", where))
-    proba = np.array(cells).reshape(-1, len(targets))
-    return Predictions(as_text_array(ids), as_text_array(labels), targets, proba), lines
-
-
-def _read_parquet(path: Path) -> tuple[Predictions, Sequence[int]]:
-    ids: list[str] = []
-    labels: list[str] = []
-    with open_parquet(path) as file:
-        columns = list(file.schema_arrow.names)
-        for name in (ID, LABEL):
-            find_column(columns, name, path)
-        places, targets = _find_targets(columns, path)
-        names = [columns[j] for j in places]
-        refuse_text_columns(file.schema_arrow, names, path)
-        parts = []
-        for batch in file.iter_batches(columns=[ID, LABEL, *names]):
-            row = len(ids)
-            ids += read_text_column(batch.column(ID), row, ID, path)
-            labels += read_text_column(batch.column(LABEL), row, LABEL, path)
-            parts.append(read_number_matrix(batch, names))
-    proba = np.concatenate(parts) if parts else np.empty((0, len(targets)))
-    return Predictions(as_text_array(ids), as_text_array(labels), targets, proba), ()
+        batches = table.batches()
+        while True:
+            with done.time("reading"):
+                ids, batch = next(batches, (None, None))
+            if batch is None:
+                break
+            rows = range(n_rows, n_rows + len(batch))
+            if check_first is not None and n_rows == 0:
+                check_first(batch.values)
+            with done.time("classifying"):
+                scores = build_scores(batch.values, table, score_type, rows)
+                log_proba = head.predict_log_proba(scores)
+                labels = label_or_reject(log_proba, head.classes_, reject_below, REJECTED)
+                done.counts.update(labels.tolist())
+            with done.time("writing"):
+                names = (f"{id_prefix}{row}" for row in rows) if ids is None else ids
+                writer.write(names, labels, np.exp(log_proba))
+            n_rows += len(batch)
+            if advance is not None:
+                advance(len(batch))
+        if describe is not None:
+            metadata.update(describe(done))
+        # Parquet is written when there are enough rows, or no more.
+        with done.time("writing"):
+            stack.close()
+    return done

@@ -1,50 +1,82 @@
-"""Tables of a classifier's scores: CSV, Parquet and .npz, read in batches.
+"""Tables of a classifier's scores: CSV, Parquet and .npz, read and written in batches.
 
 Tables of scores may have millions of rows. So a table is never completely in memory: every call
 of `ScoreTable.batches` reads the file again, one batch at a time. Parquet needs a little more
 than one batch: one page of every column (a few MB). A Parquet file with thousands of columns
 should therefore have row groups of some thousand rows.
-
-CSV and Parquet are read here, .npz archives in `npz_scores`.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 import sys
-from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+import zipfile
+import zlib
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
-from itertools import chain, islice
+from errno import EINVAL
+from itertools import combinations
+from math import prod
 from pathlib import Path
-from typing import cast
+from tokenize import TokenError
+from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import numpy as np
+from numpy.lib import format as npy
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, RowError
-from rankshot.core.files import require_ending
+from rankshot.core.errors import RankshotError, RowError, quote_names
+from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import (
+    BATCH_CELLS,
     ID,
+    Rule,
     as_text_array,
+    import_pyarrow,
     open_parquet,
-    parse_numbers,
-    read_csv_rows,
-    read_number_matrix,
-    read_text_column,
-    refuse_text_columns,
+    open_writer,
+    read_batches,
+    read_columns,
+    require_numbers,
 )
-from rankshot.core.validation import as_names, require_whole_number
-from rankshot.zeroshot.files.npz_scores import Block, Header, ReadBlocks, open_npz
-from rankshot.zeroshot.scores import LARGEST_SCORE, Kind, Scores, n_columns, refuse_infinite
+from rankshot.core.validation import as_names, require_choice, require_whole_number
+from rankshot.sources.names.labels import read_class_labels
+from rankshot.zeroshot.scores import (
+    KINDS,
+    LARGEST_SCORE,
+    Kind,
+    Scores,
+    are_probabilities,
+    column_name,
+    n_columns,
+)
+
+if TYPE_CHECKING:
+    from rankshot.zeroshot.heads.base import BaseHead
 
 ENDINGS = (".csv", ".parquet", ".npz")
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
-RULE = "scores must be finite numbers (a column of names must be called id)"
-BATCH_CELLS = 2**20
-"""Scores in a batch, about: eight megabytes."""
+RULE = Rule("scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE)
+MAX_NAMES_BYTES = 2**28
+"""The most that all names of classes in an archive may take: more is damage, or an attack."""
+MAX_ID_BYTES = 2**14
+"""The same for each id."""
+ARCHIVE_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, IndexError),
+    # Encrypted members, and compression methods that Python does not support.
+    *(RuntimeError, NotImplementedError),
+    # NumPy parses the header of an array as a Python literal, which can raise these.
+    *(ValueError, TypeError, OverflowError, SyntaxError, TokenError, RecursionError, MemoryError),
+)
+"""What a damaged archive of arrays may raise, beside errors of the operating system."""
+Block = tuple[Sequence[str], NDArray[np.floating]]
+"""The ids of some rows, and their scores."""
 
 
 @dataclass(frozen=True)
@@ -85,26 +117,44 @@ class ScoreTable:
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
             not a finite number.
         """
-        with _open_table(self.path) as (header, read_blocks):
-            if header[:3] != (self.items, self.kind, self.has_ids):
-                raise RankshotError(f"{self.path}: the file was replaced by another table")
-            # `parse_numbers` has validated CSV already, and names the line.
-            is_csv = self.path.suffix == ".csv"
-            row = 0
-            for ids, values in read_blocks(self.batch_rows):
-                if not is_csv:
-                    self._refuse_infinite(values, row)
-                row += len(values)
-                yield ids, Scores.from_validated(values, self.items, self.kind)
-            if header.n_rows is not None and row != header.n_rows:
-                raise RankshotError(f"{self.path}: promises {header.n_rows} rows, but has {row}")
+        read = self._read_npz if self.path.suffix == ".npz" else self._read_table
+        for ids, values in read():
+            yield (
+                None if ids is None else as_text_array(ids),
+                Scores.from_validated(values, self.items, self.kind),
+            )
 
-    def _refuse_infinite(self, values: NDArray[np.floating], first: int) -> None:
-        try:
-            refuse_infinite(values, self.items, self.kind)
-        except RowError as error:
-            problem = f"row {first + error.row}{error.problem}"
-            raise RankshotError(f"{self.path}: {problem}") from None
+    def _read_table(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
+        texts = [ID] if self.has_ids else []
+        names = _name_columns(self.items, self.kind)
+        for path in _list_parts(self.path):
+            if _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
+                raise RankshotError(f"{path}: has other columns than the first table")
+            for batch in read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows):
+                yield batch.require_text(0) if texts else None, batch.numbers
+
+    def _read_npz(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
+        if _read_header(self.path)[:3] != (self.items, self.kind, self.has_ids):
+            raise RankshotError(f"{self.path}: the file was replaced by another table")
+        with _open_npz(self.path) as archive:
+            scores = _Rows(archive, "scores", self.path)
+            names = _Rows(archive, ID, self.path) if self.has_ids else None
+            single = scores.dtype.kind == "f" and scores.dtype.itemsize == 4
+            for begin in range(0, scores.shape[0], self.batch_rows):
+                n = min(self.batch_rows, scores.shape[0] - begin)
+                # Extended precision may overflow; infinite scores are refused below.
+                with np.errstate(over="ignore"):
+                    values: NDArray[Any] = scores.take(n).astype("f4" if single else "f8")
+                require_numbers(
+                    values,
+                    RULE,
+                    lambda row, begin=begin: f"{self.path}: row {begin + row}",  # type: ignore[misc]
+                    lambda j: column_name(self.items, self.kind, j),
+                )
+                ids = None if names is None else list(map(str, names.take(n).tolist()))
+                if ids is not None and "" in ids:
+                    raise RankshotError(f"{self.path}: row {begin + ids.index('')}: 'id' is empty")
+                yield ids, values
 
 
 def open_scores(
@@ -152,131 +202,380 @@ def open_scores(
     ('leopard', 'bus') ['x1' 'x2'] [[2.5, -1.0], [0.0, 0.001]]
     """
     path = Path(path)
-    with _open_table(path) as (header, _):
-        if header.n_rows == 0 and not allow_empty:
-            raise RankshotError(f"{path}: the table has no rows")
-        if batch_rows is None:
-            rows = max(1, BATCH_CELLS // n_columns(len(header.items), header.kind))
-        else:
-            rows = min(require_whole_number("batch_rows", batch_rows), sys.maxsize)
-        return ScoreTable(path, *header, rows)
-
-
-def _open_table(path: Path) -> AbstractContextManager[tuple[Header, ReadBlocks]]:
+    items, kind, has_ids, n_rows = _read_header(_list_parts(path)[0])
     if path.is_dir():
-        return _open_folder(path)
-    formats = {".csv": _open_csv, ".parquet": _open_parquet, ".npz": open_npz}
-    return formats[require_ending(path, ENDINGS)](path)
+        n_rows = None
+    elif n_rows == 0 and not allow_empty:
+        raise RankshotError(f"{path}: the table has no rows")
+    if batch_rows is None:
+        rows = max(1, BATCH_CELLS // n_columns(len(items), kind))
+    else:
+        rows = min(require_whole_number("batch_rows", batch_rows), sys.maxsize)
+    return ScoreTable(path, items, kind, has_ids, n_rows, rows)
 
 
-def _find_items(columns: Sequence[str], where: str) -> tuple[str, ...]:
+def _list_parts(path: Path) -> list[Path]:
+    """Return a file, or the parts of a dataset in a folder, sorted by name."""
+    if not path.is_dir():
+        require_ending(path, ENDINGS)
+        return [path]
+    names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))
+    parts = [path / name for name in names if not str(name).startswith(("_", "."))]
+    if not parts:
+        raise RankshotError(f"{path}: no parts (.parquet) of a table in it")
+    return parts
+
+
+def _read_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int | None]:
+    """Return the seen classes, the kind of scores, whether there are ids, and the rows."""
+    if path.suffix == ".npz":
+        return _read_npz_header(path)
+    columns, n_rows = read_columns(path)
+    items, kind = _find_items(columns, path), "multiclass"
+    if path.suffix == ".parquet":
+        with open_parquet(path) as file:
+            metadata = file.metadata.metadata or {}
+        if KIND_KEY.encode() in metadata:
+            kind = metadata[KIND_KEY.encode()].decode()
+            items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
+    return items, cast("Kind", kind), ID in columns, n_rows
+
+
+def _name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
+    """Return the names of the columns of scores: classes, or pairs of them."""
+    return [" | ".join(pair) for pair in combinations(items, 2)] if kind == ONE_VS_ONE else items
+
+
+def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return the seen classes: the names of all columns except ``id``."""
     items = [name for name in columns if name != ID]
-    if len(columns) - len(items) > 1:
-        raise RankshotError(f"{where}: more than one column {ID!r}")
-    if not items:
-        raise RankshotError(f"{where}: no column but {ID!r}; each seen class must have one")
-    if "" in items:
+    if not items or len(columns) - len(items) > 1:
         raise RankshotError(
-            f"{where}: column {columns.index('') + 1} has no name; it must be {ID!r} or a class"
+            f"{path}: expected one column per seen class, and at most one named {ID!r}; the "
+            f"columns are {quote_names(columns)}"
         )
     try:
         return as_names(items, "the header")
     except RankshotError as error:
-        raise RankshotError(f"{where}: {error}") from None
+        raise RankshotError(f"{path}: {error}") from None
 
 
-# -------------------------------------------------------------------- CSV
-
-
-@contextmanager
-def _open_csv(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
-    with closing(read_csv_rows(path)) as rows:
-        line, columns = next(rows)
-        items = _find_items(columns, f"{path}:{line}")
-        first = next(rows, None)
-        if first is None:
-            raise RankshotError(f"{path}: no rows after the line that names the columns")
-        place = columns.index(ID) if ID in columns else None
-        all_rows = chain([first], rows)
-
-        def read_blocks(n_rows: int) -> Iterator[Block]:
-            while block := _read_csv_block(all_rows, n_rows, place, items, path):
-                yield block
-
-        yield Header(items, "multiclass", place is not None, None), read_blocks
-
-
-def _read_csv_block(
-    rows: Iterator[tuple[int, list[str]]],
-    n: int,
-    place: int | None,
-    items: Sequence[str],
-    path: Path,
-) -> Block | None:
-    """Read the next n rows; return None after the last."""
-    ids: list[str] = []
-    # Numbers without objects around them: a batch of text would take many times the memory.
-    cells = array("d")
-    for line, row in islice(rows, n):
-        where = f"{path}:{line}"
-        if place is not None:
-            ids.append(row.pop(place))
-            if not ids[-1]:
-                raise RankshotError(f"{where}: the row has no id")
-        cells.extend(parse_numbers(row, items, RULE, where, limit=LARGEST_SCORE))
-    if not cells:
-        return None
-    return None if place is None else as_text_array(ids), np.frombuffer(cells).reshape(
-        -1, len(items)
-    )
-
-
-# -------------------------------------------------------------------- Parquet
+# -------------------------------------------------------------------- .npz archives
 
 
 @contextmanager
-def _open_parquet(path: Path) -> Iterator[tuple[Header, ReadBlocks]]:
-    with open_parquet(path) as file:
-        columns = list(file.schema_arrow.names)
-        items = names = _find_items(columns, f"{path}")
-        refuse_text_columns(file.schema_arrow, names, path)
-        metadata = file.metadata.metadata or {}
-        kind = cast("Kind", metadata.get(KIND_KEY.encode(), b"multiclass").decode())
-        if kind != "multiclass":
-            items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
-        n_rows = file.metadata.num_rows
-        has_ids = ID in columns
+def _open_npz(path: Path) -> Iterator[NpzFile]:
+    try:
+        with path.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if not isinstance(archive, NpzFile):
+                raise ValueError("it is not an archive")  # noqa: TRY004
+            with archive:
+                yield archive
+    except RankshotError:
+        raise
+    except (*ARCHIVE_ERRORS, OSError) as error:
+        # A damaged directory may name a place before the start of the file: EINVAL.
+        if isinstance(error, OSError) and error.errno not in {None, EINVAL}:
+            raise
+        raise RankshotError(
+            f"{path}: not a complete .npz file of numbers and text ({error})"
+        ) from None
 
-        def read_blocks(n_rows: int) -> Iterator[Block]:
-            row = 0
-            for batch in file.iter_batches(batch_size=n_rows):
-                ids = (
-                    as_text_array(read_text_column(batch.column(ID), row, ID, path))
-                    if has_ids
-                    else None
+
+class _Rows:
+    """An array of an archive, which `numpy.load` would read as a whole, a few rows at a time."""
+
+    def __init__(self, archive: NpzFile, name: str, path: Path) -> None:
+        if name not in archive.files:
+            raise RankshotError(
+                f"{path}: no array {name!r}; the arrays are {quote_names(archive.files) or 'none'}"
+            )
+        assert archive.zip is not None  # noqa: S101 (it is open)
+        self._stream = archive.zip.open(f"{name}.npy")
+        is_first = npy.read_magic(self._stream) == (1, 0)
+        read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
+        self.shape, is_fortran, self.dtype = read_header(self._stream)
+        if self.dtype.hasobject or is_fortran:
+            raise RankshotError(
+                f"{path}: {name!r} must be numbers or text in C order; save "
+                f"numpy.ascontiguousarray({name}), or {name}.astype(str) for names"
+            )
+
+    def take(self, n: int) -> NDArray[Any]:
+        """Return the next n rows."""
+        size = n * self.dtype.itemsize * prod(self.shape[1:])
+        content = self._stream.read(size)
+        if len(content) < size:
+            raise EOFError("it ends too early")
+        return np.frombuffer(content, self.dtype).reshape(n, *self.shape[1:])
+
+
+def _read_npz_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int]:
+    with _open_npz(path) as archive:
+        scores, classes = _Rows(archive, "scores", path), _Rows(archive, "classes", path)
+        n_bytes = classes.dtype.itemsize * prod(classes.shape)
+        is_text = classes.dtype.kind in "Uiu" and len(classes.shape) == 1
+        if not is_text or not 0 < n_bytes <= MAX_NAMES_BYTES:
+            raise RankshotError(
+                f"{path}: 'classes' must be a list of names, not {classes.dtype} of shape "
+                f"{classes.shape}; save it as text: classes.astype(str)"
+            )
+        try:
+            items = as_names(classes.take(classes.shape[0]).tolist(), "'classes'")
+        except RankshotError as error:
+            raise RankshotError(f"{path}: {error}") from None
+        named = str(archive["kind"].ravel()[0]) if "kind" in archive.files else None
+        if named is not None:
+            require_choice(f"{path}: 'kind'", named, KINDS)
+        kinds = [
+            kind
+            for kind in KINDS
+            if scores.shape[1:] == (n_columns(len(items), kind),) and named in {None, kind}
+        ]
+        if scores.dtype.kind not in "fiu" or not kinds or scores.shape[1] < 1:
+            C = len(items)
+            pairs = f"(n, {n_columns(C, 'one-vs-one')})"
+            raise RankshotError(
+                f"{path}: 'scores' has {scores.dtype} of shape {scores.shape}; expected numbers "
+                f"of shape (n, {C}) for the {C} 'classes', or {pairs} one-vs-one"
+                f"{'' if named is None else f', and the kind is {named!r}'}"
+            )
+        if ID in archive.files:
+            ids = _Rows(archive, ID, path)
+            is_text = ids.dtype.kind in "Uiu" and 0 < ids.dtype.itemsize <= MAX_ID_BYTES
+            if ids.shape != scores.shape[:1] or not is_text:
+                raise RankshotError(
+                    f"{path}: 'id' has {ids.dtype} of shape {ids.shape}; expected a text of at "
+                    f"most {MAX_ID_BYTES // 4:,} characters for each of the {scores.shape[0]} rows"
                 )
-                yield ids, read_number_matrix(batch, names)
-                row += batch.num_rows
-
-        yield Header(items, kind, has_ids, n_rows), read_blocks
+        return items, kinds[0], ID in archive.files, scores.shape[0]
 
 
-@contextmanager
-def _open_folder(folder: Path) -> Iterator[tuple[Header, ReadBlocks]]:
-    """Open the parts of a dataset, sorted by name, as one table."""
-    names = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
-    parts = [folder / name for name in names if not str(name).startswith(("_", "."))]
-    if not parts:
-        raise RankshotError(f"{folder}: no parts (.parquet) of a table in it")
-    with _open_parquet(parts[0]) as (first, _):
-        pass
+# -------------------------------------------------------------------- writing
 
-    def read_blocks(n_rows: int) -> Iterator[Block]:
-        for path in parts:
-            with _open_parquet(path) as (header, read):
-                if header[:3] != first[:3]:
-                    raise RankshotError(f"{path}: has other columns than {parts[0]}")
-                yield from read(n_rows)
 
-    yield first._replace(n_rows=None), read_blocks
+def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclass") -> None:
+    """Raise if a file of this name cannot hold such scores."""
+    ending = require_ending(path, ENDINGS)
+    if ending == ".npz":
+        return
+    if ending == ".parquet":
+        import_pyarrow("pyarrow.parquet")
+    if ID in items:
+        raise RankshotError(f"{path}: a class is called {ID!r}, as the column of ids; rename it")
+    if kind == "one-vs-one" and ending == ".csv":
+        raise RankshotError(
+            f"{path}: one-vs-one scores have a column per pair; write .parquet or .npz instead"
+        )
+
+
+def write_score_table(
+    path: str | Path,
+    items: Sequence[str],
+    read_blocks: Callable[[], Iterable[Block]],
+    kind: Kind = "multiclass",
+    metadata: dict[str, str] | None = None,
+    *,
+    allow_empty: bool = False,
+) -> int:
+    r"""Write a table of scores as CSV, Parquet or .npz, with a column of ids; return its rows.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in .csv, .parquet or .npz. An older file is replaced when all rows are written.
+    items : sequence of str
+        The seen classes.
+    read_blocks : callable
+        Yields the ids and scores of some rows at a time. For .npz it is called several times,
+        because these files begin with the number of rows.
+    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
+        The kind of scores; CSV does not store it.
+    metadata : dict of str to str, optional
+        What goes into the footer of a Parquet file after the last block.
+    allow_empty : bool
+        Write a Parquet file without rows, as a part of a dataset may be.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rankshot.zeroshot.files.score_tables import write_score_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "scores.csv"
+    ...     blocks = [(["x1", "x2"], np.array([[2.5, -1], [0, 1]]))]
+    ...     write_score_table(path, ["leopard", "bus"], lambda: blocks)
+    ...     path.read_text()
+    2
+    'id,leopard,bus\nx1,2.5,-1.0\nx2,0.0,1.0\n'
+    """
+    path = Path(path)
+    require_score_file(path, items, kind)
+    n = 0
+    if path.suffix == ".npz":
+        with replace_file(path) as stream:
+            n = _write_npz(stream, items, read_blocks, kind)
+            if n == 0:
+                raise RankshotError(f"{path}: there are no scores to write")
+        return n
+    own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
+    columns = [ID, *_name_columns(items, kind)]
+    with open_writer(path, columns, ChainMap(own, {} if metadata is None else metadata)) as put:
+        for ids, values in read_blocks():
+            if len(ids):
+                put([ids], values)
+                n += len(ids)
+        if n == 0 and not allow_empty:
+            raise RankshotError(f"{path}: there are no scores to write")
+        if n == 0:
+            put([[]], np.empty((0, len(columns) - 1), np.float32))
+    return n
+
+
+def _write_npz(
+    stream: TextIO, items: Sequence[str], read_blocks: Callable[[], Iterable[Block]], kind: Kind
+) -> int:
+    n, width, dtype = 0, 1, np.dtype(np.float32)
+    for ids, values in read_blocks():
+        if len(ids):
+            n, width = n + len(ids), max(width, *map(len, ids))
+            dtype = np.promote_types(dtype, values.dtype)
+    id_type = np.dtype(f"<U{width}")
+    with zipfile.ZipFile(stream.buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in (("classes", np.array(items)), ("kind", np.array(kind))):
+            with archive.open(f"{name}.npy", "w") as member:
+                npy.write_array(member, array, allow_pickle=False)
+        with _begin_array(archive, ID, id_type, (n,)) as member:
+            for ids, _ in read_blocks():
+                member.write(np.array(ids, id_type).tobytes())
+        with _begin_array(archive, "scores", dtype, (n, n_columns(len(items), kind))) as member:
+            for _, values in read_blocks():
+                member.write(np.ascontiguousarray(values, dtype).tobytes())
+    return n
+
+
+def _begin_array(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> IO[bytes]:
+    """Return a member of an archive after the header of an array, for its bytes."""
+    member = archive.open(f"{name}.npy", "w", force_zip64=True)
+    header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    npy.write_array_header_2_0(member, header)
+    return member
+
+
+# -------------------------------------------------------------------- score types
+
+AUTO, LOGITS, PROBABILITIES = "auto", "logits", "probabilities"
+ONE_VS_ONE: Literal["one-vs-one"] = "one-vs-one"
+SCORE_TYPES = (
+    *(AUTO, LOGITS, PROBABILITIES),
+    *("one-vs-rest-logits", "one-vs-rest-probabilities", ONE_VS_ONE),
+)
+"""What the numbers in a table may be; with auto, the first rows tell."""
+
+
+def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
+    """Return the score type that the first rows of a table look like."""
+    if table.kind == ONE_VS_ONE:
+        return ONE_VS_ONE
+    return PROBABILITIES if are_probabilities(values) else LOGITS
+
+
+def require_score_type(table: ScoreTable, given: str, fitted: str, origin: str | Path) -> None:
+    """Refuse a table whose scores are not of the type that the head in ``origin`` was fitted for.
+
+    ``given`` is the type that the user says they have, or auto.
+    """
+    if given not in {AUTO, fitted}:
+        raise RankshotError(f"score type {given}: the head in {origin} was fitted for {fitted}")
+    found = guess_score_type(next(table.batches())[1].values, table)
+    odd = given == AUTO and {found, fitted} == {LOGITS, PROBABILITIES}
+    if odd or found == ONE_VS_ONE != fitted:
+        raise RankshotError(
+            f"{table.path}: the scores look like {found}, and the head in {origin} was fitted for "
+            f"{fitted}{f'; if they are {fitted}, give this score type' if odd else ''}"
+        )
+
+
+def build_scores(
+    values: NDArray[np.floating], table: ScoreTable, score_type: str, rows: Sequence[int]
+) -> Scores:
+    """Return the scores of some rows of a table on a logarithmic scale.
+
+    ``rows`` are the numbers of the rows in the table, for error messages.
+    """
+    kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
+    # Three classes have three pairs.
+    if score_type == ONE_VS_ONE and values.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
+        kind = ONE_VS_ONE
+    if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.kind}:
+        columns = "pair of classes" if table.kind == ONE_VS_ONE else "class"
+        raise RankshotError(
+            f"{table.path}: has one column per {columns}, which the score type {score_type} does "
+            "not fit"
+        )
+    if not score_type.endswith(PROBABILITIES):
+        return Scores.from_validated(values, table.items, kind)
+    try:
+        return Scores.from_probabilities(values, table.items, kind)
+    except RowError as error:
+        raise RankshotError(
+            f"{table.path}: row {rows[error.row]}{error.problem}; give the right score type "
+            "(one-vs-rest-probabilities if each answers a separate yes-no question)"
+        ) from None
+
+
+# -------------------------------------------------------------------- names of columns
+
+
+def find_columns(names: Iterable[str], table: ScoreTable, origin: str | Path) -> dict[str, str]:
+    """Return the column that each name means, for names that are not columns.
+
+    Names that mean no column, or several, are left out. ``origin`` is the file of the names.
+    """
+    names = dict.fromkeys(names)
+    if names.keys() <= set(table.items):
+        return {}
+    try:
+        found = read_class_labels(table.items).match_all(names)
+    except RankshotError as error:
+        raise RankshotError(f"{origin} and {table.path}: {error}") from None
+    return {name: column for name, column in found.items() if name != column}
+
+
+def rename_all(names: Sequence[str], column_of: dict[str, str]) -> tuple[str, ...]:
+    """Return names with some of them replaced."""
+    return tuple(column_of.get(name, name) for name in names)
+
+
+def name_by_columns(
+    head: BaseHead, table: ScoreTable, origin: str | Path
+) -> tuple[BaseHead, dict[str, str]]:
+    """Return a fitted head whose seen classes are called as the columns, and the new names.
+
+    Raises
+    ------
+    RankshotError
+        If the columns are not the seen classes; it names those that are missing or unknown.
+    """
+    column_of = find_columns(head.items_, table, origin)
+    named = _rename_seen(head, column_of) if column_of else head
+    missing = sorted(set(named.items_) - set(table.items))
+    unknown = sorted(set(table.items) - set(named.items_))
+    if missing or unknown:
+        told = [f"it has no column {quote_names(missing)}"] if missing else []
+        told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
+        raise RankshotError(
+            f"{table.path}: needs the seen classes that {origin} was fitted for: "
+            f"{', and '.join(told)}"
+        )
+    return named, column_of
+
+
+def _rename_seen(head: Any, column_of: dict[str, str]) -> Any:
+    named = copy(head)
+    named.items_ = rename_all(head.items_, column_of)
+    if getattr(head, "head", None) is not None:
+        named.head = _rename_seen(head.head, column_of)
+    return named

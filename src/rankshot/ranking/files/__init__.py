@@ -1,1 +1,0 @@
-"""Files of rankings and of votes between two items."""

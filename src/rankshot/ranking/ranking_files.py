@@ -1,0 +1,682 @@
+"""Files of rankings: JSON lines, Parquet and PrefLib's formats; and tables of votes between pairs.
+
+A Parquet file has one ranking per row, with the fields of JSON lines as columns. Its names are read
+and written as numbers of a dictionary, so that no Python object is made per item.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import (
+    RankshotError,
+    UnknownItemError,
+    quote_names,
+    short_repr,
+    suggest_item,
+)
+from rankshot.core.files import NamedFile, as_path, read_lines, replace_file, require_ending
+from rankshot.core.tables import (
+    TABLE_ENDINGS,
+    Batch,
+    find_column,
+    import_pyarrow,
+    open_parquet,
+    read_columns,
+    read_table,
+    require_number_types,
+)
+from rankshot.core.validation import as_name, as_names, require_choice, require_whole_number
+from rankshot.ranking.construction import Kind, Where, validate_columns, validate_entries
+from rankshot.ranking.entries import Entries, row_starts
+from rankshot.ranking.parts import require_rankings
+from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
+from rankshot.ranking.rankings import Rankings
+
+T = TypeVar("T")
+LINES_AT_ONCE = 20_000
+"""Lines are converted to arrays in portions, so that a large file is never held as objects."""
+JSONL_ENDINGS = (".jsonl", ".ndjson")
+ENDINGS = (*JSONL_ENDINGS, ".parquet", *PREFLIB_ENDINGS)
+FIELDS = ("target", "ranking", "source", "rater", "weight", "kind", "k")
+LABELS = ("target", "source", "rater")
+ITEMS_KEY = b"rankshot.items"
+"""The metadata in which a file names all its items, also those that no ranking lists."""
+GROUP_ENTRIES = 2**22
+"""Items listed in a row group that is written, and at most in one part of a file."""
+TIE_WORDS = ("tie", "draw", "tie (bothbad)", "both_bad")
+"""What tables of votes between language models write for a tie, and sports tables."""
+HELP_WITH_BALLOTS = (
+    "Ballots of a spreadsheet, one row per person, become rankings in a few lines of Python: with "
+    "Rankings.from_orders if there is a column for each place, with Rankings.from_positions if "
+    "there is one for each item. The page 'I have rankings' of the guide has both to copy"
+)
+YES_OR_NO = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def read_rankings(
+    path: str | Path, items: Iterable[Any] | None = None, *, kind: Kind = "top"
+) -> Rankings:
+    """Read rankings from JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
+
+    Parameters
+    ----------
+    path : str or Path
+        In JSON lines, one ranking per line, such as
+        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
+        ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
+        ``"subset"``) are optional; other fields are ignored. ``k`` says that only the first k
+        of the listed items count, which is needed where k cuts a tie.
+
+        A Parquet file has the same fields as columns: ``ranking`` is a list of names or, with
+        ties, a list of lists of names. Null means that a field is left out; a weight must be a
+        number.
+    items : iterable of names, optional
+        All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
+        By default those that occur in the file, sorted. PrefLib files, and Parquet files of
+        `write_rankings`, name all their items; these are the default then.
+    kind : {"top", "subset"}
+        What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
+        ranking, or one of a subset of the items.
+
+    Raises
+    ------
+    RankshotError
+        If the file cannot be read; the message names the file and the line or row.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> line = '{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"]}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "rankings.jsonl")
+    ...     _ = path.write_text(line)
+    ...     rs.read_rankings(path)
+    Rankings: 1 ranking of 4 items, 1 target
+      cat: leopard > lion = tiger > fox
+    """
+    path = as_path(path)
+    require_choice("kind", kind, ("top", "subset"))
+    readers = {".parquet": _read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
+    return readers.get(require_ending(path, ENDINGS), _read_jsonl)(path, items, kind)
+
+
+def write_rankings(rankings: Rankings, path: str | Path) -> None:
+    """Write rankings as JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
+
+    The file is written under another name and then renamed, so that it is never incomplete. A
+    JSON lines file names only the items that are listed: to read the same rankings back, give
+    `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold all there
+    is to a ranking and all items. A PrefLib file names all items, too, but has no targets (there
+    may be at most one), sources and raters; they are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["leopard", ["tiger", "lion"]]], targets="cat")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "votes.jsonl"
+    ...     rs.write_rankings(votes, path)
+    ...     print(path.read_text().strip())
+    ...     again = rs.read_rankings(path)
+    {"target": "cat", "ranking": ["leopard", ["lion", "tiger"]]}
+    >>> again == votes
+    True
+    """
+    path = as_path(path)
+    require_rankings(rankings)
+    if len(rankings) == 0:
+        raise RankshotError(f"{path}: there are no rankings to write")
+    require_ending(path, ENDINGS)
+    with replace_file(path) as stream:
+        if path.suffix == ".parquet":
+            put_rankings(rankings, stream.buffer)
+        elif path.suffix in JSONL_ENDINGS:
+            write_jsonl(rankings, stream, path)
+        else:
+            write_preflib(rankings, stream, path)
+
+
+# ---- JSON lines
+
+
+def _read_jsonl(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
+    """Read rankings, one JSON object per line; blank lines are skipped."""
+    with closing(read_lines(path)) as lines:
+        return parse_jsonl(lines, items, path, kind)
+
+
+def parse_jsonl(
+    lines: Iterator[tuple[int, str]],
+    items: Iterable[Any] | None,
+    path: NamedFile,
+    kind: Kind = "top",
+) -> Rankings:
+    """Return the rankings of numbered lines; ``path`` is for messages."""
+    names = None if items is None else as_names(items)
+    portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
+    parts = [_read_portion(portion, names, path, kind) for portion in portions]
+    if not parts:
+        raise RankshotError(f"{path}: no rankings in it")
+    return join_portions(parts, names)
+
+
+def _read_portion(
+    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: NamedFile, kind: Kind
+) -> Rankings:
+    records: list[dict[str, Any]] = []
+    decode = json.JSONDecoder().decode
+    for number, line in lines:
+        try:
+            records.append(decode(line))
+        except (ValueError, RecursionError) as error:
+            raise RankshotError(
+                f"{path}:{number}: not JSON ({error}): {short_repr(line)}"
+            ) from None
+
+    def where(row: int) -> str:
+        return f"{path}:{lines[row][0]}"
+
+    rankings = Rankings.from_orders(
+        _orders(records, where),
+        items=items,
+        targets=[record.get("target") for record in records],
+        sources=[record.get("source") for record in records],
+        raters=[record.get("rater") for record in records],
+        weights=[record.get("weight", 1) for record in records],
+        kind=[record.get("kind", kind) for record in records],
+        where=where,
+    )
+    return _with_cut_ties(rankings, records, where)
+
+
+def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
+    harmless: set[str] = set(FIELDS)
+    for row, record in enumerate(records):
+        if type(record) is not dict or type(record.get("ranking")) is not list:
+            raise RankshotError(
+                f'{where(row)}: expected an object with a list "ranking", not {short_repr(record)}'
+            )
+        for field in record.keys() - harmless:
+            refuse_misspelt_field(field, where(row))
+            harmless.add(field)
+    return [record["ranking"] for record in records]
+
+
+def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Where) -> Rankings:
+    rows = [row for row, record in enumerate(records) if "k" in record]
+    if not rows:
+        return rankings
+    lengths = rankings.lengths.copy()
+    for row in rows:
+        most = int(rankings.n_listed[row])
+        lengths[row] = require_whole_number(f"{where(row)}: k", records[row]["k"], most)
+    return rankings.top(lengths)
+
+
+def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa: ARG001
+    """Write rankings, one per line; default values (weight 1, top-K, no rater) are left out."""
+    cut = rankings.lengths < rankings.n_listed
+    for row, order in enumerate(rankings.orders()):
+        record: dict[str, Any] = {}
+        if rankings.targets[row] is not None:
+            record["target"] = rankings.targets[row]
+        record["ranking"] = order
+        if cut[row]:
+            record["k"] = int(rankings.lengths[row])
+        if rankings.is_subset[row]:
+            record["kind"] = "subset"
+        if rankings.sources[row] is not None:
+            record["source"] = rankings.sources[row]
+        if rankings.raters[row] is not None:
+            record["rater"] = rankings.raters[row]
+        if rankings.weights[row] != 1:
+            weight = float(rankings.weights[row])
+            record["weight"] = int(weight) if weight.is_integer() else weight
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+# ---- Parquet
+
+
+def refuse_misspelt_field(field: str, where: str) -> None:
+    """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
+    if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
+        raise RankshotError(f"{where}: field {short_repr(field)}: did you mean {close[0]!r}?")
+
+
+def _read_parquet(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
+    """Read all rankings of a Parquet file."""
+    names = None if items is None else as_names(items)
+    with open_parquet(path, dictionaries=True) as file:
+        names = names or read_item_names(file, path)
+        groups = range(file.num_row_groups)
+        parts = list(iterate_row_groups(file, groups, names, path, kind))
+    if not parts:
+        raise RankshotError(f"{path}: no rankings in it")
+    return join_portions(parts, names)
+
+
+def join_portions(portions: list[Rankings], items: tuple[str, ...] | None) -> Rankings:
+    """Join portions of files, over ``items`` or those that occur in any of them, sorted."""
+    names = items or tuple(sorted({item for portion in portions for item in portion.items}))
+    return Rankings.concatenate(portion.change_items(names) for portion in portions)
+
+
+def read_item_names(file: Any, path: NamedFile) -> tuple[str, ...] | None:
+    """Return the items that the metadata of a file name; None if they do not."""
+    text = (file.metadata.metadata or {}).get(ITEMS_KEY)
+    try:
+        return None if text is None else as_names(json.loads(text))
+    except ValueError:
+        raise RankshotError(
+            f"{path}: the metadata {ITEMS_KEY.decode()!r} is not a list of names"
+        ) from None
+
+
+def iterate_row_groups(
+    file: Any,
+    groups: Sequence[int],
+    items: tuple[str, ...] | None,
+    path: NamedFile,
+    kind: Kind = "top",
+) -> Iterator[Rankings]:
+    """Yield the rankings of some row groups, over ``items`` or those that occur in the group."""
+    columns = _require_columns(file.schema.to_arrow_schema(), path)
+    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    # One by one: PyArrow reads lists from several row groups only as text, and slowly.
+    for group in groups:
+        row = sum(sizes[:group])
+        table = file.read_row_group(group, columns=columns, use_threads=False)
+        for batch in table.to_batches():
+            yield _RowReader(batch, row, path, kind).read(items)
+            row += batch.num_rows
+
+
+def _require_columns(schema: Any, path: NamedFile) -> list[str]:
+    """Return the columns to read; raise for one of a wrong type, or that is nearly one of ours."""
+    types = import_pyarrow().types
+    for name in schema.names:
+        refuse_misspelt_field(name, str(path))
+    columns = [name for name in FIELDS if name in schema.names or name == "ranking"]
+    kind_of = {name: schema.field(find_column(schema.names, name, path)).type for name in columns}
+    lists = kind_of["ranking"]
+    names = lists.value_type if _is_list(lists) else lists
+    names = names.value_type if _is_list(names) else names
+    if not _is_list(lists) or types.is_nested(names):
+        raise RankshotError(f"{path}: column 'ranking' holds {lists}, not lists of names")
+    for name, kind in kind_of.items():
+        texts = (types.is_string, types.is_large_string, types.is_dictionary, types.is_null)
+        if name in (*LABELS, "kind") and not any(is_text(kind) for is_text in texts):
+            raise RankshotError(f"{path}: column {name!r} holds {kind}, not text")
+    require_number_types(schema, [name for name in ("weight", "k") if name in columns], path)
+    return columns
+
+
+class _RowReader:
+    """Turns the rows of an Arrow table into `Rankings`; ``row`` is the number of the first.
+
+    ``kind`` is that of rankings without one.
+    """
+
+    def __init__(self, batch: Any, row: int, path: NamedFile, kind: Kind) -> None:
+        self._batch, self._row, self._path, self._kind = batch, row, path, kind
+        self._compute = import_pyarrow("pyarrow.compute")
+
+    def _where(self, row: int) -> str:
+        return f"{self._path}: row {self._row + row}"
+
+    def read(self, items: tuple[str, ...] | None) -> Rankings:
+        values, places, starts = self._read_lists()
+
+        def where(entry: int) -> str:
+            return self._where(_owner(starts, entry))
+
+        codes, names = _number_items(values, items, where)
+        entries = validate_entries(Entries(codes, places, starts), names, self._where)
+        rankings = Rankings(names, *entries, entries.sizes, *self._read_columns())
+        return self._with_cut_ties(rankings)
+
+    def _read_lists(self) -> tuple[Any, NDArray[np.int32], NDArray[np.int64]]:
+        """Return the names in all lists, their places, and where each list starts."""
+        groups, starts = self._flatten(self._batch.column("ranking"), "the ranking", self._where)
+        places = _count_places(starts)
+        if not _is_list(groups.type):
+            return groups, places, starts
+
+        def where(group: int) -> str:
+            row = _owner(starts, group)
+            return f"{self._where(row)}, place {group - starts[row] + 1}"
+
+        values, group_starts = self._flatten(groups, "the tie", where)
+        return values, np.repeat(places, np.diff(group_starts)), group_starts[starts]
+
+    def _flatten(self, lists: Any, what: str, where: Where) -> tuple[Any, NDArray[np.int64]]:
+        """Return the values of all lists, one after the other, and where each list starts."""
+        sizes = _to_numbers(self._compute.list_value_length(lists), -1, np.int64)
+        if np.any(sizes < 1):
+            row = int(np.argmax(sizes < 1))
+            raise RankshotError(
+                f"{where(row)}: {what} is {'missing' if sizes[row] < 0 else 'empty'}"
+            )
+        return lists.flatten(), row_starts(sizes)
+
+    def _read_columns(self) -> list[NDArray[Any]]:
+        """Return the columns beside the lists: subset, weight, target, source, rater."""
+        n, names = self._batch.num_rows, self._batch.schema.names
+        weights = self._read_weights() if "weight" in names else None
+        columns = list(validate_columns(n, weights=weights, kind=self._kind, where=self._where))
+        if "kind" in names:
+            kinds = self._read_labels("kind", ("top", "subset"))
+            columns[0] = (kinds == "subset") | (columns[0] & (kinds != "top"))
+        for i, name in enumerate(LABELS, 2):
+            if name in names:
+                columns[i] = self._read_labels(name)
+        return columns
+
+    def _read_weights(self) -> NDArray[np.float64]:
+        column = self._batch.column("weight")
+        if column.null_count:
+            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise RankshotError(f"{self._where(row)}: the weight is missing")
+        return _to_numbers(column, 1, np.float64)
+
+    def _read_labels(self, name: str, allowed: Sequence[str] = ()) -> NDArray[np.object_]:
+        column = self._batch.column(name)
+        if import_pyarrow().types.is_null(column.type):
+            return np.full(len(column), None, object)
+        codes, values = _read_dictionary(column)
+        for number, value in enumerate(values):
+            if value not in allowed if allowed else value == "":
+                rows = np.flatnonzero(codes == number)
+                if rows.size:
+                    rule = " or ".join(map(repr, allowed)) or "text or null"
+                    raise RankshotError(
+                        f"{self._where(int(rows[0]))}: {name} must be {rule}, "
+                        f"not {short_repr(value)}"
+                    )
+        return np.array([*values, None], object)[codes]
+
+    def _with_cut_ties(self, rankings: Rankings) -> Rankings:
+        if "k" not in self._batch.schema.names or not len(rankings):
+            return rankings
+        column = self._batch.column("k")
+        given = column.is_valid().to_numpy(zero_copy_only=False)
+        numbers = np.where(given, _to_numbers(column, 0, np.float64), rankings.lengths)
+        bad = ~((numbers >= 1) & (numbers <= rankings.n_listed) & (numbers == np.rint(numbers)))
+        if bad.any():
+            row = int(np.argmax(bad))
+            most = int(rankings.n_listed[row])
+            require_whole_number(f"{self._where(row)}: k", column[row].as_py(), most)
+        return rankings.top(numbers.astype(np.int64))
+
+
+def _is_list(kind: Any) -> bool:
+    types = import_pyarrow().types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _owner(starts: NDArray[np.int64], entry: int) -> int:
+    """Return the row that owns an entry."""
+    return int(np.searchsorted(starts, entry, side="right")) - 1
+
+
+def _count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return 0, 1, 2, … inside each row."""
+    sizes = np.diff(starts)
+    if sizes.size and np.all(sizes == sizes[0]):
+        return np.tile(np.arange(sizes[0], dtype=np.int32), sizes.size)
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+    return places.astype(np.int32)
+
+
+def _to_numbers(column: Any, missing: int, kind: type) -> NDArray[Any]:
+    arrow = import_pyarrow()
+    numbers = column.cast(arrow.from_numpy_dtype(kind), safe=False).fill_null(missing)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False))
+
+
+def _read_dictionary(column: Any) -> tuple[NDArray[np.int32], list[Any]]:
+    """Return the number of each value, -1 where it is missing, and the values."""
+    if not import_pyarrow().types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    return _to_numbers(column.indices, -1, np.int32), column.dictionary.to_pylist()
+
+
+def _number_items(
+    values: Any, items: tuple[str, ...] | None, where: Where
+) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Return the item number of each value, and the items: by default those that occur."""
+    numbers, labels = _read_dictionary(values)
+    # Missing values have the number -1, the last one here.
+    names = [as_name(label) for label in (*labels, None)]
+    if items is None:
+        used = np.bincount(numbers[numbers >= 0], minlength=len(labels))
+        items = tuple(sorted({name for name, n in zip(names, used, strict=False) if name and n}))
+    code = {name: i for i, name in enumerate(items)}
+    recode = np.array([-1 if name is None else code.get(name, -1) for name in names], np.int32)
+    codes = np.take(recode, numbers, mode="wrap")
+    if codes.min(initial=0) < 0:
+        first = int(np.argmax(codes < 0))
+        name = names[numbers[first]]
+        if name is None:
+            label = [*labels, None][numbers[first]]
+            raise RankshotError(f"{where(first)}: an item must be a name, not {short_repr(label)}")
+        raise UnknownItemError(
+            f"{where(first)}: unknown item {short_repr(name)}{suggest_item(name, items)}"
+        )
+    return codes, items
+
+
+def put_rankings(rankings: Rankings, stream: BinaryIO) -> None:
+    """Write rankings, one per row; columns that would only hold default values are left out."""
+    parquet = import_pyarrow("pyarrow.parquet")
+    table = _to_table(rankings)
+    # Without the schema of Arrow, other programs read plain lists of text.
+    with parquet.ParquetWriter(stream, table.schema, store_schema=False) as writer:
+        writer.add_key_value_metadata({ITEMS_KEY: json.dumps(rankings.items)})
+        rows = GROUP_ENTRIES * len(rankings) // max(1, rankings.codes.size)
+        writer.write_table(table, row_group_size=max(1, rows))
+
+
+def _to_table(rankings: Rankings) -> Any:
+    arrow = import_pyarrow()
+    columns = {"ranking": _to_lists(rankings)}
+    for name in LABELS:
+        labels = arrow.array(getattr(rankings, f"{name}s"), arrow.string())
+        if labels.null_count < len(rankings):
+            columns[name] = labels
+    if np.any(rankings.weights != 1):
+        columns["weight"] = arrow.array(rankings.weights)
+    if rankings.is_subset.any():
+        is_subset = arrow.array(rankings.is_subset.astype(np.int8))
+        columns["kind"] = arrow.DictionaryArray.from_arrays(is_subset, ["top", "subset"])
+    whole = rankings.lengths == rankings.n_listed
+    if not whole.all():
+        columns["k"] = arrow.array(rankings.lengths, mask=whole)
+    return arrow.table(columns)
+
+
+def _to_lists(rankings: Rankings) -> Any:
+    """Return the names of each ranking in a list; in lists of lists if there are ties."""
+    arrow = import_pyarrow()
+    names = arrow.array(rankings.items, arrow.string())
+    values = arrow.DictionaryArray.from_arrays(arrow.array(rankings.codes), names)
+    if not rankings.has_ties:
+        return arrow.LargeListArray.from_arrays(arrow.array(rankings.starts), values)
+    is_first = rankings.lists.group_starts()
+    groups = arrow.LargeListArray.from_arrays(arrow.array(np.flatnonzero(is_first)), values)
+    group_number = np.cumsum(is_first) - 1
+    return arrow.LargeListArray.from_arrays(arrow.array(group_number[rankings.starts]), groups)
+
+
+# ---- Votes between pairs
+
+
+def read_pairs(
+    path: str | Path,
+    items: Iterable[Any] | None = None,
+    *,
+    first: str = "model_a",
+    second: str = "model_b",
+    winner: str = "winner",
+    loser: str = "loser",
+    tie: str = "tie",
+    tie_words: Sequence[str] = TIE_WORDS,
+    weight: str = "weight",
+    rater: str = "rater",
+) -> Rankings:
+    r"""Read a table of votes between two items, from CSV or Parquet, as subset rankings.
+
+    A table has one of two forms. If it has the column ``loser``, a row names the winner and the
+    loser, and a column ``tie``, where there is one, says whether they tied. Otherwise a row names
+    two items and who won: ``winner`` holds the name of one of the two columns, one of the two
+    items, or a word for a tie. Blanks around names do not count.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .csv file, whose first line names the columns, or a .parquet file.
+    items : iterable of names, optional
+        All items, in the order wanted. By default those that occur, sorted.
+    first, second, winner, loser, tie : str
+        The names of the columns.
+    tie_words : sequence of str
+        What stands for a tie in the column ``winner`` of the second form, in any case.
+    weight, rater : str
+        The names of two columns that may be left out: how often a vote counts, and who gave it.
+        Other columns are ignored.
+
+    Raises
+    ------
+    RankshotError
+        If the file cannot be read; the message names the file and the line or row.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "votes.csv"
+    ...     _ = path.write_text("model_a,model_b,winner\nant,bee,model_b\nbee,cat,tie\n")
+    ...     rs.read_pairs(path)
+    Rankings: 2 rankings of 3 items
+      bee > ant (subset)
+      bee = cat (subset)
+    """
+    path = as_path(path)
+    require_ending(path, TABLE_ENDINGS)
+    columns, _ = read_columns(path, strip=True)
+
+    def has(name: str, default: str) -> bool:
+        # A column that was asked for by name must be there.
+        return name != default or name in columns
+
+    names_loser = has(loser, "loser")
+    sides = [winner, loser] if names_loser else [winner, first, second]
+    if not names_loser:
+        _require_votes(columns, sides, path)
+    more = [(weight, "weight"), (rater, "rater"), *([(tie, "tie")] if names_loser else [])]
+    texts = [*sides, *(name for name, default in more if has(name, default))]
+    table = read_table(path, texts, strip=True)
+    place = {name: j for j, name in enumerate(texts)}
+    if names_loser:
+        winners, losers = table.require_text(0), table.require_text(1)
+        _refuse_sides(table, columns, tie_words)
+        ties = _convert(table, place[tie], _parse_answer, "true or false") if tie in place else None
+    else:
+        winners, losers, ties = _decide(table, first, second, tie_words)
+    raters = [cell or None for cell in table.texts[place[rater]]] if rater in place else None
+    return Rankings.from_pairs(
+        winners,
+        losers,
+        items=items,
+        ties=ties,
+        weights=_convert(table, place[weight], float, "a number") if weight in place else None,
+        raters=raters,
+        where=table.where,
+    )
+
+
+def _require_votes(columns: Sequence[str], sides: Sequence[str], path: Path) -> None:
+    missing = [name for name in sides if name not in columns]
+    if missing:
+        # A table that has none of the columns may not be one of votes.
+        ballots = f". {HELP_WITH_BALLOTS}" if len(missing) == 3 else ""
+        try:
+            find_column(columns, missing[0], path)
+        except RankshotError as error:
+            raise RankshotError(
+                f"{error}. For votes between two items, name the columns of the two items and of "
+                "the winner with first=, second= and winner=, or those of the winner and the loser "
+                f"with winner= and loser={ballots}"
+            ) from None
+
+
+def _refuse_sides(table: Batch, columns: Sequence[str], tie_words: Sequence[str]) -> None:
+    """Refuse winners that are sides or ties: such a table has two items and no loser."""
+    winners, losers = table.texts[:2]
+    words = {*columns, *(word.lower() for word in tie_words)}
+    for name in dict.fromkeys(winners):
+        if (name in words or name.lower() in words) and name not in losers:
+            raise RankshotError(
+                f"{table.where(winners.index(name))}: {table.names[0]!r} is {name!r}, which is a "
+                "column or a tie, not an item. Name the columns of the two items and of the winner "
+                "with first=, second= and winner=, and leave out loser="
+            )
+
+
+def _decide(
+    table: Batch, first: str, second: str, tie_words: Sequence[str]
+) -> tuple[list[str], list[str], list[bool]]:
+    """Return the winner and the loser of each row, and whether it is a tie."""
+    ties = {word.lower() for word in tie_words}
+    winners, losers, tied = [], [], []
+    sides = (table.require_text(j) for j in range(3))
+    for row, (outcome, a, b) in enumerate(zip(*sides, strict=True)):
+        is_tie = outcome.lower() in ties and outcome not in (a, b)
+        second_won = outcome in (second, b)
+        if not is_tie and second_won == (outcome in (first, a)):
+            raise RankshotError(
+                f"{table.where(row)}: {table.names[0]!r} is {short_repr(outcome)}; expected "
+                f"{first!r}, {second!r}, {a!r}, {b!r} or a tie ({quote_names(tie_words)})"
+            )
+        winners.append(b if second_won else a)
+        losers.append(a if second_won else b)
+        tied.append(is_tie)
+    return winners, losers, tied
+
+
+def _parse_answer(cell: str) -> bool:
+    return YES_OR_NO[cell.lower()]
+
+
+def _convert(table: Batch, j: int, convert: Callable[[str], T], expected: str) -> list[T]:
+    """Return the converted cells of a column."""
+    values = []
+    for row, cell in enumerate(table.require_text(j)):
+        try:
+            values.append(convert(cell))
+        except (ValueError, KeyError):
+            raise RankshotError(
+                f"{table.where(row)}: {table.names[j]!r} is {short_repr(cell)}; expected {expected}"
+            ) from None
+    return values

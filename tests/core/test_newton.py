@@ -1,0 +1,82 @@
+"""The one Newton solver, on problems whose maximum is known."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from rankshot.core.newton import Point, maximize
+
+
+@pytest.fixture
+def logistic(rng):
+    X, won = rng.normal(size=(60, 4)), rng.random(60) < 0.5
+
+    def evaluate(theta):
+        return Point(float(np.sum(won * theta - np.logaddexp(0, theta))), won - expit(theta))
+
+    return X, evaluate, lambda theta: np.diag(expit(theta) * expit(-theta))
+
+
+@pytest.mark.parametrize(("ridge", "lasso"), [(0.0, 0.0), (0.5, 0.0), (0.1, 2.0)])
+def test_a_penalised_regression_is_that_of_a_plain_search(logistic, ridge, lasso):
+    X, evaluate, curvature = logistic
+
+    def loss(b):
+        return ridge / 2 * b @ b + lasso * np.abs(b).sum() - evaluate(X @ b).value
+
+    found = maximize(evaluate, curvature, np.zeros(4), design=X, ridge=ridge, lasso=lasso)
+    plain = minimize(loss, found.parameters + 0.01, method="Nelder-Mead", options={"xatol": 1e-9})
+    assert found.converged
+    assert found.value == pytest.approx(-plain.fun, abs=1e-8)
+    assert found.parameters == pytest.approx(plain.x, abs=1e-4)
+
+
+class Operator:
+    """A matrix that is only multiplied."""
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+    def diagonal(self):
+        return np.diag(self.matrix)
+
+    def __matmul__(self, vector):
+        return self.matrix @ vector
+
+
+def test_factors_conjugate_gradients_and_functions_reach_the_same_maximum(rng):
+    A = rng.normal(size=(8, 8))
+    H, b = A @ A.T + np.eye(8), rng.normal(size=8)
+
+    def evaluate(x):
+        return Point(float(b @ x - x @ H @ x / 2), b - H @ x)
+
+    kinds = (H, Operator(H), lambda slope: np.linalg.solve(H, slope))
+    for kind in kinds:
+        found = maximize(evaluate, lambda _, kind=kind: kind, np.zeros(8))
+        assert found.parameters == pytest.approx(np.linalg.solve(H, b), abs=1e-6)
+
+
+def test_steps_stay_inside_the_domain_and_where_the_curvature_is_wrong():
+    """log x - x⁴ / 4 + x², which is not concave everywhere, has its maximum at 1 / x = x³ - 2 x."""
+
+    def evaluate(x):
+        if x[0] <= 0:
+            return Point(-np.inf, np.zeros(1))
+        return Point(float(np.log(x[0]) - x[0] ** 4 / 4 + x[0] ** 2), 1 / x - x**3 + 2 * x)
+
+    root = max(np.roots([1, 0, -2, 0, -1]).real)
+    for start in (0.01, 0.9, 5.0):
+        found = maximize(evaluate, lambda x: np.diag(1 / x**2 + 3 * x**2 - 2), np.array([start]))
+        assert found.parameters == pytest.approx([root], abs=1e-6)
+
+
+def test_too_few_iterations_and_values_that_are_no_numbers_do_not_converge(logistic):
+    X, evaluate, curvature = logistic
+    few = maximize(evaluate, curvature, np.zeros(4), design=X, max_iter=1, tol=1e-30)
+    assert (few.n_iter, few.converged) == (1, False)
+    bad = maximize(
+        lambda x: Point(0.0, np.full(1, np.nan)), lambda x: np.full((1, 1), np.nan), np.zeros(1)
+    )
+    assert not bad.converged
