@@ -116,8 +116,8 @@ def compare_with_plain(folder: Path, numbers: list[int], n_parts: int) -> tuple[
     for n in numbers:
         with start_workers(n) as client:
             # Workers import what they need.
-            jobs.classify(few, saved, new(), client=client)
-            runs = [jobs.classify(scores, saved, new(), client=client) for _ in range(2)]
+            jobs.classify(few, saved, new(), executor=client)
+            runs = [jobs.classify(scores, saved, new(), executor=client) for _ in range(2)]
             empty = measure_empty_function(scores)
         best = min(runs, key=lambda run: run.elapsed)
         seconds[n] = best.elapsed
@@ -153,9 +153,9 @@ def measure_parts(folder: Path, n_parts: int) -> tuple[float, float]:
     scores = write_scores(folder / "tiny", n_parts, 10)
     saved, new = folder / "new.rankshot", partial(new_output, folder)
     with start_workers(1) as client:
-        jobs.classify(scores, saved, new(), client=client)
+        jobs.classify(scores, saved, new(), executor=client)
         begin = process_time()
-        run = jobs.classify(scores, saved, new(), client=client)
+        run = jobs.classify(scores, saved, new(), executor=client)
         own = (process_time() - begin) / n_parts
         empty = measure_empty_function(scores) / n_parts
     part = run.elapsed / n_parts
@@ -174,7 +174,7 @@ def compare_memory(folder: Path, n_parts: int) -> list[bool]:
     peaks = []
     for dataset in (str(scores / "part-0000?.parquet"), scores):
         with start_workers(1) as client:
-            run = jobs.classify(dataset, saved, new(), client=client)
+            run = jobs.classify(dataset, saved, new(), executor=client)
             (peak,) = client.run(measure_peak).values()
         peaks.append(peak)
         print(f"classify, one worker, {run.n_rows:,} rows: {peak:.0f} MB")

@@ -71,6 +71,7 @@ def make_study(n_questions: int) -> Study:
         answers_per_question=1_000_000,
         questions_per_participant=n_questions,
         repeats=0,
+        starts_per_hour=1_000_000,
     )
 
 

@@ -10,10 +10,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import rankshot as rs
-from rankshot.cli import app
 from rankshot.sources import read_look_up
 from rankshot.survey import read_study
 from rankshot.zeroshot import open_scores, read_predictions, read_truth
@@ -23,8 +21,7 @@ if not DOCS.is_dir():
     pytest.skip("the documentation is not here", allow_module_level=True)
 numpydoc = pytest.importorskip("numpydoc.docscrape")
 sys.path.insert(0, str(DOCS / "_extensions"))
-from command_reference import describe_commands, format_text  # noqa: E402
-from reference import alias_classes, list_members, public_names  # noqa: E402
+from reference import list_members, public_names  # noqa: E402
 
 
 def unwrap(found):
@@ -52,25 +49,11 @@ def names_on(page):
     return [f"rankshot.{name}" for block in blocks for name in block.split()]
 
 
-def test_a_short_name_of_two_packages_links_within_its_package():
-    links = alias_classes(NAMES)
-    assert links["Rankings"] == "rankshot.Rankings"
-    # Of a survey, and of predictions.
-    assert links["Overview"] == ".Overview"
-
-
 def test_every_public_name_is_on_one_page():
     counts = Counter(name for page in (DOCS / "api").glob("*.md") for name in names_on(page))
     assert set(NAMES) - set(counts) == set()
     assert set(counts) - set(NAMES) == set()
     assert [name for name, count in counts.items() if count > 1] == []
-
-
-def test_the_index_lists_every_page():
-    index = (DOCS / "api" / "index.md").read_text("utf-8")
-    pages = {page.stem for page in (DOCS / "api").glob("*.md")} - {"index"}
-    assert set(re.findall(r"\]\((\w+)\.md\)", index)) == pages
-    assert set(re.findall(r"^\w+$", index[index.index("{toctree}") :], re.MULTILINE)) == pages
 
 
 def test_every_public_name_has_an_example():
@@ -174,21 +157,3 @@ def test_the_files_on_the_page_of_formats_are_read(tmp_path):
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         assert CHECKS[name](tmp_path / name), name
-
-
-# ---- The command
-
-
-def test_the_page_of_the_command_has_every_option():
-    page = describe_commands()
-    for words in ("rank", "classify", "survey serve"):
-        told = CliRunner().invoke(app, [*words.split(), "--help"], terminal_width=400).output
-        options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", told, re.MULTILINE)) - {"--help"}
-        section = page.partition(f"# `rankshot {words}`\n")[2].partition("\n## `")[0]
-        assert len(options) > 3
-        assert options <= set(re.findall(r"^`(?:-\w, )?(--[\w-]+)", section, re.MULTILINE))
-
-
-def test_marks_of_markdown_in_help_texts_are_escaped():
-    text = format_text("with --k and [0, 1], `a_b`, c_d")
-    assert text == "with `--k` and \\[0, 1\\], `a_b`, c\\_d"

@@ -11,6 +11,8 @@ from sklearn.linear_model import RidgeClassifier
 import rankshot as rs
 from rankshot.datasets import load_cifar, load_imagenet, load_panel
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[1] / "docs"
 HEADS = (DOCS / "guide" / "zeroshot.md").read_text(encoding="utf-8")
 
@@ -26,52 +28,6 @@ def read_table(page, first_cell, heading=None):
 
 def split_row(line):
     return [cell.strip().strip("*") for cell in line.strip().strip("|").split("|")]
-
-
-def list_results(heading, columns):
-    """Return some columns of a table of the three runs, by the name of the data."""
-    rows = {}
-    for data in ("cifar", "animals", "intents"):
-        text = (DOCS / "results" / f"{data}.md").read_text(encoding="utf-8")
-        table = text[text.index(f"\n## {heading}\n") :].split("\n\n")[1]
-        lines = map(split_row, table.splitlines())
-        rows[data] = [[cells[column] for column in columns] for cells in lines]
-    return rows
-
-
-def test_the_accuracy_of_each_source_is_that_of_the_results():
-    rows = read_table("guide/sources.md", "source", "Measured accuracy")
-    names = {
-        "WordNet": "WordNet",
-        "GloVe": "GloVe, 50 numbers per word",
-        "GloVe 100d": "GloVe, 100 numbers per word",
-        "word2vec": "word2vec, trained on a part of Wikipedia",
-        "Wikipedia": "words around the names in a part of Wikipedia",
-        "similar": "language-model panel: which are *similar*?",
-        "photographs": "language-model panel: what would the classifier say for *photographs*?",
-        "contrast": "language-model panel: the same, in *contrast* to the other new classes",
-        "settings chosen on seen classes": "language-model panel, the best choice of questions on "
-        "seen classes",
-    }
-    results = list_results(
-        "The accuracy on new classes: predicted by seen classes, and measured", (0, 3)
-    )
-    for column, data in enumerate(results):
-        known = {source: value.split()[0] for source, value in results[data]}
-        for source, row in names.items():
-            assert rows[row][column] == known.get(source, "–"), (data, source)
-
-
-def test_the_calibration_errors_are_those_of_the_results():
-    rows = read_table("guide/rehearsal.md", "source", "Calibration in numbers")
-    results = list_results("Calibration: probabilities of the new classes", (0, 1, 3))
-    for column, data in enumerate(results):
-        found = {}
-        for source, calibration, error in results[data]:
-            if calibration.startswith(("none: temp", "temp")):
-                found.setdefault(source, []).append(error)
-        for source in ("settings chosen on seen classes", "WordNet", "GloVe", "word2vec"):
-            assert rows[source][column] == " → ".join(found.get(source, ["–"])), (data, source)
 
 
 @pytest.fixture(scope="module")
@@ -155,34 +111,6 @@ def test_a_class_that_one_source_does_not_rank(imagenet):
     )
     said = re.search(r"for (\d+) pictures on average if WordNet lacks it, and for (\d+)", HEADS)
     assert tuple(map(int, said.groups())) == tuple(np.round(found))
-
-
-@pytest.mark.slow
-def test_a_class_with_a_subset_ranking(imagenet):
-    data, count = imagenet
-    model, rng = data.rankings, np.random.default_rng(0)
-
-    def compare(name, size):
-        """Return rankings in which only some seen classes were compared for one class."""
-        [order] = model.select(target=name).orders()
-        left = sorted(set(model.items) - set(order))
-        tied = rng.choice(left, size - len(order), replace=False).tolist()
-        one = rs.Rankings.from_orders(
-            [[*order, tied] if tied else order], items=model.items, targets=name, kind="subset"
-        )
-        return rs.Rankings.concatenate([model[np.array(model.targets) != name], one])
-
-    found = [
-        count(lambda name, size=size: compare(name, size), reference)
-        for reference in (None, data.reference)
-        for size in (500, 10)
-    ]
-    said = re.search(
-        r"for (\d+) pictures where 500 .*? and for (\d+) where .*? these are (\d+) and (\d+)",
-        HEADS,
-        re.DOTALL,
-    )
-    assert list(map(int, said.groups())) == [round(number) for number in found]
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 import re
 import tomllib
-from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -15,15 +13,6 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-HOOK_PROGRAMS = {
-    "ruff": {"ruff"},
-    "mypy": {"mypy"},
-    "pre-commit-hooks": {
-        *("check-added-large-files", "check-case-conflict", "check-json", "check-merge-conflict"),
-        *("check-toml", "check-yaml", "detect-private-key", "end-of-file-fixer"),
-        *("mixed-line-ending", "trailing-whitespace-fixer"),
-    },
-}
 FOR_DEVELOPERS = {"bench", "docs", "hooks", "release", "test", "test-core"}
 
 
@@ -119,44 +108,3 @@ def test_a_workflow_has_few_permissions_no_secret_and_known_targets(path):
         if "uses" in step:
             # A major version, or the branch that its authors ask for.
             assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v1|[0-9a-f]{40})", step["uses"])
-
-
-def test_only_the_last_job_of_a_release_may_publish():
-    workflow, _ = read_workflow(ROOT / ".github/workflows/release.yml")
-    publish = workflow["jobs"]["publish"]
-    assert publish["environment"] == "pypi"
-    assert publish["permissions"]["id-token"] == "write"
-    assert all("run" not in step for step in publish["steps"])
-    assert "permissions" not in workflow["jobs"]["build"]
-
-
-def test_every_hook_is_installed_by_the_extra():
-    """Hooks are programs of the environment; nothing is downloaded when they run."""
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
-    assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
-    entries = {}
-    for hook in hooks["repos"][0]["hooks"]:
-        entries.setdefault(hook["language"], []).append(hook["entry"].split()[0])
-    assert set(entries) == {"system", "fail"}
-    programs = {entry.removeprefix(".venv/bin/") for entry in entries["system"]}
-    assert programs == {program for names in HOOK_PROGRAMS.values() for program in names}
-    extras = PROJECT["optional-dependencies"]
-    for package, names in HOOK_PROGRAMS.items():
-        # `make hooks` installs both extras.
-        assert any(re.match(rf"{package}>", text) for text in extras["test"] + extras["hooks"])
-        with suppress(metadata.PackageNotFoundError):  # the tests do not need the extra hooks
-            assert names <= {path.name for path in metadata.files(package) or ()}
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.name
-)
-def test_a_form_for_issues_has_named_fields(path):
-    form = yaml.safe_load(path.read_text("utf-8"))
-    if path.name == "config.yml":
-        return
-    fields = [field for field in form["body"] if field["type"] != "markdown"]
-    assert form["name"]
-    assert form["description"]
-    assert len({field["id"] for field in fields}) == len(fields) > 0
-    assert all(field["attributes"]["label"] for field in fields)

@@ -237,6 +237,7 @@ import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])
 score_parts.list_inputs.__defaults__ = (None, None, 2)
+score_parts.MIN_BATCHES = 1
 sync, n_files = os.fsync, 0
 
 def run(folder, last_file=None, last_batch=None):

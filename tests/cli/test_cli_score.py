@@ -9,6 +9,7 @@ from PIL import Image
 from command_line import rankshot, run_well
 from rankshot.inference import Preprocessing
 from rankshot.inference.scoring import ScoringPlan
+from rankshot.jobs import score_parts
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import (
     CLASSES,
@@ -90,7 +91,14 @@ def stop_at_batch(monkeypatch, last):
     monkeypatch.setattr(ScoringPlan, "_call", stop)
 
 
+@pytest.fixture
+def short_parts(monkeypatch):
+    """Parts of one batch."""
+    monkeypatch.setattr(score_parts, "MIN_BATCHES", 1)
+
+
 @pytest.mark.parametrize("again", ["", " --again"])
+@pytest.mark.usefixtures("short_parts")
 def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
     command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
     stop_at_batch(monkeypatch, 3)
@@ -169,6 +177,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(place, words):
     assert sorted(place.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("short_parts")
 def test_after_a_bad_input_the_same_command_may_skip_it(place):
     command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
     assert rankshot(f"{command} --on-error stop").status == 2

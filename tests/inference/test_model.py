@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -91,28 +90,6 @@ def test_names_of_the_same_class_of_imagenet_are_the_same():
     # Two cranes are told apart by their places.
     for given in ([words[0] for words in labels.synonyms], map(", ".join, labels.synonyms)):
         assert plan_scoring(network, list(given)).remark == ""
-
-
-def test_the_number_of_classes_is_compared_before_the_model_runs(tmp_path):
-    place = write_text_transformer(tmp_path / "bert", labels=None)
-    fitted = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, INTENTS)
-    onnx = write_onnx(tmp_path / "net.onnx")
-    for model, how in ((place, None), (fitted, None), (onnx, Preprocessing(**PLAIN))):
-        with pytest.raises(rs.RankshotError, match=r"has [23] outputs, but there are 5 classes"):
-            plan_scoring(model, list("abcde"), how)
-
-
-def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "secret.txt").write_text("a\nb\nc\n")
-    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt", "labels": CLASSES})
-    assert rs.inference.open_model(path).classes == CLASSES
-    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt"})
-    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
-        plan_scoring(path, None, Preprocessing(**PLAIN))
-    write_onnx(path, metadata={"preprocessor_config": [1]})
-    with pytest.raises(rs.RankshotError, match="'preprocessor_config' in it is not a JSON object"):
-        plan_scoring(path, CLASSES)
 
 
 def test_pictures_for_a_module_of_torch_need_preprocessing(photos):
@@ -477,17 +454,3 @@ def test_the_built_in_network_knows_imagenet(rng):
 def test_what_is_no_model(model, message):
     with pytest.raises(rs.RankshotError, match=message):
         rs.inference.open_model(model)
-
-
-@pytest.mark.parametrize(
-    ("module", "file", "extra"),
-    [("onnxruntime", "a.onnx", "onnx"), ("skops.io", "a.skops", "skops")],
-)
-def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, module, file, extra):
-    (tmp_path / file).touch()
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(rs.RankshotError, match=rf"pip install 'rankshot\[{extra}\]'"):
-        rs.inference.open_model(tmp_path / file)
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(rs.RankshotError, match=r"pip install 'rankshot\[transformers\]'"):
-        rs.inference.open_model("owner/name")

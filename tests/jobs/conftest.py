@@ -1,6 +1,8 @@
 import pytest
 from distributed import Client, LocalCluster
 
+from rankshot.jobs import score_parts
+
 
 @pytest.fixture(scope="module")
 def workers():
@@ -22,3 +24,10 @@ def default_client(workers):
     """The same, for what takes the client that Dask knows."""
     with Client(workers) as client:
         yield client
+
+
+@pytest.fixture
+def short_parts(monkeypatch):
+    """Parts of one batch, if there are at most 64."""
+    monkeypatch.setattr(score_parts, "MIN_BATCHES", 1)
+    monkeypatch.setattr(score_parts, "MIN_PARTS", 64)

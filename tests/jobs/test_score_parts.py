@@ -21,6 +21,7 @@ from rankshot.jobs.storage import fetch_part
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures, write_text_onnx
 
+pytestmark = pytest.mark.usefixtures("short_parts")
 PREPARE = Preprocessing(**PLAIN)
 KNOWN = "not a picture (JPEG, PNG, GIF, WEBP, BMP, TIFF, PPM, AVIF are known)"
 N, BATCH = 150, 2
@@ -133,24 +134,24 @@ def test_a_second_start_does_what_is_missing(place, client):
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_list_of_pictures(place, client):
+def test_a_list_of_pictures(place):
     """Also with a picture that is not there, and one that is named twice."""
     names = [f"photos/{i:04d}.png" for i in (3, 1, 2)]
     Path("list.txt").write_text("\n".join([*names, "photos/missing.png", names[0]]) + "\n")
-    run = run_parts(client, "list.txt")
+    run = run_parts(None, "list.txt")
     require_same_as_plain("list.txt")
     assert (run.n_parts, run.n_rows) == (3, 3)
     assert [row[0] for row in read_skipped()] == ["photos/missing.png", names[0]]
 
 
-def test_tables_of_texts_are_parts(place, client):
+def test_tables_of_texts_are_parts(place):
     """One part per table; a table without any text has a part without rows."""
     write_text_onnx(place / "texts.onnx")
     Path("texts/may").mkdir(parents=True)
     Path("texts/may/a.csv").write_text("text\nplay\nset\n")
     Path("texts/b.jsonl").write_text('{"text": "play", "id": "x1"}\n{"text": "", "id": "x2"}\n')
     Path("texts/c.csv").write_text('text\n""\n')
-    run = score("texts.onnx", "texts", "out", executor=client, on_error="skip")
+    run = score("texts.onnx", "texts", "out", on_error="skip")
     assert (run.n_parts, run.n_rows) == (3, 3)
     assert parquet.read_table("out/may/a.parquet").to_pydict() == {
         "id": ["may/a:0", "may/a:1"],
@@ -162,7 +163,7 @@ def test_tables_of_texts_are_parts(place, client):
     assert run.count_reasons() == {"no text in the column 'text'": 2}
     rankings = rs.Rankings.from_orders([["one"], ["two"]], items=["one", "two"], targets=["a", "b"])
     rs.WeightedMean().fit(rankings).save("new.rankshot")
-    done = classify("out", "new.rankshot", "predictions", executor=client)
+    done = classify("out", "new.rankshot", "predictions")
     assert (done.n_rows, done.n_done, done.failed) == (3, 3, [])
     assert parquet.read_metadata("predictions/c.parquet").num_rows == 0
 
@@ -278,28 +279,28 @@ def test_a_bad_picture_ends_the_job_if_told(place, client):
     assert "0007.png: not a picture" in done.err
 
 
-def test_another_job_is_refused(place, client):
+def test_another_job_is_refused(place):
     write_pictures(place / "few", 4)
-    run_parts(client, "few")
+    run_parts(None, "few")
     with pytest.raises(rs.RankshotError, match=r"belongs to another job .batch was 2, is 4"):
-        run_parts(client, "few", batch_size=4)
+        run_parts(None, "few", batch_size=4)
     with pytest.raises(rs.RankshotError, match=r"belongs to another job .another model"):
-        run_parts(client, "few", model="softmax.onnx")
+        run_parts(None, "few", model="softmax.onnx")
     Image.new("RGB", (9, 9)).save("few/0002.png")
     with pytest.raises(rs.RankshotError, match=r"'part-000001.parquet' changed; update"):
-        run_parts(client, "few")
-    assert run_parts(client, "few", update=True).n_done == 1
+        run_parts(None, "few")
+    assert run_parts(None, "few", update=True).n_done == 1
     require_same_as_plain("few")
 
 
-def test_lists_of_what_was_skipped_vanish_with_their_parts(place, client):
+def test_lists_of_what_was_skipped_vanish_with_their_parts(place):
     write_pictures(place / "few", 4)
     Path("few/0003.png").write_bytes(b"damaged")
-    run_parts(client, "few")
+    run_parts(None, "few")
     assert [row[0] for row in read_skipped()] == ["0003.png"]
     Path("few/0003.png").unlink()
     Path("few/0002.png").unlink()
-    assert run_parts(client, "few", update=True).n_rows == 2
+    assert run_parts(None, "few", update=True).n_rows == 2
     assert not Path("out/_skipped.csv").exists()
     require_same_as_plain("few")
 

@@ -18,6 +18,7 @@ from rankshot.jobs import score
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures
 
+pytestmark = pytest.mark.usefixtures("short_parts")
 PLAIN = Preprocessing(**PLAIN)
 N_PARTS = 8
 """31 entries in parts of one batch of four."""
@@ -236,7 +237,8 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from rankshot.inference import Preprocessing
-from rankshot.jobs import score
+from rankshot.jobs import score, score_parts
+score_parts.MIN_BATCHES = 1
 place = Path(sys.argv[1])
 slow = lambda run: (print(run.n_finished, flush=True), time.sleep(.05))
 plain = Preprocessing(size=8, mean=.5, std=.25, resize=8)

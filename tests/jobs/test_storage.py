@@ -2,10 +2,8 @@
 
 import errno
 import os
-from pathlib import Path
 
 import fsspec
-import numpy as np
 import pytest
 
 import rankshot as rs
@@ -60,13 +58,6 @@ def test_parts_are_listed_by_name(root):
     assert list_parts(f"{root}/b.csv") == [parts[1]]
     assert [part.name for part in list_parts(f"{root}/**/*.csv")] == ["b.csv", "day=1/b.csv"]
     assert [part.name for part in list_parts(f"{root}/day=*/*")] == ["day=1/b.csv"]
-
-
-def test_addresses_of_files_are_paths(tmp_path):
-    (tmp_path / "a.csv").touch()
-    parts = list_parts(f"file://{tmp_path}")
-    assert parts == list_parts(tmp_path)
-    assert parts[0].address == str(tmp_path / "a.csv")
 
 
 def test_a_folder_without_parts_says_what_it_has(root):
@@ -178,14 +169,3 @@ def test_the_footer_tells_what_is_complete(root, tmp_path):
             path.write_bytes(content[:end])
         assert read_footer(f"{root}/t.parquet") == rows
     assert read_footer(f"{root}/nothing.parquet") is None
-
-
-def test_a_part_is_read_from_another_store(tmp_path):
-    write_scores(tmp_path / "t.parquet", LOGITS)
-    fsspec.filesystem("memory").pipe("/far/t.parquet", (tmp_path / "t.parquet").read_bytes())
-    [part] = list_parts("memory://far")
-    with fetch_part(part) as path:
-        copy = Path(path)
-        values = np.concatenate([batch.values for _, batch in open_scores(path).batches()])
-    assert (values == LOGITS).all()
-    assert not copy.exists()

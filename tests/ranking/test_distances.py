@@ -137,6 +137,7 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
         rs.ranking.mean_kendall_distance(both, k=k),
         mean_distances._mean_by_pairs(both, both, k),
         mean_distance_by_places(both, both, k),
+        mean_distances.mean_distance_by_sorting(both.top(k), both.top(k), k),
     ):
         assert found[0, 1] == pytest.approx(expected, abs=1e-12)
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
@@ -205,7 +206,7 @@ def test_few_long_rankings_take_the_way_of_sorting(rng, monkeypatch, ties, k):
     rankings = rs.Rankings.from_scores(scores, items=range(500))
     found = rs.kendall_distance(rankings, k=k), rs.kendall_distance(rankings, rankings[:2], k=k)
     monkeypatch.setattr(distances, "_compare_by_sorting", None)
-    monkeypatch.setattr(distances, "_sorting_is_cheaper", lambda *_, **__: False)
+    monkeypatch.setattr(distances, "sorting_is_cheaper", lambda *_, **__: False)
     assert np.array_equal(found[0], rs.kendall_distance(rankings, k=k))
     assert np.array_equal(found[1], found[0][:, :2])
 

@@ -149,7 +149,7 @@ def lines_of(rankings):
     return "".join(json.dumps({"ranking": ranking}) + "\n" for ranking in rankings)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("size", [1, 3, 8])
 @pytest.mark.parametrize("items", [None, ["d", "c", "b", "a"]])
 def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items):
     monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
@@ -180,7 +180,7 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
         ),
     ],
 )
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize("size", [2, 100])
 def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad, message):
     monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
     content = lines_of([["a"]] * 2) + "\n" + lines_of([["a", "b"]] * 3) + bad + "\n"
@@ -189,7 +189,7 @@ def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad,
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize("size", [1, 100])
 def test_an_empty_ranking_in_a_portion_of_its_own_names_its_line(read, monkeypatch, size):
     monkeypatch.setattr("rankshot.ranking.ranking_files.LINES_AT_ONCE", size)
     with pytest.raises(RankshotError, match=r"votes\.jsonl:3: the ranking is empty"):
@@ -236,7 +236,7 @@ def test_nesting_of_any_depth_is_refused(folder, around, items):
         assert f"{path}:1: " in str(caught.value)
 
 
-@pytest.mark.parametrize("digits", [310, 4300, 5000])
+@pytest.mark.parametrize("digits", [310, 5000])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_weights_beyond_all_floats_are_refused_on_their_line(read, digits, sign):
     usual = '{"ranking": ["a"], "weight": 1e305}\n'
@@ -487,7 +487,7 @@ def test_a_missing_file_is_an_ordinary_file_not_found_error(tmp_path, ending):
     assert caught.value.filename == str(tmp_path / f"missing{ending}")
 
 
-@pytest.mark.parametrize("name", ["votes.json", "votes.csv", "votes", "votes.JSONL", "votes.cat"])
+@pytest.mark.parametrize("name", ["votes.csv", "votes", "votes.JSONL"])
 def test_an_unknown_ending_is_refused_both_ways(tmp_path, name):
     ending = repr(os.path.splitext(name)[1])  # noqa: PTH122 - not by the means under test
     known = f"unknown ending {ending}; known are .jsonl, .ndjson, .parquet, .soc, .soi, .toc, .toi"
@@ -590,7 +590,7 @@ def test_a_write_replaces_the_whole_file(old):
     assert left_in(old.parent) == {"votes.jsonl": '{"ranking": ["new"]}\n' * 3}
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+@pytest.mark.parametrize("mode", [0o600, 0o664])
 def test_the_mode_of_a_file_stays(old, mode):
     old.chmod(mode)
     write_rankings(NEW, old)

@@ -184,14 +184,6 @@ def write_study():
     Path("study.toml").write_text(text, encoding="utf-8")
 
 
-def invite_people():
-    """The same study, for people with a link of their own."""
-    text = Path("study.toml").read_text(encoding="utf-8")
-    assert "invitations = false" in text
-    text = text.replace("invitations = false", "invitations = true")
-    Path("study.toml").write_text(text, encoding="utf-8")
-
-
 def write_answered_study():
     """A new study that people have answered, a backup of it, and its rankings."""
     for path in Path().glob("study.*"):
@@ -219,7 +211,6 @@ BUILDERS = {
     "docs/guide/survey.md": {START: write_survey_names, "What participants see": write_leopard},
     "docs/guide/paid_studies.md": {
         START: write_study,
-        "Who may start": invite_people,
         "Exclude, restore, reopen, delete": write_answered_study,
     },
     "docs/guide/semantics.md": {

@@ -171,7 +171,7 @@ def people_who_answer(people=SIX_PEOPLE):
     with (
         patch.object(app_module, "Participation", participate),
         patch.object(server, "open_port", Port),
-        patch.object(server, "serve", lambda app, port, log: take_part(app, people)),
+        patch.object(server, "serve", lambda app, port: take_part(app, people)),
     ):
         yield
 
@@ -184,7 +184,7 @@ def take_part(app, people):
         name = f"p{number}" if number else "ID"
         ids = f"participant={name}&PROLIFIC_PID={name}&STUDY_ID=s&SESSION_ID=session-{name}"
         client = Client(app, address=f"192.0.2.{number}", headers={"host": "127.0.0.1:8000"})
-        # A study that is closed, or for invited people, has no button to start.
+        # A study that is closed has no button to start.
         if 'action="/start"' in client.get(f"/?{ids}").text:
             answer_all(client, ids, number, opinions)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from markdown_fences import ROOT, find_pages, parse_fences, read_fences
+from markdown_fences import ROOT, find_pages, read_fences
 from page_files import BUILDERS, PEOPLE, START
 from page_shell import Shell, split_commands
 
@@ -186,17 +186,6 @@ def test_every_block_has_a_language_and_is_run_or_says_why_not(page):
     assert (ROOT / OTHER_TESTS.get(page, "tests")).exists()
 
 
-def test_every_comment_about_a_block_is_read():
-    """A comment that is not in the line before a fence would say nothing."""
-    for page in PAGES:
-        text = (ROOT / page).read_text(encoding="utf-8")
-        said = [fence for fence in read_fences(page) if fence.note is not None]
-        assert len(re.findall(r"<!-- (?:output|not run|from|file)\b", text)) == len(said), page
-        assert all(fence.reason or fence.note == "output" for fence in said), page
-        named = re.findall(r"(?:tests|deploy)/[\w./]*\w", " ".join(f.reason or "" for f in said))
-        assert [name for name in named if not (ROOT / name).exists()] == [], page
-
-
 # ---- Commands inside of sentences, and in blocks that are not run
 
 
@@ -229,108 +218,3 @@ def find_fault(words):
 def test_commands_that_are_named_exist_with_their_options(page):
     faults = [(" ".join(words), find_fault(words)) for words in find_named_commands(page)]
     assert [fault for fault in faults if fault[1]] == []
-
-
-@pytest.mark.parametrize(
-    ("words", "fault"),
-    [
-        ("survey", None),
-        ("survey export study.toml --raw -o answers.csv", None),
-        ("survey exports study.toml", "exports"),
-        ("rank --sources wordnet", "--sources"),
-    ],
-)
-def test_a_wrong_command_in_a_sentence_is_found(words, fault):
-    assert find_fault(words.split()) == fault
-
-
-# ---- The tests of this test
-
-
-TWO_FENCES = """\
-# Title
-
-```sh
-first \\
-    line
-echo 'two
-lines'  # a comment
-```
-## Part
-<!-- not run: it is another machine's -->
-```text
-second
-```
-"""
-
-
-def test_fences_know_their_line_section_and_comment():
-    first, second = parse_fences(TWO_FENCES)
-    assert (first.line, first.section, first.language, first.note) == (3, "Title", "sh", None)
-    assert split_commands(first.text) == ["first \\\n    line", "echo 'two\nlines'  # a comment"]
-    assert second.place == "page.md:11"
-    assert second[2:] == ("Part", "text", "second\n", "not run", "it is another machine's")
-
-
-def fence_of(text, language="sh", note=""):
-    (fence,) = parse_fences(f"{note}\n```{language}\n{text}\n```\n")
-    return fence
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("rankshot classify nothing.csv --rankings no.jsonl -o x.csv", "nothing.csv"),
-        ("rankshot classify --no-such-option", "no-such-option"),
-        ("pip install '.[cli,nonsense]'", "nonsense"),
-        ("make nonsense", "nonsense"),
-        ("sudo reboot", "cannot run 'sudo'"),
-        ("cat nothing.txt", "nothing.txt"),
-        ("echo yes && cat nothing.txt", "nothing.txt"),
-    ],
-)
-def test_a_command_that_fails_is_reported(shell, text, message):
-    with pytest.raises(AssertionError, match=message):
-        run_fence(fence_of(text), shell, "")
-
-
-def test_folder_variables_quotes_and_pipes_are_those_of_a_shell(shell):
-    text = """\
-mkdir deep && cd deep
-export NAME='two words'
-echo "$NAME" > 'a file.txt'
-WORDS="$NAME" rankshot --help
-cat *.txt | head -n 1"""
-    assert run_fence(fence_of(text), shell, "").endswith("two words\n")
-    assert Path.cwd().name == "deep"
-
-
-def test_output_may_be_rounded(shell):
-    fence = fence_of("cat,0.513", "text", "<!-- output: rounded -->")
-    run_fence(fence, shell, "cat,0.51296\n")
-    with pytest.raises(AssertionError, match=r"0\.51196"):
-        run_fence(fence, shell, "cat,0.51196\n")
-
-
-def test_output_is_compared_without_the_lines_of_tables(shell):
-    note = "<!-- output -->"
-    printed = "┃ class ┃ share ┃\n┡━━━━━━━╇━━━━━━━┩\n│ cat   │  12 % │\nthe end\n"
-    run_fence(fence_of("class share\n...\nthe end", "text", note), shell, printed)
-    with pytest.raises(AssertionError, match="12 %"):
-        run_fence(fence_of("class share\ncat 13 %\nthe end", "text", note), shell, printed)
-
-
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("python", "1 / 0"),
-        ("toml", 'title = "no questions"'),
-        ("json", '{"ranking": "cat"}'),
-        ("json", '{"ranking": ["cat"]'),
-        ("bibtex", "@article{key,\n  year = {2015}\n}"),
-        ("csv", "class,words\ncat,cat"),
-    ],
-)
-def test_blocks_that_are_no_commands_are_read(language, text, shell):
-    with pytest.raises(Exception, match=r"zero|consent|ranking|delimiter|look_up|BibTeX"):
-        run_fence(fence_of(text, language), shell, "")

@@ -96,7 +96,7 @@ def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, 
     n_people = 16 if url else 32
     study = study_for(n_people)
     # All of them have one address here.
-    server = Server(study, tmp_path, url, "--requests", "1000000", "--starts", "1000000")
+    server = Server(study, tmp_path, url, "--requests", "1000000")
     server.start()
     crowd = Crowd(server.url, n_people)
 

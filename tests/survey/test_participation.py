@@ -12,10 +12,7 @@ from sqlalchemy import select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.overview import read_answers, read_overview
-from rankshot.survey.store.assignment import (
-    assign_questions,
-    count_in_progress,
-)
+from rankshot.survey.store.assignment import assign_questions, count_answers
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     Database,
@@ -133,7 +130,8 @@ def test_abandoned_questions_return_to_the_pool(database):
     second = survey.start("none:second")
     assert second is not None
     with database.begin_read() as connection:
-        assert sum(count_in_progress(connection, study, clock.now).values()) == 5
+        loads = count_answers(connection, study, clock.now)
+        assert sum(load.in_progress for load in loads.values()) == 5
     assert read_overview(study, database, clock.now).counts["left"] == 1
     assert answer_all(survey, second).n_answers == 5
     assert survey.current_question(first) == Finished(

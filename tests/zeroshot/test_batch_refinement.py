@@ -248,27 +248,7 @@ def test_directions_hold_the_largest_variance(rng, n, d):
     assert ((z @ found.directions_) ** 2).sum() == pytest.approx(largest)
 
 
-def test_blocks_change_nothing(rng, monkeypatch):
-    head, scores, _ = clusters(rng, [50] * 4)
-    expected = BatchRefinement(head).fit(scores).predict_log_proba(scores)
-    blocks = [slice(0, 7), slice(7, 150), slice(150, 200)]
-    monkeypatch.setattr(batch_refinement, "row_blocks", lambda *_: blocks)
-    found = BatchRefinement(head).fit(scores).predict_log_proba(scores)
-    np.testing.assert_allclose(found, expected, atol=1e-8)
-
-
 # ------------------------------------------------------------------ what must not matter
-
-
-@each_kind
-@each_prior
-def test_another_order_of_inputs_permutes_the_answers(rng, kind, class_prior):
-    scores, order = batch(rng, kind), rng.permutation(40)
-    before = BatchRefinement(fitted("mean"), class_prior=class_prior).fit(scores)
-    after = BatchRefinement(fitted("mean"), class_prior=class_prior).fit(scores[order])
-    np.testing.assert_allclose(
-        after.predict_log_proba(scores), before.predict_log_proba(scores), atol=1e-8
-    )
 
 
 @each_kind
@@ -308,30 +288,10 @@ def test_a_constant_for_all_classes_changes_nothing(rng, class_prior):
 # ------------------------------------------------------------------ what never changes
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_class_whose_score_is_only_rounded_has_no_variance(rng, dtype):
-    """It is always a tenth above the mean of the others; the last digit must not count."""
-    values = batch(rng, dtype=dtype).values
-    values[:, 4] = values[:, :4].mean(axis=1) + dtype(0.1)
-    found = BatchRefinement(fitted("mean")).fit(values)
-    np.testing.assert_allclose(class_means(found)[:, 4], 0, atol=1e-5)
-    assert np.abs(class_means(found)[:, :4]).max() > 0.1
-    assert np.isfinite(found.predict_log_proba(values)).all()
-
-
 # ------------------------------------------------------------------ manners
 
 
 # ------------------------------------------------------------------ what is refused
-
-
-@each_kind
-def test_scores_of_another_kind(rng, kind):
-    refined = BatchRefinement(fitted("mean")).fit(batch(rng, kind))
-    for other in set(KINDS) - {kind}:
-        message = f"fitted to {kind} scores, but these are {other}"
-        with pytest.raises(RankshotError, match=message):
-            refined.predict(batch(rng, other))
 
 
 @pytest.mark.parametrize(
@@ -346,9 +306,3 @@ def test_scores_of_another_kind(rng, kind):
 def test_parameters_that_make_no_sense(rng, params, message):
     with pytest.raises(RankshotError, match=message):
         BatchRefinement(fitted("mean"), **params).fit(batch(rng))
-
-
-@pytest.mark.parametrize("head", [None, "mean", rs.ProbabilisticRanking, rs.PlackettLuce()])
-def test_what_is_no_head(rng, head):
-    with pytest.raises(RankshotError, match="head must be a fitted head, not"):
-        BatchRefinement(head).fit(batch(rng))

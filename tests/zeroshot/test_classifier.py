@@ -1,27 +1,22 @@
 """`ZeroShotClassifier` on a circle: eight seen classes around it, and new classes between them."""
 
-import copy
 from itertools import pairwise, product
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from scipy.special import log_softmax
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils import get_tags
 
 import rankshot as rs
-from rankshot.zeroshot.heads.base import describe_indistinguishable
 from rankshot.zeroshot.metrics import generalized_accuracy
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
@@ -94,12 +89,6 @@ def test_heads_that_read_similarities(head):
         zero_shot(SVC(), head=head, rankings=table).fit(X, Y).predict(X_NEW)
 
 
-def test_the_head_is_the_weighted_mean_unless_told():
-    found = zero_shot(head=None).fit(X, Y).head_
-    assert isinstance(found, rs.WeightedMean)
-    assert found.get_params() == rs.WeightedMean().get_params()
-
-
 def test_lists_that_name_some_classes_are_the_top_of_all(tmp_path):
     path = tmp_path / "rankings.jsonl"
     rs.write_rankings(RANKINGS.top(2), path)
@@ -124,17 +113,6 @@ def test_whole_numbers_as_classes():
 # -------------------------------------------------------------------- scikit-learn's manners
 
 
-def test_clone_keeps_the_parameters_and_forgets_the_fit():
-    zs = zero_shot(LogisticRegression(C=3), calibration=0.5, reject_below=0.25, reject_label="?")
-    copied = clone(zs.fit(X, Y))
-    assert copied.rankings == zs.rankings
-    mine, theirs = copied.get_params(), zs.get_params()
-    for whole in ("estimator", "head", "rankings"):
-        assert mine.pop(whole) is not theirs.pop(whole)
-    assert mine == theirs
-    assert not hasattr(copied, "head_")
-
-
 def test_parameters_are_set_all_the_way_down():
     head = pr(prior=rs.Mallows(), posterior="consensus")
     zs = zero_shot(LogisticRegression(max_iter=1000), head=head)
@@ -155,15 +133,6 @@ def test_a_frozen_classifier_is_left_alone_and_any_other_trained_as_a_copy():
     trained = zero_shot(fresh).fit(X, Y)
     assert not hasattr(fresh, "coef_")
     np.testing.assert_array_equal(trained.predict(X_NEW), zs.predict(X_NEW))
-
-
-def test_as_the_last_step_of_a_pipeline_and_around_one():
-    around = zero_shot(make_pipeline(StandardScaler(), LogisticRegression())).fit(X, Y)
-    step = make_pipeline(StandardScaler(), zero_shot(LogisticRegression())).fit(X, Y)
-    np.testing.assert_allclose(step.predict_proba(X_NEW), around.predict_proba(X_NEW))
-    assert step.classes_.tolist() == sorted(NEW)
-    assert step.score(X_NEW, Y_NEW) == (step.predict(X_NEW) == Y_NEW).mean() > 0.95
-    assert step[-1].n_features_in_ == around.n_features_in_ == 2
 
 
 @pytest.mark.filterwarnings("ignore:the rankings of .* are the same:UserWarning")
@@ -187,12 +156,6 @@ def test_grid_search_over_k_and_the_prior(refit):
         assert search.score(X_NEW, Y_NEW) == pytest.approx(search.best_score_)
 
 
-def test_tags_follow_the_estimator():
-    assert is_classifier(zero_shot())
-    for estimator in (LogisticRegression(), RandomForestClassifier(), SVC(kernel="precomputed")):
-        assert get_tags(zero_shot(estimator)).input_tags == get_tags(estimator).input_tags
-
-
 def test_sparse_inputs_and_data_frames():
     zs = zero_shot(LogisticRegression(max_iter=1000))
     expected = clone(zs).fit(X, Y).predict_proba(X_NEW)
@@ -203,25 +166,6 @@ def test_sparse_inputs_and_data_frames():
     np.testing.assert_array_equal(framed.predict_proba(new), expected)
     with pytest.raises(ValueError, match="feature names"):
         framed.predict(new[["north", "east"]])
-
-
-def test_nothing_is_answered_before_the_fit():
-    zs = zero_shot()
-    assert not hasattr(zs, "n_features_in_")
-    for ask in (zs.predict, zs.predict_proba, zs.predict_log_proba, zs.explain):
-        with pytest.raises(NotFittedError):
-            ask(X)
-    with pytest.raises(NotFittedError):
-        zero_shot(FrozenEstimator(LogisticRegression())).fit(X, Y)
-
-
-@pytest.mark.parametrize("estimator", [SVC(), LogisticRegression(max_iter=1000)])
-def test_a_fitted_one_is_copied_and_stored(tmp_path, estimator):
-    zs = zero_shot(estimator, classes="all", calibration=0.3).fit(X, Y)
-    expected = zs.predict_proba(X_NEW)  # whatever this keeps must be stored, too
-    joblib.dump(zs, tmp_path / "zs")
-    for again in (joblib.load(tmp_path / "zs"), copy.deepcopy(zs)):
-        np.testing.assert_array_equal(again.predict_proba(X_NEW), expected)
 
 
 # -------------------------------------------------------------------- seen classes as well
@@ -259,15 +203,6 @@ def test_a_frozen_classifier_needs_no_inputs_of_its_seen_classes():
     np.testing.assert_array_equal(zs.predict_proba(X_NEW), expected)
 
 
-@pytest.mark.parametrize(
-    "head", [pr(posterior="sum"), rs.DeterministicRanking(k=2)], ids=["sum", "distances"]
-)
-def test_a_head_that_has_no_reference_competes_as_well(head):
-    zs = zero_shot(head=head, classes="all").fit(X, Y)
-    np.testing.assert_allclose(zs.predict_proba(X_NEW).sum(axis=1), 1)
-    assert 0 < np.isin(zs.predict(np.vstack([X, X_NEW])), ITEMS).mean() < 1
-
-
 def test_none_of_these_is_a_class():
     zs = zero_shot(classes="all", none=True).fit(X, Y)
     assert zs.classes_.tolist() == sorted([*ALL, "none of these"])
@@ -275,12 +210,6 @@ def test_none_of_these_is_a_class():
     reference, new = rs.scores_of(TRAINED, X), rs.scores_of(TRAINED, X_NEW)
     by_hand = rs.SeenAndNew(pr().fit(RANKINGS, reference), none=True).fit(reference)
     np.testing.assert_array_equal(zs.predict_proba(X_NEW), by_hand.predict_proba(new))
-
-
-def test_one_new_class_competes_with_the_seen_ones():
-    one = RANKINGS.select(target="cat")
-    zs = zero_shot(rankings=one, classes="all").fit(X, Y)
-    assert set(zs.predict(X)) & set(ITEMS)
 
 
 def test_the_calibration_trades_seen_for_new():
@@ -299,19 +228,6 @@ def test_the_calibration_trades_seen_for_new():
 
 
 # -------------------------------------------------------------------- fewer answers, or none
-
-
-def test_candidates_as_names_and_as_a_mask():
-    zs = zero_shot(classes="all", calibration=0.5).fit(X, Y)
-    names = [["pen", "zebra"], ["cat", "dog", "oak"]] * 15
-    mask = np.array([np.isin(zs.classes_, some) for some in names])
-    whole = zs.predict_log_proba(X_NEW)
-    expected = log_softmax(np.where(mask, whole, -np.inf), axis=1)
-    for candidates in (names, mask):
-        np.testing.assert_allclose(zs.predict_log_proba(X_NEW, candidates), expected, atol=1e-12)
-        best = zs.classes_[expected.argmax(axis=1)]
-        np.testing.assert_array_equal(zs.predict(X_NEW, candidates), best)
-        np.testing.assert_array_equal(zs.top(X_NEW, 2, candidates).labels[:, 0], best)
 
 
 def test_what_is_not_probable_enough_is_rejected():
@@ -337,7 +253,6 @@ OTHERS = rs.Rankings.from_orders(
 VOTES = rs.Rankings.concatenate([RANKINGS, OTHERS])
 TABLE = similarity(list(NEW))
 HOLED = rs.Similarity([[np.nan, *row[1:]] for row in TABLE.values], TABLE.targets, ITEMS)
-PRIOR = {item: place for place, item in enumerate(ITEMS, 1)}
 PAPER = {"posterior": "consensus", "decay": 0}
 EXPLAINED = {
     "default": zero_shot(head=None, rankings=VOTES),
@@ -349,7 +264,6 @@ EXPLAINED = {
     "one-vs-one": zero_shot(SVC(), head=pr(k=3, **PAPER)),
     "one-vs-one, mean": zero_shot(SVC(), head=pr(k=2), rankings=VOTES),
     "direct similarity": zero_shot(head=rs.DirectSimilarity(n_similar=3), rankings=TABLE),
-    "its prior": zero_shot(head=rs.DirectSimilarity(class_prior=PRIOR), rankings=TABLE),
     "ConSE": zero_shot(head=rs.ConSE(n_classes=4), rankings=HOLED),
 }
 
@@ -436,24 +350,6 @@ def test_each_source_is_taken_alone(estimator, against):
     assert [name for name, _ in zs.explain(X_NEW, against="zebra")[0].sources] == ["circle"]
 
 
-def test_raters_stand_for_their_only_source():
-    votes = rs.Rankings.from_orders(
-        [["tiger"], ["bus"], ["oak"]], items=ITEMS, targets=["cat", "cat", "dog"],
-        raters=["p1", "p2", "p1"], sources="survey",
-    )  # fmt: skip
-    (why,) = zero_shot(head=pr(k=1), rankings=votes).fit(X, Y).explain(X_NEW[:1])
-    assert [name for name, _ in why.sources] == ["p1", "p2"]
-    assert "why cat rather than the average class:\n  seen classes in the rankings of cat" in str(
-        why
-    )
-    assert "  seen classes not in the rankings of cat, together" in str(why)
-
-
-def test_distances_cannot_be_taken_apart():
-    with pytest.raises(rs.RankshotError, match="DeterministicRanking cannot be explained"):
-        zero_shot(head=rs.DeterministicRanking(k=2)).fit(X, Y).explain(X_NEW)
-
-
 # ------------------------------------------------------------------ what a user should be told
 
 
@@ -472,42 +368,6 @@ def test_targets_with_the_same_ranking_are_remarked_on(posterior):
         zero_shot(rankings=same, head=pr(posterior=posterior)).fit(X, Y)
 
 
-def test_targets_with_the_same_rankings_by_as_many_are_remarked_on():
-    """Where nothing is merged, the shares of all rankings must be the same."""
-    orders = [["ant", "bus"], ["bus", "fox"], ["bus", "fox"], ["ant", "bus"], ["ant", "bus"]]
-    targets, head = ["one", "one", "two", "two", "two"], rs.ProbabilisticRanking()
-    for weights, alike in (([2, 1, 1, 1, 1], True), ([1, 1, 1, 1, 1], False)):
-        votes = rs.Rankings.from_orders(orders, items=ITEMS, targets=targets, weights=weights)
-        remarks = describe_indistinguishable(head.fit(votes))
-        proba = head.predict_proba(rs.scores_of(TRAINED, X_NEW))
-        assert np.allclose(proba, 0.5) == alike
-        assert [("'one', 'two' are the same" in remark) for remark in remarks] == [True] * alike
-
-
-def test_a_frozen_classifier_needs_no_inputs():
-    frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
-    fitted = rs.ZeroShotClassifier(frozen, rankings=RANKINGS).fit()
-    assert fitted.classes_.tolist() == list(RANKINGS.target_names)
-
-
-def test_the_default_head_has_parameters_too():
-    zs = rs.ZeroShotClassifier(LogisticRegression(), rankings=RANKINGS).set_params(head__k=2)
-    assert zs.head.k == 2
-
-
-def test_probabilities_as_logits_are_warned_of():
-    head = rs.ProbabilisticRanking(k=2).fit(RANKINGS)
-    proba = np.full((2, len(RANKINGS.items)), 1 / len(RANKINGS.items))
-    with pytest.warns(UserWarning, match=r"look like probabilities.*Scores\.from_probabilities"):
-        head.predict(proba)
-    head.predict(rs.Scores(proba, RANKINGS.items))
-
-
-def test_a_head_that_is_not_fitted_says_so():
-    with pytest.raises(NotFittedError):
-        rs.ProbabilisticRanking().predict([[1.0, 2.0]])
-
-
 def test_a_head_with_a_reference_is_refused():
     """Its reference would be lost without notice; used directly, the head keeps it."""
     usual = rs.scores_of(TRAINED, X)
@@ -520,15 +380,3 @@ def test_a_head_with_a_reference_is_refused():
     for other in (pr().fit(RANKINGS), clone(head)):
         found = zero_shot(head=other).fit(X, Y).predict(X_NEW)
         np.testing.assert_array_equal(found, zero_shot().fit(X, Y).predict(X_NEW))
-
-
-def test_the_label_of_rejection_is_no_class():
-    with pytest.raises(rs.RankshotError, match="is one of the classes to predict"):
-        zero_shot(reject_below=0.5, reject_label=RANKINGS.target_names[0]).fit(X, Y)
-
-
-def test_places_beyond_every_list_count_for_nothing():
-    short = RANKINGS.top(2)
-    scores = rs.scores_of(SVC().fit(X, Y), X_NEW)
-    few, many = (rs.ProbabilisticRanking(k=k).fit(short).predict_proba(scores) for k in (2, 7))
-    np.testing.assert_array_equal(few, many)

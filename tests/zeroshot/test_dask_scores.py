@@ -6,19 +6,13 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from head_cases import ITEMS, RANKINGS, VOTES, each_case, few_heads, fitted, random_scores
+from head_cases import ITEMS, VOTES, each_case, fitted, random_scores
 
 import rankshot as rs
 
 METHODS = ("predict_log_proba", "predict_proba", "decision_function", "predict")
 BLOCKS = (3, 1, 4)
 """The lengths of the blocks."""
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with dask.config.set(scheduler="synchronous"):
-        yield
 
 
 def in_blocks(values, columns=-1):
@@ -51,14 +45,6 @@ def test_few_heads_gives_the_same_to_the_last_bit(rng, name, kind):
         np.testing.assert_array_equal(found.compute(), wanted)
 
 
-@few_heads
-def test_single_precision_stays(rng, name):
-    values = random_scores(rng, "multiclass", n=sum(BLOCKS), dtype=np.float32).values
-    for method in METHODS[:3]:
-        found = getattr(fitted(name), method)(in_blocks(values))
-        assert found.dtype == found._meta.dtype == found.compute().dtype == np.float32
-
-
 def test_wrapping_heads_take_blocks(rng):
     scores = random_scores(rng, "multiclass", n=40)
     both = rs.SeenAndNew(fitted("weighted")).fit(reference=scores)
@@ -78,15 +64,6 @@ def test_pairs_are_recognised_and_split_columns_joined(rng):
         np.testing.assert_array_equal(found.compute(), by_block(values, head.predict_log_proba))
 
 
-def test_lengths_of_blocks_may_be_unknown(rng):
-    values, head = random_scores(rng, "multiclass", n=sum(BLOCKS)).values, fitted("weighted")
-    lazy = unknown_lengths(in_blocks(values))
-    for method in METHODS:
-        found = getattr(head, method)(lazy)
-        assert np.isnan(found.shape[0])
-        np.testing.assert_array_equal(found.compute(), by_block(values, getattr(head, method)))
-
-
 def test_the_most_probable_classes_are_lazy(rng):
     values, head = random_scores(rng, "multiclass", n=sum(BLOCKS)).values, fitted("weighted")
     found, wanted = head.top(in_blocks(values), 2), head.top(values, 2)
@@ -95,11 +72,6 @@ def test_the_most_probable_classes_are_lazy(rng):
     np.testing.assert_allclose(proba, wanted.proba, rtol=1e-14)
     with pytest.raises(rs.RankshotError, match="k must be"):
         head.top(in_blocks(values), 99)
-
-
-def test_blocks_may_be_empty():
-    found = fitted("weighted").predict(da.zeros((0, len(ITEMS))))
-    assert found.compute().shape == (0,)
 
 
 # -------------------------------------------------------------------- laziness and graphs
@@ -147,14 +119,6 @@ def held_by(task):
     return [part for arg in args for part in (arg if isinstance(arg, tuple) else (arg,))]
 
 
-def test_a_head_that_is_fitted_again_leaves_lazy_results_alone(rng):
-    values = rng.normal(size=(sum(BLOCKS), len(ITEMS)))
-    head = rs.WeightedMean().fit(RANKINGS)
-    wanted, lazy = head.predict_proba(values), head.predict_proba(in_blocks(values))
-    head.fit(RANKINGS[RANKINGS.targets != "u"])
-    np.testing.assert_array_equal(lazy.compute(), wanted)
-
-
 # -------------------------------------------------------------------- data frames
 
 
@@ -171,38 +135,7 @@ def test_columns_of_data_frames_are_matched_by_name(rng, dtype):
         np.testing.assert_array_equal(found.compute(), wanted)
 
 
-def test_missing_and_unknown_columns_are_refused_at_once():
-    head = fitted("weighted")
-    frame = pd.DataFrame(np.zeros((4, 5)), columns=[*"abcd", "eel"])
-    lazy = dd.from_pandas(frame, npartitions=2)
-    for wrong in (lazy, lazy[["a", "b"]], lazy.assign(e=1.0)):
-        with pytest.raises(rs.RankshotError) as of_lazy:
-            head.predict(wrong)
-        with pytest.raises(rs.RankshotError) as in_memory:
-            head.predict(wrong.compute())
-        assert str(of_lazy.value) == str(in_memory.value)
-
-
-def test_columns_without_numbers_are_named():
-    frame = pd.DataFrame(np.zeros((4, 5)), columns=list(ITEMS)).assign(c="much")
-    lazy = fitted("weighted").predict(dd.from_pandas(frame, npartitions=2))
-    with pytest.raises(rs.RankshotError, match="column 'c': expected numbers"):
-        lazy.compute()
-
-
 # -------------------------------------------------------------------- Scores of Dask
-
-
-def test_scores_keep_names_and_kind(rng):
-    order = [3, 1, 4, 0, 2]
-    values, head = rng.normal(size=(sum(BLOCKS), len(ITEMS))), fitted("conse")
-    lazy = rs.Scores(in_blocks(values), [ITEMS[i] for i in order], "one-vs-rest")
-    wanted = head.predict_proba(rs.Scores(values, lazy.items, lazy.kind))
-    np.testing.assert_allclose(head.predict_proba(lazy), wanted, rtol=1e-13)
-    again = lazy.with_items(ITEMS)
-    assert isinstance(again.values, da.Array)
-    np.testing.assert_allclose(head.predict_proba(again), wanted, rtol=1e-13)
-    np.testing.assert_allclose(head.predict_proba(again[2:5]), wanted[2:5], rtol=1e-13)
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
@@ -230,14 +163,6 @@ def test_bad_values_name_their_block_and_row(rng):
         bad.values.compute()
 
 
-def test_probabilities_are_warned_of_when_they_are_computed(rng):
-    proba = rng.dirichlet(np.ones(len(ITEMS)), sum(BLOCKS))
-    lazy = fitted("weighted").predict(in_blocks(proba))
-    with pytest.warns(UserWarning, match="look like probabilities"):
-        lazy.compute()
-    fitted("weighted").predict(rs.Scores(in_blocks(proba), ITEMS)).compute()
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -251,18 +176,6 @@ def test_probabilities_are_warned_of_when_they_are_computed(rng):
 def test_other_tables_are_refused_at_once(wrong, message):
     with pytest.raises(rs.RankshotError, match=message):
         fitted("weighted").predict_log_proba(wrong)
-
-
-def test_what_needs_all_scores_refuses_lazy_ones():
-    lazy, head = da.zeros((4, 5)), fitted("weighted")
-    with pytest.raises(rs.RankshotError, match="candidates need scores in memory"):
-        head.predict(lazy, candidates=[["u"]] * 4)
-    for scores in (lazy, rs.Scores(lazy, ITEMS)):
-        with pytest.raises(rs.RankshotError, match="pass scores in memory"):
-            rs.WeightedMean().fit(RANKINGS, reference=scores)
-    pairs = fitted("conse").predict(rs.Scores(da.zeros((4, 10)), ITEMS, "one-vs-one"))
-    with pytest.raises(rs.RankshotError, match="needs one score per class"):
-        pairs.compute()
 
 
 @pytest.mark.slow

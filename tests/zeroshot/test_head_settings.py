@@ -17,7 +17,7 @@ HEADS = [
     rs.DirectSimilarity(n_similar=2),
     rs.ConSE(temperature=0.3),
     rs.SeenAndNew(rs.ConSE(), gate=GATE, none=True, seen_temperature=0.5),
-    rs.BatchRefinement(rs.ConSE(), head_weight=0.5),
+    rs.BatchRefinement(rs.ConSE(), class_prior="equal"),
 ]
 
 

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot import RankshotError
-from rankshot.datasets import load_imagenet
 from rankshot.zeroshot.heads.base import describe_missing
 from rankshot.zeroshot.heads.probabilistic_ranking import MeanOverSources
 
@@ -136,31 +134,3 @@ def test_contributions_add_up_where_a_source_lacks_a_class(rng, kind):
     for row, why in enumerate(rs.explain(head, scores, target="r", against="p")):
         whole = log_proba[row, 2] - log_proba[row, 0]
         assert sum(part for _, part in why.items) == pytest.approx(whole, abs=1e-9)
-
-
-def test_rankings_that_prefer_nothing_are_not_counted(rng):
-    values = rng.normal(size=(5, len(ITEMS)))
-    subset = rankings([("p", "one", "a")], kind="subset")
-    head = rs.ProbabilisticRanking().fit(rs.Rankings.concatenate([rankings(COMPLETE), subset]))
-    np.testing.assert_array_equal(
-        head.predict_log_proba(values),
-        rs.ProbabilisticRanking().fit(rankings(COMPLETE)).predict_log_proba(values),
-    )
-    alone = rankings([("z", "one", "a")], kind="subset")
-    with pytest.raises(RankshotError, match="rankings of 'z' prefer no seen class to another"):
-        rs.ProbabilisticRanking().fit(rs.Rankings.concatenate([rankings(COMPLETE), alone]))
-
-
-@pytest.mark.parametrize("lacking", ["language model", "wordnet-path"])
-def test_with_a_real_network_a_class_that_a_source_lacks_attracts_no_inputs(lacking):
-    """Each of 20 classes in turn is unknown to one of two sources; 14 inputs of 280 are its own."""
-    data = load_imagenet()
-    seen = data.scores.items
-    table = rs.WordNet().similarity(data.rankings.target_names, seen)
-    votes = rs.Rankings.concatenate([data.rankings, table.to_rankings(10)])
-    n_predicted = 0
-    for name in votes.target_names:
-        left = votes[(votes.targets != name) | (votes.sources != lacking)]
-        head = rs.ProbabilisticRanking().fit(left)
-        n_predicted += (head.predict(data.scores) == name).sum()
-    assert 0.75 < n_predicted / len(data.scores) < 1.1

@@ -4,7 +4,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
@@ -13,7 +12,6 @@ from rankshot import RankshotError
 from rankshot.zeroshot.metrics import mean_class_accuracy
 from rankshot.zeroshot.rehearsal import (
     STRENGTHS,
-    choose_groups,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
@@ -85,13 +83,6 @@ def test_an_accuracy_is_what_it_would_be_by_hand():
     assert rehearsal.classes_.tolist() == PLAYERS
 
 
-def test_columns_of_rehearsed_classes_may_be_gone_already():
-    whole = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
-    gone = rs.Rehearsal(grid={}).fit(SCORES.select(LEFT), Y, ranked(PLAYERS, LEFT))
-    assert gone.accuracy_ == whole.accuracy_
-    assert gone.head_.temperature == whole.head_.temperature
-
-
 def test_no_scale_of_temperatures_is_better():
     rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
     plays = np.isin(Y, PLAYERS)
@@ -132,16 +123,6 @@ def test_a_source_that_lacks_classes_is_never_alone(lacking):
     rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
     assert rehearsal.settings_.sources == ("near", "wrong")
     assert "near alone" not in [trial.what for trial in rehearsal.trials_]
-
-
-def test_a_source_without_rankings_in_the_first_group_is_used():
-    groups = [["c00", "c04"], ["c08", "c12", "c14"]]
-    parts = [ranked(PLAYERS, LEFT, "wrong", turn=2.5), ranked(groups[1], LEFT)]
-    rehearsal = rs.Rehearsal(grid={}, held_out=groups)
-    assert rehearsal.fit(SCORES, Y, rs.Rankings.concatenate(parts)).settings_.sources == (
-        "near",
-        "wrong",
-    )
 
 
 def test_seen_classes_among_the_new_ones_are_left_out():
@@ -213,15 +194,6 @@ def test_a_classifier_is_trained_without_the_rehearsed_classes():
     assert rehearsal.fit_head(ranked(NEW, SEEN)).predict(SCORES[:1]).shape == (1,)
 
 
-@pytest.mark.parametrize(("n_classes", "n_folds"), [(5, 2), (8, 4), (10, 5), (12, 5)])
-def test_few_classes_have_fewer_folds(n_classes, n_folds):
-    """A user who gave no number gets no error about it."""
-    names = NAMES[:n_classes]
-    groups = choose_groups(ranked(names, names), None, None, 0)
-    assert [len(groups), *sorted(sum(groups, ()))] == [n_folds, *sorted(names)]
-    assert min(map(len, groups)) >= 2
-
-
 def test_the_whole_way():
     """What was chosen and predicted in rehearsal fits new classes."""
     X_new, y_new = inputs(NEW, seed=1)
@@ -256,14 +228,6 @@ def test_heads_with_similarities(head):
     assert rehearsal.settings_.sources == ("circle",)
     assert not rehearsal.settings_.reference
     assert rehearsal.head_.temperature > 0
-
-
-def test_manners_of_scikit_learn():
-    rehearsal = rs.Rehearsal(rs.WeightedMean(k=3), n_folds=4, grid={"k": [1]})
-    assert clone(rehearsal).get_params()["n_folds"] == 4
-    fitted = clone(rehearsal).fit(SCORES, Y, ranked(PLAYERS, LEFT))
-    assert fitted.head.k == 3
-    assert fitted.head.temperature is None
 
 
 # ---- The prediction
@@ -304,20 +268,6 @@ def test_more_candidates_and_similar_ones_are_harder():
     alike = predict_mean_accuracy(strengths, np.full((3, 3), 0.8) + 0.2 * np.eye(3)).estimate
     assert many < few
     assert alike < few
-
-
-def test_more_classes_than_are_simulated():
-    found = predict_mean_accuracy(np.array([3.0]), np.eye(150))
-    u = norm.ppf((np.arange(4000) + 0.5) / 4000)
-    assert found.estimate == pytest.approx(np.mean(norm.cdf(u + 3.0) ** 149), abs=0.02)
-
-
-def test_strengths_of_more_classes_than_are_simulated():
-    accuracies = np.linspace(0.2, 0.8, 150)
-    found = find_strengths(accuracies, np.eye(150))
-    u = norm.ppf((np.arange(4000) + 0.5) / 4000)
-    expected = [np.mean(norm.cdf(u + d) ** 149) for d in found]
-    assert np.abs(np.array(expected) - accuracies).max() < 0.1
 
 
 def test_the_interval_is_that_of_draws():
@@ -410,10 +360,3 @@ REFUSED = {
 def test_refused(attempt, message):
     with pytest.raises(RankshotError, match=message):
         attempt()
-
-
-def test_log_softmax_of_values_is_what_a_head_returns():
-    """The temperature is fitted to `decision_function`, and used in `predict_log_proba`."""
-    head = rs.WeightedMean(temperature=0.3).fit(ranked(NEW, SEEN), SCORES)
-    values = head.decision_function(SCORES) / 0.3
-    np.testing.assert_allclose(log_softmax(values, axis=1), head.predict_log_proba(SCORES))

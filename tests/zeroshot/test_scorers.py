@@ -155,30 +155,6 @@ def test_many_raters_of_few_among_many_items(dtype, n_raters):
     assert found[0, 0] == pytest.approx(-n_raters * np.log(100), rel=1e-6)
 
 
-def test_inputs_of_one_block_do_not_touch_each_other():
-    """A confident one among others takes the slow way alone."""
-    rankings = cut_rankings()
-    values = np.vstack([confident(0.5), confident(1000.0)])
-    alone = np.vstack(
-        [PlackettLuceScorer(rankings).log_prob_by_group(row[None].copy()).T for row in values]
-    )
-    together = PlackettLuceScorer(rankings).log_prob_by_group(values.copy()).T
-    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("n", [1, 3])
-def test_scores_are_left_as_they_are(rng, n, order):
-    values = np.asarray(rng.normal(size=(n, C)), order=order)
-    before = values.copy()
-    PlackettLuceScorer(some_rankings()).log_prob_by_group(values)
-    np.testing.assert_array_equal(values, before)
-    pairs = np.asarray(rng.normal(size=(n, PAIRS)), order=order)
-    before = pairs.copy()
-    BabingtonSmithScorer(some_rankings().top(1)).log_prob_by_group(pairs)
-    np.testing.assert_array_equal(pairs, before)
-
-
 # ------------------------------------------------------------------ Babington-Smith
 
 
@@ -240,17 +216,6 @@ def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
     log_weight = BabingtonSmithScorer(of_length(k), decay).log_prob_by_group(values)
     truth = exact_babington_smith(of_length(k), values, decay)
     np.testing.assert_allclose(log_weight, truth, rtol=0, atol=1e-9)
-
-
-@each_decay
-@pytest.mark.parametrize("gap", [0.5, 40.0, 300.0, 1000.0])
-def test_babington_smith_in_float32(gap, decay):
-    """To 1e-5 of the numbers that are added up."""
-    values = np.float32(confident_pairs(gap))
-    log_weight = BabingtonSmithScorer(of_length(3), decay).log_prob_by_group(values)
-    truth = exact_babington_smith(of_length(3), values, decay)
-    assert log_weight.dtype == np.float64
-    assert (np.abs(log_weight - truth) <= 1e-5 * np.abs(values).sum(axis=1)).all()
 
 
 def test_babington_smith_refuses_lists_of_two_lengths_and_subsets():

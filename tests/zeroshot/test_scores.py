@@ -3,7 +3,6 @@
 from itertools import combinations, permutations
 
 import numpy as np
-import pandas as pd
 import pytest
 from exact import by_pair
 
@@ -44,11 +43,6 @@ def test_types_of_numbers(given, kept):
     assert scores.values.tolist() == [[1.0, 0.0, 1.0]]
 
 
-def test_float16_keeps_its_value():
-    values = np.array([[0.1, 65504, -3]], np.float16)
-    np.testing.assert_array_equal(rs.Scores(values, ABC).values, np.float32(values))
-
-
 class Tensor:
     """As a tensor behaves that has a gradient or lies on a GPU."""
 
@@ -72,13 +66,6 @@ def test_tensors():
     )
     with pytest.raises(RankshotError, match="detach"):
         head.predict(Tensor())
-
-
-def test_pytorch():
-    torch = pytest.importorskip("torch")
-    logits = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
-    assert rs.Scores(logits, ABC).values is logits
-    assert rs.Scores(logits.to(torch.bfloat16), ABC).values.dtype == torch.float32
 
 
 @pytest.mark.parametrize(
@@ -115,11 +102,6 @@ def test_scores_whose_sums_would_overflow_are_refused():
         rs.Scores(np.full((4, 3), -1e308), ABC)
 
 
-def test_complex_numbers_are_no_scores():
-    with pytest.raises(RankshotError):
-        rs.Scores(np.array([[1 + 2j, 0, 0]]), ABC)
-
-
 # ------------------------------------------------------------------ probabilities
 
 
@@ -147,20 +129,6 @@ def test_a_zero_is_less_than_all_others(dtype):
     np.testing.assert_allclose(np.exp(values[:, 0]), p[:, 0], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("dtype", "least"), [(np.float32, 1e-45), (np.float64, 5e-324)])
-def test_the_smallest_number_there_is_has_no_half(dtype, least):
-    values = rs.Scores.from_probabilities(np.array([[1, least, 0]], dtype), ABC).values
-    assert np.isfinite(values).all()
-    assert values[0, 2] <= values[0, 1] < values[0, 0]
-
-
-def test_a_one_counts_where_the_odds_do():
-    p = np.array([[1.0, 0.0, 0.5]])
-    scores = rs.Scores.from_probabilities(p, ABC, "one-vs-rest")
-    odds = np.log(LEAST_PROBABILITY)
-    np.testing.assert_allclose(scores.values, [[-odds, odds, 0]], atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("p", "kind", "message"),
     [
@@ -182,14 +150,6 @@ def test_a_one_counts_where_the_odds_do():
 def test_what_is_no_probability(p, kind, message):
     with pytest.raises(RankshotError, match=message):
         rs.Scores.from_probabilities(p, ABC, kind)
-
-
-def test_rounded_probabilities_are_taken():
-    assert len(rs.Scores.from_probabilities([[0.33, 0.33, 0.33]], ABC)) == 1
-
-
-def test_no_probabilities():
-    assert rs.Scores.from_probabilities(np.empty((0, 3)), ABC).values.shape == (0, 3)
 
 
 # ------------------------------------------------------------------ classes by name
@@ -219,14 +179,6 @@ def test_a_selection_of_pairs_keeps_what_was_said_of_them(rng):
         chosen = by_pair(scores.select(some).values[0], some)
         assert chosen == {pair: f[pair] for pair in permutations(some, 2)}
     assert scores.select(["c"]).values.shape == (3, 0)
-
-
-def test_selecting_leaves_the_original_alone(rng):
-    scores = pairs(rng)
-    before = scores.values.copy()
-    scores.select(ITEMS[::-1])
-    scores.with_items(ITEMS[::-1])
-    np.testing.assert_array_equal(scores.values, before)
 
 
 def test_pair_columns_speak_for_the_first():
@@ -272,18 +224,6 @@ def test_rows_by_slice_index_and_mask(rng):
 )
 def test_the_width_of_an_array_tells_its_kind(columns, items, kind):
     assert as_scores(np.zeros((2, columns)), items).kind == kind
-
-
-def test_arrays_of_another_width_say_what_is_wanted():
-    with pytest.raises(RankshotError, match=r"4 classes need a table of 4 columns.*\(2, 5\)"):
-        as_scores(np.zeros((2, 5)), ITEMS)
-
-
-def test_data_frames_are_read_by_column():
-    frame = pd.DataFrame({3: [1.0], 1: [2.0]})
-    np.testing.assert_array_equal(as_scores(frame, ("1", "3")).values, [[2.0, 1.0]])
-    with pytest.raises(RankshotError, match="column 'a': expected numbers"):
-        as_scores(pd.DataFrame({"a": ["x"], "b": ["y"]}), ("a", "b"))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

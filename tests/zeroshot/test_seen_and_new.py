@@ -82,15 +82,6 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
     np.testing.assert_allclose(head.gate_proba(scores), p_group, atol=1e-9)
 
 
-def test_every_head_competes_with_seen_classes(rng):
-    scores, usual = random_scores(rng, "multiclass"), random_scores(rng, "multiclass", n=40)
-    for name in ("default", "consensus", "sum", "weighted", "deterministic", "direct", "conse"):
-        head = both(fitted(name), usual, none=True)
-        within = head.predict_proba(scores)[:, np.isin(head.classes_, TARGETS)]
-        expected = fitted(name).predict_proba(scores)
-        np.testing.assert_allclose(within / within.sum(axis=1, keepdims=True), expected, rtol=1e-6)
-
-
 def test_the_class_within_a_group_is_that_of_the_group_alone(rng):
     scores = random_scores(rng, "multiclass", n=50)
     head = both()
@@ -131,13 +122,6 @@ def test_with_a_reference_the_scale_of_the_scores_never_matters(rng):
     np.testing.assert_allclose(both(reference=larger[1]).predict_proba(larger[0]), expected)
 
 
-@pytest.mark.parametrize("value", [0.0, 3.0])
-def test_equal_scores_are_answered(value):
-    for reference in (None, np.full((20, 5), value)):
-        proba = both(reference=reference).predict_proba(np.full((2, 5), value))
-        np.testing.assert_allclose(proba.sum(axis=1), 1)
-
-
 def test_single_precision_and_blocks(rng):
     scores = random_scores(rng, "multiclass", n=20_000, dtype=np.float32)
     head = both(reference=random_scores(rng, "multiclass", n=50))
@@ -148,15 +132,6 @@ def test_single_precision_and_blocks(rng):
     np.testing.assert_allclose(
         head.gate_features(scores)[some], head.gate_features(scores[some]), rtol=1e-4, atol=1e-5
     )
-
-
-def test_candidates_share_the_probability(rng):
-    scores = random_scores(rng, "multiclass", n=4)
-    head = both()
-    mask = np.isin(head.classes_, ["a", "c", "v"])
-    expected = head.predict_proba(scores) * mask
-    found = head.predict_proba(scores, [["a", "c", "v"]] * 4)
-    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
 
 
 # -------------------------------------------------------------------- the temperature
@@ -241,12 +216,6 @@ def test_a_fitted_gate_is_calibrated(rng):
     proba = np.exp(gate.log_proba(np.concatenate(tables), none=True))
     np.testing.assert_allclose(proba.mean(axis=0), 1 / 3, atol=1e-3)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
-
-
-def test_groups_that_never_mix_have_a_gate():
-    gate = rs.zeroshot.fit_gate([[5, 0], [6, 0]], [[-5, 0], [-6, 0]])
-    assert np.isfinite(gate.new).all()
-    assert gate.new[0] > 0
 
 
 def test_a_gate_is_plain_numbers():

@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot import RankshotError
 from rankshot.zeroshot.likelihoods.scorers import (
-    BabingtonSmithScorer,
-    PlackettLuceScorer,
     log_chance,
-    require_decay,
     stage_weights,
 )
 
@@ -37,13 +33,6 @@ EVERY_SHAPE = rs.Rankings.concatenate(
 # ------------------------------------------------------------------ the weights
 
 
-@pytest.mark.parametrize("decay", [0.25, 0.5, 1, 3])
-def test_a_place_counts_by_a_power_of_its_number(decay):
-    weights = stage_weights(rankings([["b", "a", "f", "c"], ["d"]]), decay)
-    np.testing.assert_allclose(weights[0], [1, 2**-decay, 3**-decay, 4**-decay], rtol=1e-15)
-    np.testing.assert_array_equal(weights[1], [1, 0, 0, 0])
-
-
 def test_tied_items_share_the_weights_of_their_places():
     tied = rankings([["a", ["b", "c", "d"], "e"], [["f", "e"], ["a", "b"], "c"]])
     places = 1 / np.arange(1, 6)
@@ -58,37 +47,6 @@ def test_of_a_tie_that_is_cut_the_places_that_count_are_shared():
     assert cut.orders() == [["a", ["b", "c", "d"]]]
     shared = (2**-0.5 + 3**-0.5) / 2
     np.testing.assert_allclose(stage_weights(cut, 0.5), [[1, shared, shared]], rtol=1e-15)
-
-
-def test_without_decay_all_places_are_alike():
-    weights = stage_weights(EVERY_SHAPE, 0)
-    places = np.arange(weights.shape[1])
-    np.testing.assert_array_equal(weights, places < EVERY_SHAPE.lengths[:, None])
-
-
-def test_the_order_inside_a_tie_does_not_matter():
-    one, other = (rankings([["a", tie, "e"]]) for tie in (["d", "b"], ["b", "d"]))
-    np.testing.assert_array_equal(stage_weights(one, 0.5), stage_weights(other, 0.5))
-
-
-def test_nothing_to_weigh():
-    nothing = EVERY_SHAPE[np.zeros(len(EVERY_SHAPE), bool)]
-    assert stage_weights(nothing, 0.5).shape == (0, 0)
-
-
-@pytest.mark.parametrize("decay", [0, 0.5, 3, np.float32(0.25)])
-def test_a_decay_is_a_number_from_zero_on(decay):
-    assert require_decay(decay) == decay
-
-
-@pytest.mark.parametrize(
-    "decay", [-1e-9, -1, np.nan, np.inf, "fast", "0.5", b"1", True, False, None, [0.5, 1]]
-)
-def test_anything_else_is_refused_by_name(decay):
-    with pytest.raises(RankshotError, match=r"^decay must be .*, not "):
-        require_decay(decay)
-    with pytest.raises(RankshotError, match=r"^decay must be .*, not "):
-        rs.ProbabilisticRanking(decay=decay).fit(rankings([["a"]], targets="z"))
 
 
 # ------------------------------------------------------------------ chance
@@ -106,18 +64,6 @@ def test_the_chance_of_a_list(decay):
         -(log(3) + log(2) * 2**-decay),
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-14)
-
-
-@pytest.mark.parametrize("decay", [0, 0.5, 2])
-def test_chance_is_what_equal_scores_come_to(decay):
-    scorer = PlackettLuceScorer(EVERY_SHAPE, decay)
-    for level in (0.0, -700.0, 3.7):
-        log_prob = scorer.log_prob_by_group(np.full((2, 6), level)).T
-        np.testing.assert_allclose(log_prob, [scorer.log_chance] * 2, atol=1e-12)
-    lists = rankings([[*"abc"], ["c", ["a", "f"]], [[*"abcd"]]]).top(3)
-    pairs = BabingtonSmithScorer(lists, decay)
-    np.testing.assert_array_equal(pairs.log_chance, 0)
-    np.testing.assert_allclose(pairs.log_prob_by_group(np.zeros((2, PAIRS))), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("decay", [0, 0.5, 2])
@@ -159,14 +105,3 @@ def test_a_steep_decay_leaves_the_first_place_alone(rng, kind, gap):
     steep = rs.ProbabilisticRanking(k=4, decay=2000, temperature=1).fit(lists)
     first = rs.ProbabilisticRanking(k=1, temperature=1).fit(lists)
     np.testing.assert_allclose(steep.predict_log_proba(scores), first.predict_log_proba(scores))
-
-
-@pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
-def test_a_list_of_one_has_nothing_to_decay(rng, kind):
-    lists = rankings([["a"], ["f"], ["c"]], targets=["u", "v", "w"])
-    scores = rs.Scores(rng.normal(size=(9, PAIRS if kind == "one-vs-one" else 6)), ITEMS, kind)
-    one, other = (
-        rs.ProbabilisticRanking(decay=decay).fit(lists).predict_log_proba(scores)
-        for decay in (0, 5)
-    )
-    np.testing.assert_array_equal(one, other)

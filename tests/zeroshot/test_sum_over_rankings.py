@@ -1,19 +1,15 @@
 """P(z|x) = Σ_π P(π|x) P(z|π): enumerated, or estimated with its standard error."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 from head_cases import ITEMS, PAIRS
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp
 
 import rankshot as rs
-from peak_memory import peak_of
-from rankshot import RankshotError
 from rankshot.zeroshot.heads.sum_over_rankings import (
     _Priors,
-    describe_cost,
     draw_lists,
     multiply_logs,
 )
@@ -143,30 +139,6 @@ def test_a_seed_makes_the_estimate_reproducible(rng, kind):
 
 
 @pytest.mark.usefixtures("sampling")
-@each_kind
-def test_the_estimate_of_an_input_does_not_depend_on_the_others(rng, monkeypatch, kind):
-    head = head_of("plackett-luce", random_state=3).fit(RANKINGS)
-    scores = scores_of(rng, kind, n=6)
-    whole = head.sum_over_rankings(scores)
-    for row in range(6):
-        proba, error = head.sum_over_rankings(scores[row : row + 1])
-        np.testing.assert_allclose(proba[0], whole.proba[row], rtol=1e-12)
-        np.testing.assert_allclose(error[0], whole.standard_error[row], rtol=1e-12)
-    monkeypatch.setattr("rankshot.zeroshot.heads.base.CACHED_CELLS", 1)
-    np.testing.assert_allclose(head.predict_proba(scores), whole.proba, rtol=1e-12)
-
-
-@pytest.mark.usefixtures("sampling")
-def test_confident_scores_are_drawn_in_their_order():
-    head = head_of("plackett-luce", random_state=0).fit(RANKINGS)
-    proba, error = head.sum_over_rankings([[0.0, 1000.0, -1000.0, 2000.0, 500.0]])
-    lists = rs.Rankings.from_orders([["d", "b"]], items=ITEMS)
-    log_prob = [head.priors_[z].log_prob(lists)[0] for z in head.classes_]
-    np.testing.assert_allclose(proba[0], softmax(log_prob))
-    np.testing.assert_allclose(error, 0, atol=1e-12)
-
-
-@pytest.mark.usefixtures("sampling")
 def test_a_candidate_that_no_draw_speaks_for():
     """It has probability 0 beside others; alone, it is all there is."""
     rankings = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b"], targets=["u", "v"])
@@ -175,15 +147,6 @@ def test_a_candidate_that_no_draw_speaks_for():
     np.testing.assert_array_equal(head.predict_proba(confident), [[1, 0]])
     np.testing.assert_array_equal(head.predict_proba(confident, [["v"]]), [[0, 1]])
     assert head.predict(confident, [["v"]]) == ["v"]
-
-
-@pytest.mark.usefixtures("sampling")
-def test_float32_scores(rng):
-    scores = scores_of(rng, "multiclass")
-    head = head_of("plackett-luce", random_state=0).fit(RANKINGS)
-    short = head.predict_proba(np.float32(scores.values))
-    assert short.dtype == np.float32
-    np.testing.assert_allclose(short, head.predict_proba(scores), atol=0.01)
 
 
 @pytest.mark.parametrize("scores", [[0.3, -1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
@@ -235,53 +198,3 @@ def test_products_of_matrices_that_underflow(rng):
     a[2] = -np.inf
     expected = logsumexp(a[:, :, None] + b, axis=1)
     np.testing.assert_allclose(multiply_logs(a, b), expected, rtol=1e-12)
-
-
-def test_samples_of_many_items_need_no_table_of_samples_and_items(rng):
-    """4,000 samples of 2,000 items: 64 MB as a table. Most items are alike in all priors."""
-    items = [f"{i:04}" for i in range(2000)]
-    lists = np.array([rng.permutation(2000)[:3] for _ in range(8)])
-    rankings = replace(
-        rs.Rankings.from_item_numbers(lists, items=items),
-        targets=np.array([z for z in "uvwx" for _ in range(2)], object),
-    )
-    head = rs.ProbabilisticRanking(k=2, posterior="sum", n_samples=4000, random_state=0)
-    assert head.fit(rankings)._sum._priors.class_of.max() <= len(np.unique(lists[:, :2]))
-    scores = rng.normal(size=(3, 2000))
-    peak, proba = peak_of(lambda: head.predict_proba(scores))
-    assert peak < 10e6
-    assert proba.sum(axis=1) == pytest.approx(1)
-
-
-def test_the_cost_is_said_beforehand(rng):
-    sampled = rs.Rankings.from_scores(rng.random((2, 200)), items=range(200), targets=["u", "v"])
-    head = rs.ProbabilisticRanking(k=2, posterior="sum").fit(sampled)
-    seconds, work = describe_cost(head, "multiclass")
-    assert work == "1,000 of 39,800 rankings are sampled for each input"
-    assert seconds > 0
-    for kind in ("multiclass", "one-vs-one"):
-        _, work = describe_cost(head_of("mallows", k=2).fit(RANKINGS), kind)
-        assert work == "all 20 rankings are added up for each input"
-
-
-@pytest.mark.parametrize("n_samples", [1, 0, True, 2.5, "10"])
-def test_a_standard_error_needs_two_samples(n_samples):
-    with pytest.raises(RankshotError, match="n_samples must be a whole number from 2 on, not"):
-        head_of("mallows", n_samples=n_samples).fit(RANKINGS)
-
-
-@pytest.mark.parametrize("posterior", ["consensus", "mean"])
-def test_other_posteriors_have_no_sum(posterior):
-    head = rs.ProbabilisticRanking(k=2, posterior=posterior).fit(RANKINGS)
-    with pytest.raises(RankshotError, match=f"needs posterior='sum', not '{posterior}'"):
-        head.sum_over_rankings(np.zeros((1, C)))
-
-
-@each_kind
-def test_places_of_a_sum_count_alike(rng, kind):
-    """The decay is that of the other posteriors."""
-    scores = scores_of(rng, kind)
-    with_decay, without = (
-        head_of("mallows", decay=decay).fit(RANKINGS).predict_proba(scores) for decay in (2, 0)
-    )
-    np.testing.assert_array_equal(with_decay, without)

@@ -1,26 +1,21 @@
 """`head.to_torch()`: the answers of the head, gradients, precisions, and what torch makes of it."""
 
-import io
-
 import numpy as np
 import pytest
 from head_cases import ITEMS, RANKINGS, TARGETS
 from test_arrays import (
     AROUND,
-    CASES,
     RUN,
     around,
     each_case,
     fitted,
-    has_formula,
-    some_cases,
     tables,
 )
 from test_heads import confident
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.scores import KINDS, n_columns
+from rankshot.zeroshot.scores import KINDS
 
 torch = pytest.importorskip("torch")
 
@@ -95,14 +90,6 @@ def test_gradients_are_those_of_the_head(monkeypatch, name, kind, with_reference
     np.testing.assert_allclose(scores.grad, expected, rtol=1e-3, atol=1e-5)
 
 
-@few_heads
-def test_gradcheck(name):
-    if name == "nearest-3":
-        return
-    scores = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(module_of(name).double(), (scores,))
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(
     ("name", "kind", "with_reference"), [case for case in RUN if not case[0].startswith("nearest")]
@@ -114,14 +101,6 @@ def test_gradients_are_finite(name, kind, with_reference, dtype):
     module(scores)[:, 0].sum().backward()
     assert torch.isfinite(scores.grad).all()
     assert scores.grad.abs().max() > 0
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", AROUND)
-def test_gradients_of_heads_around_heads_are_finite(name, kind):
-    scores = scores_of(kind).requires_grad_()
-    around(name, kind).to_torch(kind)(scores)[:, 0].sum().backward()
-    assert torch.isfinite(scores.grad).all()
 
 
 # ------------------------------------------------------------------ precisions and devices
@@ -139,41 +118,7 @@ def test_half_precision_is_computed_in_single_precision(name, dtype):
     torch.testing.assert_close(half(scores), expected, rtol=0, atol=0)
 
 
-@few_heads
-def test_double_precision(name):
-    module = module_of(name).double()
-    scores = scores_of(dtype=np.float64)
-    expected = fitted(name, "multiclass", False).predict_log_proba(scores.numpy())
-    assert module(scores).dtype == torch.float64
-    check_equal(module(scores), expected, 1e-6)
-
-
-@few_heads
-def test_other_devices(name):
-    """The meta device has shapes only: every constant of the formula must have moved."""
-    module = module_of(name).to("meta")
-    assert {buffer.device.type for buffer in module.buffers()} == {"meta"}
-    if name in {"weighted", "direct", "conse", "nearest-3"}:
-        assert module(torch.zeros(3, 5, device="meta")).shape == (3, 4)
-
-
 # ------------------------------------------------------------------ state, export, compilation
-
-
-@few_heads
-def test_a_state_dict(name):
-    """A module of another fit takes the state of this one; nothing but tensors is in the file."""
-    module, scores = module_of(name), torch.randn(6, 5)
-    stream = io.BytesIO()
-    torch.save(module.state_dict(), stream)
-    stream.seek(0)
-    state = torch.load(stream, weights_only=True)
-    other = module_of(name)
-    for buffer in other.buffers():
-        buffer.zero_()
-    other.load_state_dict(state)
-    torch.testing.assert_close(other(scores), module(scores), rtol=0, atol=0)
-    assert not list(module.parameters())
 
 
 @few_heads
@@ -223,60 +168,13 @@ def test_gradients_through_a_compiled_module():
         torch.testing.assert_close(*both)
 
 
-def test_behind_a_network():
-    network = torch.nn.Sequential(torch.nn.Linear(3, 5), module_of("default"))
-    inputs = torch.randn(4, 3)
-    network(inputs)[:, 1].sum().backward()
-    assert torch.isfinite(network[0].weight.grad).all()
-    assert [name for name, _ in network.named_parameters()] == ["0.weight", "0.bias"]
-    assert "5 seen classes, 4 classes" in repr(network)
-
-
 # ------------------------------------------------------------------ what is refused
-
-
-@some_cases
-def test_wrong_shapes(name, kind, with_reference):
-    module, n = module_of(name, kind, with_reference), n_columns(5, kind)
-    for shape in ((2, n + 1), (n,), (2, n, 1)):
-        with pytest.raises(RankshotError, match=rf"need a table of {n} columns, not one of shape"):
-            module(torch.zeros(shape))
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), sorted({case[:2] for case in CASES if not has_formula(*case[:2])})
-)
-def test_heads_that_cannot_be_modules_say_so(name, kind):
-    with pytest.raises(RankshotError, match="NumPy arrays"):
-        fitted(name, kind, False).to_torch(kind)
-
-
-def test_a_kind_that_does_not_fit():
-    with pytest.raises(RankshotError, match="kind must be"):
-        fitted("weighted", "multiclass", False).to_torch("ordinal")
-    with pytest.raises(RankshotError, match="reference has multiclass scores, these are one-vs"):
-        fitted("default", "multiclass", True).to_torch("one-vs-rest")(torch.zeros(1, 5))
-    with pytest.raises(RankshotError, match="one score per class"):
-        fitted("direct", "multiclass", False).to_torch("one-vs-one")(torch.zeros(1, 10))
-
-
-def test_a_head_that_is_not_fitted():
-    with pytest.raises(Exception, match="not fitted"):
-        rs.WeightedMean().to_torch()
 
 
 def test_without_torch(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rankshot.zeroshot.torch_head", None)
     with pytest.raises(RankshotError, match=r"to_torch needs .*pip install torch"):
         rs.WeightedMean().fit(RANKINGS).to_torch()
-
-
-def test_a_module_does_not_change_if_the_head_is_fitted_again():
-    head = rs.ProbabilisticRanking(k=3).fit(RANKINGS)
-    module, scores = head.to_torch(), torch.randn(3, 5)
-    before = module(scores)
-    head.fit(RANKINGS[:4])
-    torch.testing.assert_close(module(scores), before)
 
 
 def test_autocast_does_not_lower_the_precision():

@@ -1,15 +1,12 @@
 """WeightedMean with and without a reference, against plain loops and an explicit inverse."""
 
 import exact
-import joblib
 import numpy as np
 import pytest
 from head_cases import ITEMS, PAIRS, RANKINGS, TARGETS, VOTES
-from sklearn.base import clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.heads import weighted_mean
 from rankshot.zeroshot.heads.base import describe_missing
 from rankshot.zeroshot.heads.weighted_mean import listed_weights
 from rankshot.zeroshot.scores import KINDS
@@ -77,11 +74,6 @@ def test_weights_of_several_rankings(k, decay):
         expected = np.array(exact.class_weights(theirs, decay), float)
         np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose((head.weights_**2).sum(axis=1), 1, rtol=1e-14)
-
-
-def test_the_defaults():
-    head = rs.WeightedMean()
-    assert head.get_params() == {"k": 15, "decay": 0.5, "temperature": None}
 
 
 def test_a_number_for_everybody():
@@ -169,62 +161,7 @@ def test_a_seen_class_that_is_listed_twice_counts_once(rng):
     assert slope[0] / slope[3] == pytest.approx(1.5 / 3.5, rel=0.1)
 
 
-def test_a_block_at_a_time(rng, monkeypatch):
-    usual, new = scores(rng), scores(rng, n=9)
-    before = rs.WeightedMean().fit(VOTES, usual).predict_log_proba(new)
-    monkeypatch.setattr(
-        weighted_mean, "row_blocks", lambda n, _: (slice(i, i + 7) for i in range(0, n, 7))
-    )
-    after = rs.WeightedMean().fit(VOTES, usual).predict_log_proba(new)
-    np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("n", [0, 1, 9])
-def test_a_few_inputs_are_no_reference(rng, n):
-    with pytest.raises(RankshotError, match=f"the reference has {n} inputs: at least 10 are"):
-        rs.WeightedMean().fit(VOTES, scores(rng, n=n))
-    rs.WeightedMean().fit(VOTES, scores(rng, n=10))
-
-
-@each_kind
-def test_scores_of_another_kind_are_refused(rng, kind):
-    head = rs.WeightedMean().fit(VOTES, scores(rng, kind))
-    for other in set(KINDS) - {kind}:
-        message = f"the reference has {kind} scores, these are {other}"
-        for ask in (head.predict, lambda asked, head=head: rs.explain(head, asked)):
-            with pytest.raises(RankshotError, match=message):
-                ask(scores(rng, other, n=2))
-
-
-def test_a_fit_without_a_reference_forgets_it(rng):
-    new = scores(rng, n=9)
-    head = rs.WeightedMean().fit(VOTES, scores(rng))
-    assert head.reference_.kind == "multiclass"
-    assert head.temperature_ == 0.5
-    assert not hasattr(clone(head), "reference_")
-    head.fit(VOTES)
-    assert head.reference_ is None
-    assert head.temperature_ == 0.9
-    np.testing.assert_array_equal(
-        head.predict_log_proba(new), rs.WeightedMean().fit(VOTES).predict_log_proba(new)
-    )
-
-
 # ------------------------------------------------------------------ limits
-
-
-@with_and_without
-@each_kind
-def test_float32_stays_float32(rng, kind, has_reference):
-    usual, new = scores(rng, kind, dtype=np.float32), scores(rng, kind, n=25, dtype=np.float32)
-    head = rs.WeightedMean().fit(VOTES, usual if has_reference else None)
-    wide_usual = like(usual, np.float64(usual.values))
-    wide = rs.WeightedMean().fit(VOTES, wide_usual if has_reference else None)
-    found = head.predict_log_proba(new)
-    assert found.dtype == np.float32
-    expected = wide.predict_log_proba(like(new, np.float64(new.values)))
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    assert head.predict_log_proba(like(new, np.float64(new.values))).dtype == np.float64
 
 
 @with_and_without
@@ -252,17 +189,6 @@ def test_equal_scores_decide_nothing(constant, dtype):
     np.testing.assert_array_equal(rs.WeightedMean().fit(lists).predict_proba(row), 0.5)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_of_all_sizes_in_one_batch(rng, dtype):
-    """Huge, tiny and constant rows change nothing for the others."""
-    head, usual = rs.WeightedMean().fit(VOTES), rng.normal(size=(4, C))
-    sizes = np.array([1e25, 1e-25, 1, 0])[:, None]
-    found = head.predict_log_proba((sizes * usual).astype(dtype))
-    tolerance = 1e-5 if dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(found[:3], head.predict_log_proba(usual[:3]), rtol=tolerance)
-    np.testing.assert_allclose(found[3], np.log(0.25), rtol=1e-6)
-
-
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e5 / 7])
 def test_a_column_that_never_changes_is_only_moved(rng, constant):
     usual, new = scores(rng).values, scores(rng, n=7).values
@@ -280,27 +206,6 @@ def test_a_column_that_never_changes_is_only_moved(rng, constant):
     np.testing.assert_allclose(
         found._log_posterior(values, "multiclass").T, expected, rtol=1e-7, atol=1e-9
     )
-
-
-def test_a_reference_of_equal_inputs_decides_nothing_for_them(rng):
-    row = scores(rng, n=1).values
-    head = rs.WeightedMean().fit(VOTES, np.repeat(row, 30, axis=0))
-    np.testing.assert_array_equal(head.reference_.score_std, 1)
-    np.testing.assert_array_equal(head.reference_.target_std, 1)
-    np.testing.assert_allclose(head.predict_proba(row), 0.25)
-
-
-@with_and_without
-def test_a_tie_of_all_classes_has_the_same_value_for_all_inputs(rng, has_reference):
-    """It prefers no class; without a reference its scores have the mean 0."""
-    lists = orders([[list(ITEMS)], [*ITEMS], [*ITEMS[::-1]]], targets=["any", "u", "v"])
-    head = rs.WeightedMean().fit(lists, scores(rng) if has_reference else None)
-    if has_reference:
-        assert np.isfinite(head.predict_log_proba(scores(rng))).all()
-        return
-    found = log_posteriors(head, scores(rng, n=9))
-    np.testing.assert_allclose(found[:, 0], 0, atol=1e-14)
-    assert (np.abs(found[:, 1:]) > 1e-3).all()
 
 
 @with_and_without
@@ -352,21 +257,6 @@ def test_the_log_posterior_of_a_source_is_that_of_its_rankings_alone(rng, kind, 
         np.testing.assert_allclose(found[:, ranked, s], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_raters_take_the_place_of_a_single_source(rng):
-    lists = orders(
-        [["a", "b"], ["b", "a"], ["e", "d"]],
-        targets=["u", "u", "v"],
-        sources="one",
-        raters=["p", "q", "p"],
-    )
-    head, new = rs.WeightedMean().fit(lists), scores(rng, n=2)
-    assert head.source_log_posteriors(new.values, "multiclass")[0] == ("p", "q")
-    for why in rs.explain(head, new, target="u"):
-        assert [name for name, _ in why.sources] == ["p", "q"]
-    bare = rs.WeightedMean().fit(RANKINGS)
-    assert [why.sources for why in rs.explain(bare, new)] == [(), ()]
-
-
 # ------------------------------------------------------------------ explanations
 
 
@@ -389,41 +279,7 @@ def test_contributions_add_up_to_the_log_odds(rng, kind, has_reference, temperat
         assert sum(part for _, part in why.items) == pytest.approx(whole, abs=1e-10)
 
 
-@with_and_without
-def test_only_listed_classes_contribute(rng, has_reference):
-    """With a reference, too: their terms are what their scores tell beyond those of others."""
-    lists = orders([["a", "b"], ["c"]], targets=["u", "v"])
-    head = rs.WeightedMean().fit(lists, scores(rng) if has_reference else None)
-    for why in rs.explain(head, scores(rng, n=5), target="u", against="v"):
-        assert {name for name, _ in why.items} == {"a", "b", "c"}
-        assert why.listed == ("a", "b")
-
-
 # ------------------------------------------------------------------ manners
-
-
-@with_and_without
-def test_a_fitted_one_is_stored(rng, tmp_path, has_reference):
-    new = scores(rng, n=9)
-    head = rs.WeightedMean().fit(VOTES, scores(rng) if has_reference else None)
-    joblib.dump(head, tmp_path / "head")
-    again = joblib.load(tmp_path / "head")
-    np.testing.assert_array_equal(again.predict_log_proba(new), head.predict_log_proba(new))
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@with_and_without
-@each_kind
-def test_scores_and_reference_are_left_as_they_are(rng, kind, has_reference, order):
-    usual, new = (np.asarray(scores(rng, kind, n=n).values, order=order) for n in (60, 9))
-    copies = usual.copy(), new.copy()
-    usual.flags.writeable = new.flags.writeable = False
-    reference = rs.Scores(usual, ITEMS, kind) if has_reference else None
-    head = rs.WeightedMean().fit(VOTES, reference)
-    head.predict(rs.Scores(new, ITEMS, kind))
-    rs.explain(head, rs.Scores(new, ITEMS, kind))
-    np.testing.assert_array_equal(usual, copies[0])
-    np.testing.assert_array_equal(new, copies[1])
 
 
 @pytest.mark.parametrize(

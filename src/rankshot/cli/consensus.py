@@ -26,8 +26,8 @@ from rankshot.cli.console import (
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from rankshot.ranking.agreement import TargetSummary
     from rankshot.ranking.parts import AnyRankings
+    from rankshot.ranking.rater_agreement import TargetSummary
 
 
 class Prior(StrEnum):

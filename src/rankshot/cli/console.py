@@ -173,7 +173,9 @@ def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None
     _check_folder(
         folder, next(place for place in (folder, *folder.absolute().parents) if place.exists())
     )
-    for path in folder.iterdir() if own_files is not None and folder.is_dir() else ():
+    if own_files is None or not folder.is_dir():
+        return
+    for path in folder.iterdir():
         if path.name not in own_files or (path.is_dir() and any(path.iterdir())):
             raise RankshotError(
                 f"{folder}: is not empty ({path.name!r} is in it); give another folder"

@@ -109,7 +109,7 @@ def leaderboard(
     require_number("--level", level, above=0, below=1)
     require_whole_number("--draws", draws, least=2)
     require_whole_number("--seed", seed, least=0)
-    given = {}
+    given: dict[str, Any] = {}
     if regularization is not None:
         given["regularization"] = require_number("--regularization", regularization, least=0)
     model = (DavidsonLuce if ties is Ties.OUTCOME else PlackettLuce)(**given)

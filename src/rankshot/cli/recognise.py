@@ -151,7 +151,7 @@ def recognise(
         _score(plan, listed, run)
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(open_scores(run.scores), head, score_type, output)
-        _print_end(run, options.rankings, model)
+        _print_end(run, made=about is not None, model=model)
 
 
 # ---- What is given
@@ -269,12 +269,12 @@ def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, rankings: Path, model: str) -> None:
+def _print_end(run: RunFolder, *, made: bool, model: str) -> None:
     """Print what is kept, and the commands that one may want next."""
     from rankshot.zeroshot.files.score_tables import open_scores
 
-    made = [run.rankings.name] if rankings == run.rankings else []
-    names = ", ".join([run.scores.name, *made, run.head.name])
+    rankings = [run.rankings.name] if made else []
+    names = ", ".join([run.scores.name, *rankings, run.head.name])
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
     first, *_ = read_first_ids(open_scores(run.scores), 1)
     explain = ["explain", run.scores, "--head", run.head, "--id", first]

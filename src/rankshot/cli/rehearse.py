@@ -209,7 +209,7 @@ def _print_choice(rehearsal: Rehearsal) -> None:
         "change is made only if it gains more than its standard error over the classes)"
     )
     if settings.sources != ("",):
-        say(f"sources: {quote_sources(settings.sources)}")
+        say(f"sources: {quote_sources(settings.sources or ())}")
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "

@@ -167,14 +167,13 @@ def open_inputs(
 
 
 def _pictures_not_taken(path: Path, what: str, takes: Takes) -> RankshotError:
-    if takes == "texts":
-        return RankshotError(
-            f"{path}: {what}, but the model takes texts; give them as .csv, .jsonl or .txt"
-        )
-    return RankshotError(
-        f"{path}: {what}, but the model takes arrays or other values; give preprocessing=, such as "
-        "'imagenet', which says how a picture becomes an array"
+    wanted = (
+        "texts; give them as .csv, .jsonl or .txt"
+        if takes == "texts"
+        else "arrays or other values; give preprocessing=, such as 'imagenet', which says how a "
+        "picture becomes an array"
     )
+    return RankshotError(f"{path}: {what}, but the model takes {wanted}")
 
 
 # -------------------------------------------------------------------- files
@@ -287,10 +286,9 @@ def _read_json_lines(
             row = None
         if not isinstance(row, dict):
             raise RankshotError(f"{path}:{line}: not a JSON object: {short_repr(text)}")
-        if column not in row:
-            find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
-        if id_column is not None and id_column not in row:
-            find_column(list(map(str, row)), id_column, Path(f"{path}:{line}"))
+        for wanted in (column, id_column):
+            if wanted is not None and wanted not in row:
+                find_column(list(map(str, row)), wanted, Path(f"{path}:{line}"))
         name = as_name(row.get(id_column or ID, f"{id_prefix}{number}"))
         yield line, None if name is None else _require_id(name, f"{path}:{line}"), row[column]
 

@@ -59,7 +59,8 @@ class Model:
     preprocessing : Preprocessing or None
         How a picture becomes its input, if this is known.
     odd_classes, odd_preprocessing : str
-        What the model says in place of its classes or preprocessing, if that cannot be used.
+        What the model says in place of its classes or preprocessing, if that cannot be used, in
+        brackets.
     prepare : callable or None
         The model's own function from a Pillow image to its input; it replaces ``preprocessing``.
     input_shape : tuple or None
@@ -171,10 +172,10 @@ def _open_named(model: str | Path) -> Model:
     path = Path(model)
     if str(model) == BUILT_IN and not path.exists():
         return open_built_in()
-    if path.suffix == ".onnx":
-        return open_onnx(_require_file(path))
-    if path.suffix == ".skops":
-        return _open_skops(_require_file(path))
+    if path.suffix in {".onnx", ".skops"}:
+        if not path.is_file():
+            raise RankshotError(f"{path}: there is no such file")
+        return open_onnx(path) if path.suffix == ".onnx" else _open_skops(path)
     if path.suffix in PICKLE_ENDINGS:
         raise RankshotError(
             f"{path}: such files are pickles, which can run any code, and are not read; export "
@@ -189,12 +190,6 @@ def _open_named(model: str | Path) -> Model:
         f"{model}: there is no such model{hint}; give a file (.onnx, .skops), a folder of "
         f"transformers, a name on the hub with its owner, or {BUILT_IN}"
     )
-
-
-def _require_file(path: Path) -> Path:
-    if not path.is_file():
-        raise RankshotError(f"{path}: there is no such file")
-    return path
 
 
 # -------------------------------------------------------------------- ONNX
@@ -241,7 +236,7 @@ def open_onnx(path: Path) -> Model:
         try:
             preprocessing = _find_preprocessing(metadata, path)
         except RankshotError as error:
-            odd_preprocessing = str(error)
+            odd_preprocessing = f" ({error})"
     return Model(
         path.name,
         takes,
@@ -258,13 +253,7 @@ def open_onnx(path: Path) -> Model:
 
 
 def _find_data_files(path: Path) -> list[Path]:
-    """Return the other files that hold weights of an ONNX file.
-
-    Raises
-    ------
-    RankshotError
-        If one of them is missing, or outside of the folder of the ONNX file.
-    """
+    """Return the other files that hold weights of an ONNX file, which must be in its folder."""
     onnx = require_module("onnx", "ONNX files", "onnx")
     try:
         network = onnx.load(path, load_external_data=False)
@@ -349,7 +338,8 @@ def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] 
             is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
             if found and (is_list or isinstance(found, dict)):
                 return found, ""
-            odd = odd or f"{key!r} in it is not a JSON list of names: {short_repr(metadata[key])}"
+            text = short_repr(metadata[key])
+            odd = odd or f" ({key!r} in it is not a JSON list of names: {text})"
     return None, odd
 
 
@@ -394,7 +384,7 @@ def open_torch(module: Any) -> Model:
         "values",
         run,
         fingerprint=_fingerprint_state(module),
-        device=_describe_device(device),
+        device=str(device).upper(),
     )
 
 
@@ -419,21 +409,13 @@ def _as_array(output: Any) -> NDArray[Any]:
 
 
 def _fingerprint_state(module: Any) -> str:
+    torch = require_module("torch", "networks of torch", "images")
     digest = sha256(repr(module).encode())
     for name, tensor in module.state_dict().items():
         digest.update(name.encode())
-        digest.update(_tensor_bytes(tensor))
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
     return digest.hexdigest()
-
-
-def _tensor_bytes(tensor: Any) -> bytes:
-    torch = require_module("torch", "networks of torch", "images")
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).numpy().tobytes()) if flat.numel() else b""
-
-
-def _describe_device(device: Any) -> str:
-    return str(device).upper()
 
 
 def _best_device() -> str:
@@ -483,7 +465,7 @@ def open_built_in() -> Model:
         preprocessing=preprocessing,
         input_shape=(None, *preprocessing.shape),
         fingerprint=_fingerprint_state(network),
-        device=_describe_device(device),
+        device=str(device).upper(),
     )
 
 
@@ -522,7 +504,7 @@ def open_transformers(source: str | Path) -> Model:
         classes=_read_id2label(config),
         n_outputs=config.num_labels,
         fingerprint=_fingerprint_state(network) + _fingerprint_saved(config, tool),
-        device=_describe_device(device),
+        device=str(device).upper(),
     )
     if takes == "texts":
         longest = _find_longest(network, tool)

@@ -307,9 +307,9 @@ def plan_scoring(
     source = opened.classes if classes is None else classes
     if source is None:
         raise RankshotError(
-            f"{opened.name}: the names of its classes are not in it"
-            f"{_in_brackets(opened.odd_classes)}; give them in the order of its outputs, as a list "
-            "or a file with one name per line, or as imagenet-1k"
+            f"{opened.name}: the names of its classes are not in it{opened.odd_classes}; give "
+            "them in the order of its outputs, as a list or a file with one name per line, or as "
+            "imagenet-1k"
         )
     plan = ScoringPlan(opened, read_class_labels(source))
     replaces_own = classes is not None and opened.classes is not None
@@ -338,7 +338,7 @@ def set_preprocessing(
         if opened.preprocessing is None:
             raise RankshotError(
                 f"{opened.name}: it is not known how a picture becomes its input"
-                f"{_in_brackets(opened.odd_preprocessing)}; give the preprocessing: a preset "
+                f"{opened.odd_preprocessing}; give the preprocessing: a preset "
                 f"({', '.join(PRESETS)}), a file preprocessor_config.json (also read from beside "
                 "the model), or size, mean and std"
             )
@@ -377,10 +377,6 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
         return ""
     given, known = pairs[other[0]]
     return f"{where} replace those of the model: {given!r} instead of {known!r}"
-
-
-def _in_brackets(problem: str) -> str:
-    return f" ({problem})" if problem else ""
 
 
 # -------------------------------------------------------------------- batches

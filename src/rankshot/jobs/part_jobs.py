@@ -345,7 +345,16 @@ def open_output(
         done = own & set(present)
         stale = done if again else _find_stale(output, kept, description, parts, done)
         if stale and not (again or update):
-            raise _describe_stale(output, [part.name for part in parts], stale)
+            now = {output_name(part.name) for part in parts}
+            told = [
+                f"{quote_names(sorted(some), 3)} {what}"
+                for some, what in ((stale & now, "changed"), (stale - now, "vanished"))
+                if some
+            ]
+            raise RankshotError(
+                f"{output}: since they were done, {' and '.join(told)}; update=True does those "
+                "again that changed, and removes the output of those that vanished"
+            )
         remove_files(output, sorted(stale))
     manifest = {
         "format": FORMAT,
@@ -417,19 +426,6 @@ def _find_stale(
     # A part without an output, such as one that failed, may well have changed.
     stale = (name for name, version in old.items() if versions.get(name) != version)
     return set(map(output_name, stale)) & done
-
-
-def _describe_stale(output: str, names: Sequence[str], stale: set[str]) -> RankshotError:
-    now = set(map(output_name, names))
-    told = [
-        f"{quote_names(some, 3)} {what}"
-        for some, what in ((stale & now, "changed"), (stale - now, "vanished"))
-        if some
-    ]
-    return RankshotError(
-        f"{output}: since they were done, {' and '.join(told)}; update=True does those again that "
-        "changed, and removes the output of those that vanished"
-    )
 
 
 def _tell_change(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -307,7 +307,11 @@ def read_rankings(
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
     files = [StoredFile(part) for part in _list_parts(address)]
-    _refuse_repeated(files)
+    counts = Counter(map(str, files))
+    if repeated := [name for name, n in counts.items() if n > 1]:
+        raise RankshotError(
+            f"{quote_names(repeated, 3)} given more than once: the rankings would count twice"
+        )
     plans = dask.compute(
         *(
             plan_parquet(file)
@@ -319,14 +323,6 @@ def read_rankings(
     parts = [part for plan in plans for part in plan.parts]
     names = _find_items(plans, address) if items is None else as_names(items)
     return PartitionedRankings(parts, names)
-
-
-def _refuse_repeated(files: list[StoredFile]) -> None:
-    counts = Counter(map(str, files))
-    if repeated := [name for name, n in counts.items() if n > 1]:
-        raise RankshotError(
-            f"{quote_names(repeated, 3)} given more than once: the rankings would count twice"
-        )
 
 
 @dataclass(frozen=True)

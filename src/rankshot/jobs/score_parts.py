@@ -14,6 +14,8 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_choice, require_whole_number
@@ -76,9 +78,12 @@ from rankshot.zeroshot.files.score_tables import (
 TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
 """The number of inputs of a part, about."""
-MIN_PARTS = 64
-"""Parts are shorter if there would be fewer of them. The number of workers has no influence: with
-another one, a second start finds the same parts."""
+MIN_PARTS, MIN_BATCHES = 8, 8
+"""Parts are shorter if there would be fewer of them, but not than so many batches: the pictures of
+a part are decoded while the model computes, except those of its first batch. The number of workers
+has no influence: with another one, a second start finds the same parts."""
+BLOCK_SCORES = 2**20
+"""So many scores are collected before they are written."""
 FIRST_PARTS = 5
 """What the first scores tell is found in the first of so many parts that has any."""
 PROBABILITIES = "probabilities"
@@ -208,7 +213,7 @@ def list_inputs(
         first += entries
         if not any(isinstance(one, Input) for one in first):
             raise nothing_scored(found.name, [one for one in first if isinstance(one, Skipped)])
-    wanted = min(PART_INPUTS, -(-len(first) // MIN_PARTS))
+    wanted = min(PART_INPUTS, max(MIN_BATCHES * batch_size, -(-len(first) // MIN_PARTS)))
     size = -(-wanted // batch_size) * batch_size
     entries = chain(first, entries)
     groups = iter(lambda: list(islice(entries, size)), [])
@@ -447,10 +452,20 @@ class _ScoreJob:
 
         def blocks() -> Iterator[Block]:
             n_rows = 0
+            ids: list[str] = []
+            values: list[Any] = []
+            # Parquet takes long for many columns of few rows.
             for batch in batches:
                 skipped.extend(batch.skipped)
-                n_rows += len(batch.ids)
-                yield batch.ids, batch.values
+                ids += batch.ids
+                values += [batch.values] if batch.ids else []
+                if len(ids) * len(plan.classes.names) > BLOCK_SCORES:
+                    n_rows += len(ids)
+                    yield ids, np.concatenate(values)
+                    ids, values = [], []
+            if ids:
+                n_rows += len(ids)
+                yield ids, np.concatenate(values)
             if plan.has_probabilities:
                 counts[PROBABILITIES] = n_rows
             metadata.update(format_work(counts, skipped))

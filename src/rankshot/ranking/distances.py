@@ -69,7 +69,7 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
            [3., 6., 0.]])
     """
     first, second = prepare_rankings(a, b, k)
-    if _sorting_is_cheaper(first, second, symmetric=b is None):
+    if sorting_is_cheaper(first, second, symmetric=b is None):
         return _compare_by_sorting(first, second, symmetric=b is None)
     distance = np.empty((len(first), len(second)))
     longest = max(int(r.n_listed.max(initial=1)) for r in (first, second))
@@ -103,7 +103,7 @@ def prepare_rankings(
 # ---- Few long rankings: each pair by sorting
 
 
-def _sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
+def sorting_is_cheaper(a: Rankings, b: Rankings, *, symmetric: bool) -> bool:
     """Estimate whether comparing pairs of rankings takes less time than tables of pairs of items.
 
     The tables have a sign for each pair of items and ranking, and a product for each two rankings.

@@ -23,9 +23,11 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.blocks import row_blocks
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.distances import (
+    compare_orders,
     count_ordered_pairs,
     kendall_distance,
     prepare_rankings,
+    sorting_is_cheaper,
 )
 from rankshot.ranking.matrices import ABSENT, group_by_place, levels, rows_with_tied_choices
 from rankshot.ranking.parts import (
@@ -93,6 +95,8 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
     if (n_places + 2) ** 3 <= C**2:
         return mean_distance_by_places(first, second, k)
+    if sorting_is_cheaper(first, second, symmetric=False):
+        return mean_distance_by_sorting(first, second, k)
     return _mean_by_pairs(first, second, k)
 
 
@@ -301,6 +305,84 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
     both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
     n_left = table.sum(axis=(2, 3)) - k
     return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
+
+
+# ---- Few long rankings: the pairs in opposite orders by sorting, and corrections for ties
+
+
+def mean_distance_by_sorting(a: Rankings, b: Rankings, k: int) -> Floats:
+    """Return the matrix of mean top-k Kendall distances between rankings cut to their first k."""
+    i, j = map(np.ravel, np.indices((len(a), len(b))))
+    discordant = compare_orders(a, b, i, j).discordant.reshape(len(a), len(b))
+    distance = np.empty(discordant.shape)
+    groups_b = [_Levels.of(level, k) for level in levels(b)]
+    for row, level in enumerate(levels(a)):
+        first = _Levels.of(level, k)
+        for column, second in enumerate(groups_b):
+            opposite = _count_opposite(first, second, discordant[row, column])
+            n_left = a.n_items - k
+            both_out = _count_left_by_both(first, second)
+            distance[row, column] = opposite + n_left * (n_left - 1) / 2 - both_out
+    return distance
+
+
+class _Levels(NamedTuple):
+    """One ranking: the level of each item, the shares of each level, and the level that k cuts.
+
+    Only items of the cut level may or may not be among the first k; ``out`` is the probability
+    that one is not. All later items come after the first k.
+    """
+
+    level: NDArray[np.int32]
+    sizes: Floats
+    shares: _Shares
+    cut: NDArray[np.bool_]
+    later: NDArray[np.bool_]
+    out: float
+
+    @classmethod
+    def of(cls, level: NDArray[np.int32], k: int) -> _Levels:
+        sizes = np.bincount(level).astype(float)
+        shares = _Shares.of(sizes, np.cumsum(sizes) - sizes, k)
+        last = int(np.flatnonzero(shares.inside > 0)[-1])
+        out = 1 - float(shares.inside[last])
+        return cls(level, sizes, shares, level == last, level > last, out)
+
+
+def _count_opposite(a: _Levels, b: _Levels, discordant: float) -> float:
+    """Return the mean number of pairs in opposite orders, where the first one of each is in k."""
+    # In order in both: the first one of a ranking may be an item of its cut level.
+    total = discordant - a.out * _count_passed_later(a, b) - b.out * _count_passed_later(b, a)
+    total += a.out * b.out * int((a.cut & b.later).sum()) * int((a.later & b.cut).sum())
+    # Tied in one, in order in the other; tied in both.
+    cells, sizes = np.unique(a.level * np.int64(b.sizes.size) + b.level, return_counts=True)
+    pairs = sizes * (sizes - 1) / 2
+    before_a = a.shares.before[cells // b.sizes.size]
+    before_b = b.shares.before[cells % b.sizes.size]
+    for one, other, before in ((a, b, before_a), (b, a, before_b)):
+        tied = one.sizes * (one.sizes - 1) / 2
+        cut, later = (
+            np.bincount(one.level[some], minlength=tied.size) for some in (other.cut, other.later)
+        )
+        total += float(one.shares.before @ (tied - other.out * cut * later) - before @ pairs)
+    return total + 2 * float((before_a * before_b) @ pairs)
+
+
+def _count_passed_later(one: _Levels, other: _Levels) -> int:
+    """Count pairs of an item of the cut level and a later one that the other ranking reverses."""
+    later = np.bincount(other.level[one.later], minlength=other.sizes.size)
+    return int((np.cumsum(later) - later)[other.level[one.cut]].sum())
+
+
+def _count_left_by_both(a: _Levels, b: _Levels) -> float:
+    """Return the mean number of pairs of which both rankings leave out both items."""
+    numbers = np.array([(x & y).sum() for x in (a.cut, a.later) for y in (b.cut, b.later)])
+    tables = []
+    for one in (a, b):
+        outside = float(one.shares.outside[one.level[one.cut][0]])
+        tables.append(np.array([[outside, one.out], [one.out, 1.0]]))
+    chance = np.kron(*tables)
+    return float(numbers @ chance @ numbers - numbers @ np.diag(chance)) / 2
 
 
 # ---- The distance of `kendall_distance`

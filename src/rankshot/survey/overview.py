@@ -474,25 +474,23 @@ def _describe_participant(
     else:
         state = "active" if row.seen_at >= cutoff else "left"
     end = row.finished_at or row.seen_at
+    same = (
+        *("rater", "started_at", "seen_at", "finished_at", "withdrawn_at", "excluded_at"),
+        "language",
+    )
     return Participant(
-        row.rater,
-        state,
-        row.started_at,
-        row.seen_at,
-        row.finished_at,
-        row.withdrawn_at,
-        row.excluded_at,
-        row.excluded_why or "",
-        bool(row.pilot),
-        row.language,
-        {name: getattr(row, name) for name in PAYMENT_IDS},
-        n,
-        len(given) - n - n_skipped,
-        n_skipped,
-        median(times) if times else None,
-        end - row.started_at if end >= row.started_at else None,
-        flags,
-        extra,
+        **{name: getattr(row, name) for name in same},
+        state=state,
+        excluded_why=row.excluded_why or "",
+        pilot=bool(row.pilot),
+        ids={name: getattr(row, name) for name in PAYMENT_IDS},
+        n_answers=n,
+        n_checks=len(given) - n - n_skipped,
+        n_skipped=n_skipped,
+        seconds=median(times) if times else None,
+        duration=end - row.started_at if end >= row.started_at else None,
+        flags=flags,
+        extra=extra,
     )
 
 

@@ -151,7 +151,8 @@ def _run_formula(head: Any, table: Scores, xp: Library) -> Array:
     values = table.values
     c = _convert_constants(head, values, table.kind, xp)
     size = max(1, ARRAY_CELLS // (int(values.shape[1]) + head._formula_cells(table.kind)))
-    blocks = [slice(i, i + size) for i in range(0, len(table), size)] or [slice(0, 0)]
+    n = len(table)
+    blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)] or [slice(0, 0)]
     with _full_precision(xp):
         parts = [_run_block(head, values[rows, ...], table.kind, c, xp) for rows in blocks]
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)

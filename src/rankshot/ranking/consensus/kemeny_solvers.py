@@ -366,7 +366,9 @@ class OrderProgram:
         most = ROWS_PER_ITEM * len(self.W)
         if rows.limits.size > most:
             worst = np.argsort(-rows.violations, kind="stable")[:most]
-            rows = Rows(*(values[worst] for values in rows))
+            rows = Rows(
+                rows.columns[worst], rows.values[worst], rows.limits[worst], rows.violations[worst]
+            )
         n, width = rows.columns.shape
         entries = (rows.values.ravel(), rows.columns.ravel(), np.arange(0, n * width + 1, width))
         new = csr_array(entries, shape=(n, self.cost.size))

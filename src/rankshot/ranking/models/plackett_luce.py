@@ -319,7 +319,7 @@ def _mm_step(wins: Floats, expected: Floats, penalty: Floats) -> Floats:
     wins, expected, own = wins[exposed], expected[exposed], penalty[exposed]
     if not penalty.any():
         theta[exposed] = np.log(wins / expected)
-        return theta - theta.mean()
+        return np.asarray(theta - theta.mean())
     log_scaled = np.log(expected) - np.log(own)
     theta[exposed] = np.log(wrightomega(wins / own + log_scaled)) - log_scaled
     return np.asarray(theta - penalty @ theta / penalty.sum())

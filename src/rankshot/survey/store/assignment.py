@@ -241,14 +241,6 @@ def count_answers(
     return {question.key: found.get(question.key, Load(0, 0)) for question in asked}
 
 
-def count_in_progress(
-    connection: Connection, study: Study, now: float, *, pilot: bool = False
-) -> dict[str, int]:
-    """Return how many active participants are still to answer each question of the study."""
-    loads = count_answers(connection, study, now, pilot=pilot)
-    return {key: load.in_progress for key, load in loads.items()}
-
-
 def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
     """Return the questions that may be assigned, with their answers given and in progress.
 
