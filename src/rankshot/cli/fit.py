@@ -77,11 +77,13 @@ def head(
 
     Example: rankshot head new-classes.rankshot
     """
+    from textwrap import fill
+
     from rankshot.zeroshot import load_head
 
     model = load_head(file)
     try:
-        rows = list(_describe_file(model))
+        rows = [(fill(what, 24), text) for what, text in _describe_file(model)]
     except (TypeError, ValueError, LookupError, AttributeError):
         raise RankshotError(f"{file}: what it says of its origin is damaged") from None
     print_table(file.name, ["", ""], rows, show_header=False)
