@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rankshot.jobs.part_jobs import Work
-from rankshot.zeroshot.files import classified
+from rankshot.zeroshot.files import predictions
 
-_label_or_reject = classified.label_or_reject
+_label_or_reject = predictions.label_or_reject
 
 
 def die_once(marker):
@@ -21,11 +21,11 @@ def die_once(marker):
             os.kill(os.getpid(), signal.SIGKILL)
         return _label_or_reject(*arguments)
 
-    classified.label_or_reject = label_or_reject
+    predictions.label_or_reject = label_or_reject
 
 
 def heal():
-    classified.label_or_reject = _label_or_reject
+    predictions.label_or_reject = _label_or_reject
 
 
 def limit_file_size(n_bytes):

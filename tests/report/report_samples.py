@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rankshot.ranking.agreement import TargetSummary
+from rankshot.ranking.rater_agreement import TargetSummary
 from rankshot.report.contents import Calibration, Evaluation, ExplainedInput
 from rankshot.report.pictures import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from survey_answers import Simulation, answer
 
-from rankshot.ranking.agreement import concordance
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rater_agreement import concordance
 from rankshot.survey.answers import answer_levels, group_by_question, is_counted
 from rankshot.survey.quality import (
     MOST_CHANCE,

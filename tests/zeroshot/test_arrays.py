@@ -243,7 +243,7 @@ def test_short_floats_and_integers(name, kind, with_reference, dtype):
 def test_blocks_of_inputs(monkeypatch):
     head, values = fitted("default", "multiclass", False), torch.randn(50, 5)
     whole = head.predict_log_proba(values)
-    monkeypatch.setattr("rankshot.zeroshot.heads.base.ARRAY_CELLS", 70_000)
+    monkeypatch.setattr("rankshot.zeroshot.runner.ARRAY_CELLS", 70_000)
     calls, formula = [], type(head)._formula
     monkeypatch.setattr(type(head), "_formula", lambda *given: calls.append(1) or formula(*given))
     torch.testing.assert_close(head.predict_log_proba(values), whole)

@@ -24,7 +24,7 @@ ALONE = [
         (name, "multiclass", False)
         for name in ("default", "consensus", "uneven", "full", "sources")
     ),
-    *((name, "multiclass", False) for name in ("conse", "direct-prior", "nearest-3")),
+    *((name, "multiclass", False) for name in ("conse", "direct", "nearest-3")),
     *((name, "one-vs-rest", False) for name in ("conse", "direct", "nearest-all")),
     ("strict-consensus", "one-vs-one", False),
 ]

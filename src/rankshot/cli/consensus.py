@@ -25,9 +25,9 @@ from rankshot.core.errors import RankshotError, format_count
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rankshot.ranking.agreement import TargetSummary
     from rankshot.ranking.parts import AnyRankings
     from rankshot.ranking.rankings import Rankings
+    from rankshot.ranking.rater_agreement import TargetSummary
 
 
 class Prior(StrEnum):

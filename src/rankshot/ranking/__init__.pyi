@@ -1,10 +1,3 @@
-from .agreement import (
-    Agreement as Agreement,
-    TargetSummary as TargetSummary,
-    agreement as agreement,
-    concordance as concordance,
-    summarize as summarize,
-)
 from .consensus.kemeny import Consensus as Consensus, borda as borda, kemeny as kemeny
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
@@ -41,3 +34,10 @@ from .ranking_files import (
     write_rankings as write_rankings,
 )
 from .rankings import Rankings as Rankings
+from .rater_agreement import (
+    Agreement as Agreement,
+    TargetSummary as TargetSummary,
+    agreement as agreement,
+    concordance as concordance,
+    summarize as summarize,
+)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.plots.map import MapDisplay
-from rankshot.ranking.agreement import TargetSummary
+from rankshot.ranking.rater_agreement import TargetSummary
 from rankshot.report.pictures import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability

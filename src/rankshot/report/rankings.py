@@ -19,14 +19,14 @@ from rankshot.plots.map import (
     MapDisplay,
     place_rankings,
 )
-from rankshot.ranking.agreement import (
+from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rater_agreement import (
     TargetSummary,
     find_origins,
     keep_first_places,
     summarize_target,
 )
-from rankshot.ranking.mean_distances import compare_common_items
-from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import SourceLine, SourceTable
 from rankshot.report.formatting import choose_heat_class, draw_chart, make_bars
 from rankshot.zeroshot.metrics import format_share

@@ -1,14 +1,12 @@
 r"""The Davidson-Luce model: Plackett-Luce where a tie is an outcome of its own.
 
-A ranking is a sequence of choices of sets. A set S of k items is chosen from the remaining items A
-with a probability proportional to f(S) = δ_k (Π α_i)^(1/k). The sum of f over all sets of k items
-is δ_k times an elementary symmetric polynomial of the numbers α_i^(1/k). One more item gives
+The sum of f(S) = δ_k (Π α_i)^(1/k) over all sets of k items is δ_k times an elementary symmetric
+polynomial of the numbers α_i^(1/k). One more item gives
 
 .. math:: e_j(A \cup \{i\}) = e_j(A) + \alpha_i^{1/k} e_{j-1}(A).
 
-The remaining items of a ranking's stages are nested. So one pass from its last item to its first
-gives the sums of all its stages, one pass back gives the derivatives, and no set is enumerated.
-Where worths differ by very large factors, all sums are sums of logarithms.
+So one pass from a ranking's last item to its first gives the sums of all its choices, one pass
+back gives the derivatives, and no set is enumerated.
 """
 
 from __future__ import annotations
@@ -70,7 +68,6 @@ Choice = tuple[tuple[int, ...], tuple[int, ...]]
 """The items that were chosen, and those that they were chosen from."""
 ZERO = 1e-7
 """Smaller scores are rounding of the linear program."""
-HELP = "Use regularization > 0, or add rankings that connect them"
 
 
 class DavidsonLuce(BaseEstimator):
@@ -119,13 +116,11 @@ class DavidsonLuce(BaseEstimator):
 
     Notes
     -----
-    All items of a full ranking are chosen, a tie in the last place included. The items that a
-    top-K ranking leaves out are among those that can be chosen, and nothing is said of how they
-    tie. A tie that K cuts is refused.
+    The items that a top-K ranking leaves out are among those that can be chosen, and nothing is
+    said of how they tie. A tie that K cuts is refused.
 
-    The log-likelihood is concave in the logarithms of worths and tie parameters, so that the
-    optimum is the only one. Its sums over sets cost O(D²) per item of a ranking, for ties of at
-    most D items.
+    The log-likelihood is concave in the logarithms of worths and tie parameters. Its sums over
+    sets cost O(D²) per item of a ranking, for ties of at most D items.
 
     References
     ----------
@@ -191,13 +186,7 @@ class DavidsonLuce(BaseEstimator):
         return cls(regularization=0.0)._with_parameters(items, sizes, Parameters(theta, gamma))
 
     def fit(self, rankings: Rankings) -> DavidsonLuce:
-        """Estimate worths and tie parameters.
-
-        Parameters
-        ----------
-        rankings : Rankings
-            Full, top-K or of subsets, with or without ties; their weights count.
-        """
+        """Estimate worths and tie parameters from rankings of any kind; their weights count."""
         require_number("regularization", self.regularization, least=0, below=np.inf)
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
@@ -304,10 +293,9 @@ class DavidsonLuce(BaseEstimator):
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
         add up to zero. With a regulariser the penalty is taken as a prior.
         """
-        check_is_fitted(self)
-        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
-        C = len(self.items_)
-        return self._invert_information(rankings)[0][:C, :C]
+        covariance, known = self._invert_information(rankings)
+        C = len(covariance) - np.count_nonzero(known)
+        return covariance[:C, :C]
 
     def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_``: see `covariance`."""
@@ -318,8 +306,6 @@ class DavidsonLuce(BaseEstimator):
 
         It is infinite for ties of more items than any of these rankings chooses from.
         """
-        check_is_fitted(self)
-        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
         covariance, known = self._invert_information(rankings)
         errors = np.full(known.size, np.inf)
         errors[known] = np.sqrt(np.diag(covariance)[len(self.items_) :])
@@ -327,6 +313,8 @@ class DavidsonLuce(BaseEstimator):
 
     def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the covariance of log-worths and tie parameters, and which of these it has."""
+        check_is_fitted(self)
+        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
         merged = _merge(rankings.with_items(self.items_))
         unknown = np.setdiff1d(count_choices(merged)[0], self._sizes)
         if unknown.size:
@@ -374,11 +362,8 @@ class DavidsonLuce(BaseEstimator):
         order = np.argsort(np.where(places < 0, C, places), axis=1, kind="stable")
         listed = np.take_along_axis(places, order, axis=1)
         kept = listed >= 0
-        entries = Entries(
-            order[kept].astype(np.int32),
-            listed[kept].astype(np.int32),
-            row_starts(kept.sum(axis=1)),
-        )
+        codes, listed = order[kept].astype(np.int32), listed[kept].astype(np.int32)
+        entries = Entries(codes, listed, row_starts(kept.sum(axis=1)))
         return Rankings(self.items_, *entries, entries.sizes, *validate_columns(n))
 
 
@@ -419,36 +404,21 @@ def _merge(rankings: Rankings) -> Rankings:
 
 
 class Sums(NamedTuple):
-    """Polynomials of items p, p + 1, …, in row p, as `Polynomials.add_items` computes them.
-
-    Attributes
-    ----------
-    log_whole : ndarray of shape (m, sizes, n)
-        The logarithm of e_k for each size k.
-    without, with_item : ndarrays of shape (m, rows, n)
-        Which share of each polynomial is due to sets without item p, and with it.
-    """
+    """Polynomials of items p, p + 1, …, in row p, as `Polynomials.add_items` computes them."""
 
     log_whole: Floats
+    """The logarithm of e_k for each size k: (m, sizes, n)."""
     without: Floats
+    """Which share of each polynomial is due to sets without item p: (m, rows, n)."""
     with_item: Floats
 
 
 class Polynomials:
     """The elementary symmetric polynomials e_1, …, e_k of the numbers α^(1/k), for some sizes k.
 
-    An array of their logarithms has a first row for e_0 = 1, and then the rows of all sizes.
-
-    Attributes
-    ----------
-    sizes : ndarray
-        The sizes k that a chosen set can have, ascending.
-    scale : ndarray
-        1/k for each row but the first.
-    previous : ndarray
-        The row of the polynomial of one degree less, for each row but the first.
-    whole : ndarray
-        For each size k, the row of e_k.
+    An array of their logarithms has a first row for e_0 = 1, and then the rows of all sizes:
+    ``scale`` is 1/k and ``previous`` the row of one degree less, for each row but the first;
+    ``whole`` is the row of e_k for each size.
     """
 
     def __init__(self, sizes: Ints) -> None:
@@ -505,26 +475,18 @@ class Polynomials:
 
 
 class Block(NamedTuple):
-    """Rankings with the same number of alternatives m, one per column.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (m, n)
-        The alternatives in order; those that are not placed come last.
-    chosen : ndarray of shape (m, n)
-        1/k for an item that is chosen in a set of k, and 0 for one that is not placed.
-    place, column, size : ndarrays with one entry per choice
-        How many items of its ranking come before the choice, the ranking, and how many are chosen.
-    rows : ndarray of shape (n,)
-        The numbers of the rankings.
-    """
+    """Rankings with the same number of alternatives m, one per column."""
 
     codes: Ints
+    """The alternatives in order, (m, n); those that are not placed come last."""
     chosen: Floats
+    """1/k for an item that is chosen in a set of k, and 0 for one that is not placed: (m, n)."""
     place: Ints
+    """For each choice, how many items of its ranking come before it."""
     column: Ints
     size: Ints
     rows: Ints
+    """The number of the ranking of each column."""
 
 
 def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
@@ -612,18 +574,7 @@ class Likelihood:
 
     The model is a log-linear one: a derivative is ``observed - expected``, where ``observed``
     holds Σ 1/k over the chosen sets of k items that an item is in, and how often each size was
-    chosen.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    sizes : ndarray
-        The sizes that a chosen set can have, 1 first.
-
-    Attributes
-    ----------
-    widest : int
-        The largest number of alternatives of a ranking.
+    chosen. The first of ``sizes`` is 1.
     """
 
     def __init__(self, rankings: Rankings, sizes: Ints) -> None:
@@ -681,14 +632,9 @@ class Likelihood:
 class _Passes:
     """The pass from the last items of rankings to the first, and back, of one block.
 
-    Attributes
-    ----------
-    log_totals : ndarray
-        The logarithm of the sum that each choice is divided by.
-    by_size : ndarray of shape (choices, sizes)
-        The weight of each choice, times the probability of each size.
-    expected : ndarray of shape (m, n)
-        What the model expects of ``Block.chosen``, times the weights.
+    ``log_totals`` are the logarithms of the sums that choices are divided by, ``by_size`` the
+    weight of each choice times the probability of each size, and ``expected`` what the model
+    expects of ``Block.chosen``, times the weights.
     """
 
     def __init__(
@@ -714,10 +660,7 @@ class _Passes:
                 polynomials.pass_down(self._rates[p + 1], moved)
 
     def differentiate(self, theta: Floats, gamma: Floats) -> tuple[Floats, Floats]:
-        """Return the derivatives of ``expected`` and ``by_size`` in a direction.
-
-        It is zero in later items than those of ``theta``, and only these are returned.
-        """
+        """Return the derivatives of ``expected``, of the items of ``theta``, and ``by_size``."""
         polynomials, m = self._polynomials, len(theta)
         logs = np.zeros((len(self._rates) + 1, polynomials.n_rows, self._rates.shape[2]))
         for p in reversed(range(m)):
@@ -743,19 +686,13 @@ class _Passes:
 # ---- Do the rankings determine the estimate?
 #
 # Add s times d to the log-worths and s times e to the log tie parameters, with e_1 = 0. As s grows,
-# every choice from a set A comes to be of the sets S with the largest score
-#
-# .. math:: e_{|S|} + \frac{1}{|S|} \sum_{i \in S} d_i.
-#
-# The likelihood is concave. So the estimate exists, and is the only one, unless the rankings always
+# every choice comes to be of the sets S with the largest score e_{|S|} + Σ d_i / |S|. The
+# likelihood is concave. So the estimate exists, and is the only one, unless the rankings always
 # chose a set of the largest score for some scores that are not all the same.
 
 
 def require_tie_sizes(rankings: Rankings) -> Ints:
-    """Return the sizes of chosen sets, 1 first; raise if a tie parameter would be infinite.
-
-    It is infinite if smaller sets are never chosen where a tie of this size could have been.
-    """
+    """Return the sizes of chosen sets, 1 first; raise if a tie parameter would be infinite."""
     chosen, available = count_choices(rankings)
     sizes = np.union1d([1], chosen)
     most = np.array([available[chosen == size].max(initial=1) for size in sizes])
@@ -771,11 +708,7 @@ def require_tie_sizes(rankings: Rankings) -> Ints:
 
 
 def require_finite_worths(rankings: Rankings, sizes: Ints) -> None:
-    """Raise unless the maximum-likelihood worths exist.
-
-    They do if wins and losses connect all items both ways. They do not if wins, losses and ties
-    leave some items apart. In between, where ties are needed as links, a linear program decides.
-    """
+    """Raise unless the maximum-likelihood worths exist; a linear program decides if ties link."""
     wins = csr_array(precedence(rankings))
     if connected_components(wins, connection="strong")[0] == 1:
         return
@@ -803,7 +736,8 @@ def require_finite_worths(rankings: Rankings, sizes: Ints) -> None:
             "end, and the tie parameter with them"
         )
     raise RankshotError(
-        f"the Davidson-Luce maximum-likelihood estimate does not exist: {why}. {HELP}"
+        f"the Davidson-Luce maximum-likelihood estimate does not exist: {why}. "
+        "Use regularization > 0, or add rankings that connect them"
     )
 
 

@@ -19,10 +19,10 @@ from rankshot.core.arrays import Array, Constants, Library, Lost, logsumexp
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import Seed, require_choice, require_whole_number
-from rankshot.ranking.agreement import DEFAULT_K, merge_rankings
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
 from rankshot.zeroshot.heads.base import (
     BaseHead,
     Reference,

@@ -10,8 +10,8 @@ from scipy.stats import friedmanchisquare
 
 import rankshot as rs
 from rankshot.ranking import mean_distances
-from rankshot.ranking.agreement import concordance, merge_rankings
 from rankshot.ranking.mean_distances import compare_common_items, mean_common_distance
+from rankshot.ranking.rater_agreement import concordance, merge_rankings
 from rankshot.ranking.restriction import restrict_items
 
 # ---- The classic formula, for complete rankings
