@@ -208,8 +208,8 @@ def _print_choice(rehearsal: Rehearsal) -> None:
         f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
         "change is made only if it gains more than its standard error over the classes)"
     )
-    if settings.sources != ("",):
-        say(f"sources: {quote_sources(settings.sources or ())}")
+    if settings.sources and settings.sources != ("",):
+        say(f"sources: {quote_sources(settings.sources)}")
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "
