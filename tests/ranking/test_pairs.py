@@ -52,19 +52,6 @@ def test_a_table_of_winners_and_losers(tmp_path, ending):
     assert other.orders() == [["3", "1"], ["1", "2"]]
 
 
-def test_blanks_around_names_do_not_count(tmp_path):
-    text = "model_a, model_b, winner, rater\nb ,a, model_a , ann\na,b,tie ,ann \n"
-    pairs = rs.read_pairs(write(tmp_path / "votes.csv", text))
-    assert pairs.items == ("a", "b")
-    assert pairs.orders() == [["b", "a"], [["a", "b"]]]
-    assert pairs.rater_names == ("ann",)
-
-
-def test_an_item_may_be_called_as_a_column(tmp_path):
-    text = "winner,loser\nwinner,b\nb,winner\n"
-    assert rs.read_pairs(write(tmp_path / "votes.csv", text)).items == ("b", "winner")
-
-
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -102,8 +89,3 @@ def test_a_column_of_lists_is_refused(tmp_path):
     pandas.DataFrame({"winner": [["a"]], "loser": ["b"]}).to_parquet(path)
     with pytest.raises(RankshotError, match="column 'winner' holds list"):
         rs.read_pairs(path)
-
-
-def test_an_unknown_ending_is_refused(tmp_path):
-    with pytest.raises(RankshotError, match=r"unknown ending '.txt'; known are .csv, .parquet"):
-        rs.read_pairs(tmp_path / "votes.txt")
