@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -231,7 +231,7 @@ def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def read_question(question: str) -> dict[str, str | None]:
+def read_question(question: str) -> dict[str, Any]:
     """Return the name of a question, or the template in a file, and what the classifier gets."""
     from rankshot.sources.prompts import TEXTS
 

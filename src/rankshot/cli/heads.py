@@ -188,7 +188,7 @@ class HeadOptions:
         none: bool = False,
     ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head."""
-        files = {"rankings": rankings, "reference": reference}
+        files: dict[str, Any] = {"rankings": rankings, "reference": reference}
         of_head = {"set": set, "classes": classes != "new", "none": none}
         if head.endswith(".rankshot"):
             given = {**files, **of_head, "settings": settings}

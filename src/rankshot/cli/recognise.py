@@ -142,7 +142,7 @@ def recognise(
 
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(open_scores(run.scores), head, score_type, output)
-        _print_end(run, options.rankings, model)
+        _print_end(run, options.rankings or run.rankings, model)
 
 
 # ---- What is given

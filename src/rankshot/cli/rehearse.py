@@ -225,7 +225,7 @@ def _print_choice(rehearsal: Rehearsal, console: Console) -> None:
         "change is made only if it gains more than its standard error over the classes)",
         console,
     )
-    if settings.sources != ("",):
+    if settings.sources and settings.sources != ("",):
         say(f"sources: {quote_sources(settings.sources)}", console)
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
