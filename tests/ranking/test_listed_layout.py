@@ -38,7 +38,7 @@ def lay_out_listed(monkeypatch):
     monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 2.0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(rankings=mixtures(), seed=st.integers(0, 2**32 - 1))
 def test_the_value_is_the_brute_force_likelihood_and_the_others_are_its_derivatives(rankings, seed):
     rng = np.random.default_rng(seed)

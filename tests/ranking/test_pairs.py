@@ -62,18 +62,18 @@ def test_a_table_of_winners_and_losers(tmp_path, ending):
         (ARENA.replace(",bee,model_a", ",,model_a"), {}, "votes.csv:2: 'model_b' is empty"),
         (ARENA, {"rater": "jugde"}, "no column 'jugde' (did you mean 'judge'?)"),
         (ARENA, {"loser": "lost"}, "no column 'lost'"),
-        (ARENA, {"loser": "model_b"}, "votes.csv:2: 'winner' is 'model_a', which is no item but"),
+        (ARENA, {"loser": "model_b"}, "votes.csv:2: 'winner' is 'model_a', which is a column or a"),
         (
             "winner,loser\na,b\nDraw,a\n",
             {},
-            "votes.csv:3: 'winner' is 'Draw', which is no item but",
+            "votes.csv:3: 'winner' is 'Draw', which is a column or",
         ),
-        (ARENA.replace(",", ";"), {}, "votes.csv: the first line has ';' between its names; the"),
+        (ARENA.replace(",", ";"), {}, "'winner'; the columns are 'id;model_a;"),
         (ARENA, {"first": "left"}, "no column 'left'; the columns are 'id', 'model_a'"),
         (ARENA, {"items": ["ant", "bee", "cats"]}, "votes.csv:3: unknown item 'cat' (did you mean"),
         (ARENA, {"items": range(2)}, "votes.csv:2: unknown item 'ant'; the items are '0', '1'"),
         ("winner,loser,tie\na,b,perhaps\n", {}, "votes.csv:2: 'tie' is 'perhaps'; expected true"),
-        ("winner,loser\n", {}, "votes.csv: no pairs in it"),
+        ("winner,loser\n", {}, "votes.csv: the table has no rows"),
     ],
 )
 def test_errors_name_the_line(tmp_path, text, options, message):

@@ -30,7 +30,7 @@ def read(tmp_path):
     return read
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(rankings=any_rankings())
 def test_parquet_gives_back_all_that_was_written(folder, rankings):
     path = folder / "all.parquet"
