@@ -64,6 +64,13 @@ EXAMPLES = {
         True
         """,
     "corpus": "rankshot.sources.corpus",
+    "llm": """
+        >>> from rankshot.sources import LanguageModel
+        >>> model = LanguageModel("m", "http://127.0.0.1:1/v1", raters=1, k=1, max_retries=0)
+        >>> model.rankings(["cat"], ["tiger", "bus"])
+        Traceback (most recent call last):
+        rankshot.core.errors.RankshotError: target 'cat', rater 'm#1': http://127.0.0.1:1/v1/: ...
+        """,
     "arrays": """
         >>> import numpy as np
         >>> from rankshot.core.arrays import device_of

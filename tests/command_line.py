@@ -92,7 +92,7 @@ def check_refused(folder, words, files, message):
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
     done = rankshot(words)
-    assert message in done.err
+    assert message in done.err, done.err
     assert done.status == 2
     assert "Traceback" not in done.err + done.out
     assert sorted((path, path.stat().st_size) for path in folder.rglob("*")) == before

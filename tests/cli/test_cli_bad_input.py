@@ -67,17 +67,17 @@ SCORES = [
     (
         CLASSIFY,
         {"scores.csv": HEADER + ROW + "x2,1,2,nan,4,5\n"},
-        "scores.csv:3: 'leopard' is 'nan'; scores must be finite numbers",
+        "scores.csv:3: 'leopard' is nan; scores must be finite numbers",
     ),
     (
         CLASSIFY.replace(".csv", ".parquet"),
         {"scores.parquet": parquet(**{name: [1.0, 2.0, None] for name in SEEN})},
-        "scores.parquet: row 2, column 'bus': the score is nan; scores must be finite",
+        "scores.parquet: row 2: 'bus' is nan; scores must be finite",
     ),
     (
         CLASSIFY.replace(".csv", ".npz"),
         {"scores.npz": archive(scores=np.zeros((2, 5)), classes=np.array(SEEN, object))},
-        "scores.npz: 'classes' holds Python objects, which only a pickle can",
+        "scores.npz: 'classes' must be numbers or text",
     ),
 ]
 
@@ -87,13 +87,13 @@ SCORE_TYPES = [
         {},
         (
             "scores.csv: row 0, column 'bus': -1.0 is not a probability; give the right "
-            "--score-type (one-vs-rest-probabilities if each answers a separate yes-no question)"
+            "score type (one-vs-rest-probabilities if each answers a separate yes-no question)"
         ),
     ),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
         {},
-        "one column per pair of classes, which --score-type one-vs-rest-logits does not fit",
+        "one column per pair of classes, which the score type one-vs-rest-logits does not fit",
     ),
 ]
 

@@ -24,7 +24,7 @@ from command_line import (
     write_scores,
     write_small_run,
 )
-from rankshot.zeroshot.files import classified, score_tables
+from rankshot.zeroshot.files import predictions, score_tables
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -91,7 +91,7 @@ def run_classify(words, output="out.csv"):
 def test_every_head_answers_as_in_python(folder, options, head):
     semantics = rankings()
     words = f"{CLASSIFY} {options}"
-    if "direct" in options or "conse" in options:
+    if isinstance(head, (rs.DirectSimilarity, rs.ConSE)):
         words = words.replace("rankings.jsonl", "similarity.csv")
         table = rs.read_similarity("similarity.csv")
         semantics = table.select(table.targets, SEEN)
@@ -211,14 +211,14 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, small_bat
         (folder / output).write_bytes(old)
     before = sorted(folder.iterdir())
     batches = iter(range(9))
-    label_or_reject = classified.label_or_reject
+    label_or_reject = predictions.label_or_reject
 
     def interrupt(*arguments):
         if next(batches) == 2:
             raise KeyboardInterrupt
         return label_or_reject(*arguments)
 
-    monkeypatch.setattr(classified, "label_or_reject", interrupt)
+    monkeypatch.setattr(predictions, "label_or_reject", interrupt)
     done = rankshot(f"classify scores.csv --rankings rankings.jsonl -o {output}")
     assert next(batches) == 3
     assert done.status not in {0, 2}
@@ -238,7 +238,7 @@ def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
         "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
         "sources decide\n"
         "scores.csv: the scores are interpreted as logits (see --score-type)\n",
-        "rankshot: scores.csv:9: 'tram' is 'nan'; scores must be finite numbers "
+        "rankshot: scores.csv:9: 'tram' is nan; scores must be finite numbers "
         "(a column of names must be called id)\n",
     )
     assert sorted(folder.iterdir()) == before
@@ -272,9 +272,6 @@ def test_a_signal_leaves_nothing_behind(folder, number):
     assert "Traceback" not in errors
     assert sorted(folder.iterdir()) == before
     assert (folder / "out.csv").read_text() == "the old one"
-
-
-# -------------------------------------------------------------------- memory
 
 
 # ------------------------------------------------------------------ messages to the user

@@ -55,8 +55,8 @@ def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
     assert by_table.is_subset.tolist() == [True, False]
     assert rankings.select(source="wordnet-path", target="cat").orders()[0][0] == "tiger"
     for text in (
-        "knows 100% of all pairs",
-        "knows 90% of all pairs",
+        "covers 100% of all pairs",
+        "covers 90% of all pairs",
         "6 rankings written to out.jsonl",
         "tiger > wolf > seal",
     ):
@@ -101,7 +101,7 @@ def test_help_shows_an_example():
     [
         (("--source", "wordnt"), "no source 'wordnt' (did you mean 'wordnet'?)"),
         (("--source", "vectors"), "source 'vectors' needs a file, as in vectors:FILE"),
-        (("--source", "vectors:none.txt"), "--sense is a file or has the form"),
+        (("--source", "vectors:none.txt"), "none.txt: No such file"),
         (("--source", "model"), "source 'model' needs a name, as in model:NAME"),
         (
             ("--source", "glove:50"),
@@ -114,8 +114,8 @@ def test_help_shows_an_example():
             "two sources have the name 'vectors'",
         ),
         (("--source", "wordnet:cosine"), "measure must be one of 'path'"),
-        (("--sense", "seal"), "--sense has the form seal=seal.n.09, not 'seal'"),
-        (("--sense", "sea=sea.n.01"), "--sense: no class 'sea' (did you mean 'seal'?)"),
+        (("--sense", "seal"), "has the form seal=seal.n.09, not 'seal'"),
+        (("--sense", "sea=sea.n.01"), "no class 'sea' (did you mean 'seal'?)"),
         (("--sense", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave it out"),
         (("--sense", "new.txt"), "new.txt:1: expected name = sense, not 'cat'"),
         (("--sense", "none.txt"), "--sense is a file or has the form"),
@@ -123,7 +123,7 @@ def test_help_shows_an_example():
         (("--senses-out", "seen.txt"), "seen.txt: is an input file as well"),
         (("--senses-out", "none/x.txt"), "none/x.txt: cannot write there"),
         (("--source", "glove", "--senses-out", "x.txt"), "are for --source wordnet"),
-        (("--new", "none.txt"), "--sense is a file or has the form"),
+        (("--new", "none.txt"), "none.txt: No such file"),
         (("--new", "seen.txt"), "classes are both seen and new: 'tiger'"),
         (("-o", "out.txt"), "out.txt: unknown ending '.txt'"),
         (("-o", "nowhere/out.jsonl"), "out.jsonl: cannot write there"),

@@ -141,6 +141,6 @@ def test_what_is_refused(folder, words, files, message):
 
 
 def test_heads_that_cannot_be_exported(folder):
-    run_well(f"{FIT} --seen scores.csv --head probabilistic --posterior sum --k 2")
+    run_well(f"{FIT} --seen scores.csv --head probabilistic --set posterior=sum --set k=2")
     message = "head.rankshot: posterior='sum' needs NumPy arrays"
     check_refused(folder, "export head.rankshot -o head.onnx", {}, message)

@@ -206,7 +206,7 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
         ),
         (
             "classify pairs.npz --head head.rankshot -o out.csv",
-            "pairs.npz: has one column per pair of classes, and the head in head.rankshot",
+            "pairs.npz: the scores look like one-vs-one, and the head in head.rankshot",
         ),
         (
             "classify other.csv --head head.rankshot -o out.csv",

@@ -183,7 +183,7 @@ def test_a_report_has_the_calibration_before_and_after(folder, in_python):
     )
     for loss in (before.calibration.log_loss, after.calibration.log_loss):
         assert format_number(loss) in text
-    error = format_share(before.calibration.expected_calibration_error)
+    error = format_share(before.calibration.reliability.expected_calibration_error)
     assert f"before the rehearsal it was {error}" in text
     assert "<dt>settings</dt><dd>settings.json</dd>" in text
 
@@ -242,7 +242,7 @@ FOUR = lines_about("bear", "fox", "lion", "rose")
 SIX = lines_about("bear", "fox", "lion", "rose", "seal", "wolf", ranking=["bus", "oka"])
 BAD_FILES = {
     "no scores": ({"seen.csv": ""}, WHOLE, "seen.csv"),
-    "no labels": ({"labels.csv": "id,label\n"}, WHOLE, "labels.csv: the file holds no labels"),
+    "no labels": ({"labels.csv": "id,label\n"}, WHOLE, "labels.csv: the table has no rows"),
     "no label column": ({"labels.csv": "id,class\ns1,bus\n"}, WHOLE, "labels.csv"),
     "labels of others": (
         {"labels.csv": "id,label\nn1,bus\n"},

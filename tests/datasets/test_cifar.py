@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
 
 import rankshot as rs
 from rankshot.datasets import load_cifar, load_thumbnails
@@ -68,16 +67,6 @@ def test_no_image_is_there_twice(stored, part):
     assert len(rows) == len(stored[f"{part}_label"]) == stored[part].shape[1]
 
 
-def test_features_tell_the_classes_apart(data):
-    """The nearest class mean is right far more often than one in a hundred: labels fit features."""
-    means = np.array(
-        [data.seen_train[data.seen_train_label == name].mean(axis=0) for name in data.seen_classes]
-    )
-    distances = cdist(data.seen_validation, means)
-    guesses = np.array(data.seen_classes)[distances.argmin(axis=1)]
-    assert np.mean(guesses == data.seen_validation_label) > 0.4
-
-
 # ---- Pictures
 
 
@@ -117,29 +106,3 @@ def test_rebuilding_gives_the_very_same(build, stored, originals):
         np.testing.assert_array_equal(array, stored[name])
     assert tuple(originals["seen_classes"]) == class_names("cifar").seen
     assert tuple(originals["unseen_classes"]) == class_names("cifar").new
-
-
-# ---- A file of features
-
-PARTS = {"seen_train": 200, "seen_test": 100, "unseen_test": 30}
-
-
-@pytest.fixture
-def arrays(rng):
-    """What a small file has, its names in another order than ours."""
-    names = {
-        "seen": rng.permutation(class_names("cifar").seen),
-        "unseen": rng.permutation(class_names("cifar").new),
-    }
-    found = {f"{kind}_classes": some for kind, some in names.items()}
-    for part, n in PARTS.items():
-        kind = part.split("_")[0]
-        found[part] = rng.normal(size=(n, 7)).astype(np.float16)
-        # Every class has images of every part.
-        found[f"{part}_label"] = rng.permutation(np.arange(n) % len(names[kind])).astype(np.int16)
-    return found
-
-
-def half(path, arrays):
-    np.savez(path, **arrays)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])

@@ -78,23 +78,6 @@ def test_what_a_source_does_not_know_stays_unknown(dataset, tables):
         assert known == n_known * (len(table.items) - len(table.unknown_items))
 
 
-def test_a_class_is_most_like_itself(dataset, tables):
-    """But for names that the slice mentions fewer than five times, which rank nothing."""
-    for name, table in tables.items():
-        among_seen = table.select(table.items, table.items).values
-        ranks_nothing = np.nan_to_num(among_seen).max(axis=1) == 0
-        silent = {table.items[i] for i in np.flatnonzero(ranks_nothing)}
-        assert silent == (thin(dataset) if name in {"Wikipedia", "word2vec"} else set())
-        spoken = among_seen[~ranks_nothing]
-        own = np.diag(among_seen)[~ranks_nothing]
-        np.testing.assert_allclose(own, np.nanmax(spoken, axis=1), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(own, 1, rtol=0, atol=1e-12)
-
-
-def thin(dataset):
-    return (RARE[dataset] | ABSENT[dataset]) & set(class_names(dataset).seen)
-
-
 VEHICLES = ("bicycle", "bus", "motorcycle", "pickup_truck", "streetcar", "tank", "tractor", "train")
 MAMMALS = ("bear", "camel", "cattle", "fox", "leopard", "lion", "mouse", "rabbit", "tiger", "wolf")
 
@@ -129,14 +112,6 @@ def test_glove_gives_the_table(tables):
 
 
 # ---- Class vectors
-
-
-def test_class_vectors_are_of_all_classes(dataset):
-    vectors = load_class_vectors(dataset)
-    seen, new = class_names(dataset)
-    assert vectors.names == new + seen
-    assert vectors.values.shape == (len(seen + new), 100)
-    np.testing.assert_allclose(np.linalg.norm(vectors.values, axis=1), 1, rtol=0, atol=1e-6)
 
 
 def test_class_vectors_give_the_table(dataset, tables):
@@ -218,17 +193,6 @@ def test_no_array_is_a_pickle(path):
         assert not any(arrays[name].dtype.hasobject for name in arrays.files)
 
 
-def test_every_file_is_described():
-    """Each data file is named in a text beside it, and each text tells licence and script."""
-    texts = [path.read_text(encoding="utf-8") for path in DATA.glob("*.md")]
-    for path in DATA.iterdir():
-        if path.suffix != ".md":
-            assert any(f"`{path.name}`" in text for text in texts), path.name
-    for text in texts:
-        assert "icence" in text
-        assert "`scripts/build_" in text
-
-
 # ---- The election
 
 
@@ -257,11 +221,6 @@ def test_the_ballots_are_those_of_diaconis():
 
 
 # ---- Rebuilding
-
-
-@pytest.mark.shared_data
-def test_names_are_those_of_the_data(build, shared_data, dataset):
-    assert build.all_names(shared_data)[dataset] == class_names(dataset)
 
 
 @pytest.mark.shared_data

@@ -97,42 +97,6 @@ def test_glove_gives_the_table():
     assert anew.notes == table.notes
 
 
-# ---- A directory
-
-CLASSES = {"seen": ["c", "a", "b"], "unseen": ["z", "y"], "held_out_seen": ["b"]}
-
-
-def request(split, intent, text=None):
-    return {"split": split, "intent": intent, "text": text or f"{intent} in {split}"}
-
-
-REQUESTS = [
-    *(request(split, intent) for split in ("train", "val", "test") for intent in "abcyz"),
-    request("val", None, "what?"),
-    request("test", None, "why?"),
-]
-PANEL = [{"target": target, "ranking": ["a", "b"], "rater": "me"} for target in "yz"]
-HELD_OUT = [{"target": "b", "ranking": ["c", "a"]}]
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Write the files of the directory, with some of them replaced."""
-
-    def write(*, classes=CLASSES, requests=REQUESTS, panel=PANEL, held_out=HELD_OUT):
-        (tmp_path / "classes.json").write_text(json.dumps(classes))
-        for name, lines in {
-            "requests": requests,
-            "panel": panel,
-            "panel_held_out_seen": held_out,
-        }.items():
-            text = "".join(json.dumps(line) + "\n" for line in lines)
-            (tmp_path / f"{name}.jsonl").write_text(text)
-        return tmp_path
-
-    return write
-
-
 # ---- The whole data
 
 

@@ -7,9 +7,7 @@ from scipy.spatial.distance import cdist, pdist
 
 import rankshot as rs
 from rankshot.plots.map import (
-    MAX_GROUPS,
     MapDisplay,
-    find_largest_groups,
     place_labels,
     place_points,
 )
@@ -80,20 +78,6 @@ def test_a_map_of_targets_by_their_similarities():
     assert display.ax_.get_xlabel().endswith("; without 'blorp'")
 
 
-def test_only_the_largest_of_many_groups_are_named(rng):
-    groups = [f"g{i}" for i in range(100) for _ in range(1 + (i >= 60))]
-    found = find_largest_groups(groups)
-    assert [group.name for group in found] == [f"g{i}" for i in range(60, 100)]
-    assert {group.size for group in found} == {2}
-    display = MapDisplay(rng.normal(size=(140, 2)), groups).plot()
-    assert len(display.ax_.lines) == 1 + MAX_GROUPS
-    assert len(display.ax_.lines[0].get_xdata()) == 60
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == [group.name for group in found]
-    few = MapDisplay(rng.normal(size=(4, 2)), ["x", "x", "y", "y"]).plot()
-    assert few.ax_.get_legend() is None
-
-
 def test_names_on_a_map_do_not_overlap(rng):
     """Forty classes, half of them in one heap."""
     each = 3
@@ -155,17 +139,3 @@ def test_labels_never_overlap_and_stay_in_the_box(rng):
         assert not overlaps(places, sizes).any()
         assert (places - sizes / 2 >= -1e-6).all()
         assert (places + sizes / 2 <= box + 1e-6).all()
-
-
-def test_a_label_without_room_is_left_out():
-    middle, size = np.array([[50.0, 50.0]]), np.array([[40.0, 10.0]])
-    heap = np.random.default_rng(0).uniform(0, 100, size=(3000, 2))
-    assert np.isnan(place_labels(middle, size, heap, np.array([100.0, 100.0]))).all()
-
-
-def test_a_label_moves_off_a_mark():
-    center = np.array([[100.0, 60.0]])
-    size = np.array([[40.0, 10.0]])
-    (place,) = place_labels(center, size, center, np.array([200.0, 100.0]))
-    assert abs(place[1] - 60) > 5
-    assert abs(place[0] - 100) + abs(place[1] - 60) < 40

@@ -104,18 +104,6 @@ def test_rankings_are_side_by_side():
     assert len({*colours["a"], *colours["b"], *colours["d"]}) == 3
 
 
-def test_many_places_and_many_rankings_are_cut():
-    items = [f"i{number:02}" for number in range(30)]
-    tied = rs.Rankings.from_orders([[items[0], items[1:9], *items[9:]]] * 14, targets="x")
-    display = rs.plots.RankingsDisplay.from_rankings(tied, "x", k=4)
-    texts = [text.get_text() for text in display.ax_.texts]
-    assert texts[:4] == ["i00", "= i01", "= i02", "= 6 more"]
-    assert len(texts) == 12 * 4
-    assert display.ax_.get_title() == "x, the first 12 of 14 rankings"
-    whole = rs.plots.RankingsDisplay.from_rankings(tied[:1], k=9)
-    assert [text.get_text() for text in whole.ax_.texts] == ["i00", *(f"= {i}" for i in items[1:9])]
-
-
 def test_precedence_is_a_share_of_the_rankings_that_order_both():
     votes = rs.Rankings.from_orders(
         [["a", "b"], ["b", "a"], ["b", "c"]], kind="subset", weights=[3, 1, 2]
@@ -145,16 +133,6 @@ def test_groups_with_worths():
     assert [line.get_xdata().tolist() for line in axes.lines] == [[-1, 0, 1], [2, 0, -2]]
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     assert legend == ["group 1 (30 %)", "group 2 (70 %)"]
-
-
-def test_groups_with_orders():
-    modes = [("a", "b", "c"), ("c", ("a", "b"))]
-    axes = rs.plots.GroupsDisplay.from_mixture(
-        make_mixture(models=[{"mode_": mode} for mode in modes])
-    ).ax_
-    assert axes.get_xlabel() == "place in the group's order"
-    assert names_at(axes.yaxis) == ["c", "a", "b"]
-    assert [line.get_xdata().tolist() for line in axes.lines] == [[3, 1, 2], [1, 2.5, 2.5]]
 
 
 V = rs.plots.RankingsDisplay.from_rankings

@@ -1,7 +1,6 @@
 """Displays of results: what is drawn is what was computed by other means; and SVG for pages."""
 
 import re
-import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -67,20 +66,6 @@ def test_discs_are_the_bins_and_their_numbers(rng):
     assert_inside(display)
 
 
-def test_a_second_reliability_has_another_colour_and_shares_the_diagonal(rng):
-    y, proba = draw_probabilities(rng)
-    first = rs.plots.ReliabilityDisplay.from_predictions(y, proba, NAMES, name="before")
-    second = rs.plots.ReliabilityDisplay.from_predictions(
-        y, proba**2, NAMES, name="after", ax=first.ax_
-    )
-    assert second.ax_ is first.ax_
-    lines = [line for line in first.ax_.lines if line.get_gid() == "reliability"]
-    assert len(first.ax_.lines) == 3
-    assert lines[0].get_color() != lines[1].get_color()
-    labels = [text.get_text().split(",")[0] for text in first.ax_.get_legend().get_texts()]
-    assert labels == ["calibrated", "before", "after"]
-
-
 # ---- Confusion
 
 
@@ -95,14 +80,6 @@ def test_cells_are_counts_and_colours_are_shares_of_the_row():
     assert shares.tolist() == [[75, 25, 0], [0, 50, 50], [0, 0, 100]]
     assert names_at(display.ax_.yaxis) == names_at(display.ax_.xaxis) == ["a", "b", "c"]
     assert display.ax_.get_title() == ""
-
-
-def test_labels_choose_and_order_the_classes():
-    display = rs.plots.ConfusionDisplay.from_predictions(
-        ["a", "b", "c", "b"], ["none", "a", "c", "b"], labels=["b", "a"]
-    )
-    assert display.confusion.tolist() == [[1, 1], [0, 0]]
-    assert names_at(display.ax_.yaxis) == ["b", "a"]
 
 
 def test_of_many_classes_the_most_confused_are_drawn():
@@ -122,13 +99,6 @@ def test_of_many_classes_the_most_confused_are_drawn():
     note = display.ax_.get_title().replace("\n", " ")
     assert note == "Only the 40 of 100 classes with the most confusions are shown."
     assert_inside(display)
-
-
-def test_classes_that_are_never_confused_are_left_out_or_said():
-    classes = [f"c{i:02}" for i in range(30)]
-    one = rs.plots.ConfusionDisplay.from_predictions(classes, ["c05", *classes[1:]])
-    assert names_at(one.ax_.yaxis) == ["c00", "c05"]
-    assert "The other 28 of 30 classes" in one.ax_.get_title().replace("\n", " ")
 
 
 # ---- Comparison
@@ -239,29 +209,6 @@ def test_bars_are_the_contributions_in_groups():
     assert_inside(display)
 
 
-def test_weak_contributions_are_added_up_and_many_sources_are_cut():
-    items = tuple((f"i{i:02}", 10.0 - i) for i in range(12))
-    sources = tuple((f"s{i:02}", 1.0 + i) for i in range(10))
-    display = rs.plots.ExplanationDisplay.from_explanation(
-        make_explanation(items=items, sources=sources, listed=(), against="dog")
-    )
-    bars = bars_of(display.ax_)
-    assert bars[:9] == [*items[:8], ("4 others", 2.0 + 1.0 + 0.0 - 1.0)]
-    assert bars[9:] == list(sources[:1:-1])
-    assert "sources, each alone; 2 more are not shown" in texts_of(display.ax_)
-    assert display.ax_.get_title() == "cat (80.0%) rather than dog"
-
-
-def test_the_gate_of_seen_and_new_classes_is_drawn_first():
-    gate = (("best new class", 0.5), ("best seen class", -1.0), ("constant", 0.1))
-    display = rs.plots.ExplanationDisplay.from_explanation(make_explanation(gate=gate))
-    assert bars_of(display.ax_)[:3] == list(gate)
-    assert display.ax_.get_title().endswith("rather than the average new class")
-    # The explanation of a seen class has the gate alone.
-    alone = make_explanation(gate=gate, items=(), sources=(), listed=())
-    assert bars_of(rs.plots.ExplanationDisplay.from_explanation(alone).ax_) == list(gate)
-
-
 # ---- All
 
 
@@ -314,20 +261,6 @@ def test_svg_stands_beside_others_on_a_page():
         assert HOSTILE.replace("\x1b", " ") in "".join(root.itertext())
     assert len(ids) == len(set(ids))
     assert displays[-1].to_svg("<the> title", width=4) == svg
-
-
-def test_the_colours_of_a_page_replace_those_of_a_picture():
-    svg = list_displays()[0].to_svg("reliability")
-    styles = re.findall('style="([^"]*)"', svg)
-    assert not [style for style in styles if re.search("(?<!,)#[0-9a-f]{6}", style)]
-    assert "var(--c0,#0072b2)" in svg
-    assert "DejaVu" not in svg
-
-
-def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(rs.RankshotError, match=r"plots need matplotlib.*rankshot\[plot\]"):
-        rs.plots.ComparisonDisplay.from_results(RESULTS)
 
 
 R, C = rs.plots.ReliabilityDisplay.from_predictions, rs.plots.ConfusionDisplay.from_predictions

@@ -8,11 +8,8 @@ import pytest
 import rankshot as rs
 from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.restriction import restrict_items
-from rankshot.report.contents import MethodComparison, MethodRow
 from rankshot.report.demo import weigh_sources_equally
 from rankshot.report.predictions import (
-    choose_examples,
-    choose_rival,
     count_predictions,
     evaluate_predictions,
     format_overview,
@@ -63,13 +60,6 @@ def test_the_calibration_before_is_that_of_the_head_as_it_comes(rng, temperature
         expected = getattr(wanted.reliability, name)
         np.testing.assert_allclose(getattr(found.reliability, name), expected, rtol=1e-9)
     assert found.log_loss == pytest.approx(wanted.log_loss, rel=1e-9)
-
-
-def test_a_single_class_and_impossible_truths():
-    one = evaluate_predictions(TRUTH[:2], TRUTH[:2], np.ones((2, 1)), ["cat"])
-    assert one.confusion.tolist() == [[2]]
-    sure = evaluate_predictions(TRUTH[2:3], GIVEN[2:3], np.array([[1.0, 0, 0]]), CLASSES)
-    assert sure.calibration.log_loss == np.inf
 
 
 def rankings():
@@ -138,14 +128,6 @@ def test_a_source_that_knows_some_of_the_seen_classes_is_compared_on_these():
     assert "Rankings that know only some of the seen classes" in points.caption
 
 
-def test_raters_of_one_source_are_compared_and_a_single_one_is_not():
-    panel = rankings().select(source="panel")
-    table = compare_sources(panel, merge(panel, 2), 2)
-    assert [(line.name, line.n_rankings) for line in table.lines] == [("r1", 2), ("r2", 1)]
-    web = rankings().select(source="web")
-    assert compare_sources(web, merge(web, 2), 2) is None
-
-
 def test_predictions_without_truth_are_counted():
     found = count_predictions(GIVEN, PROBA, CLASSES)
     assert (found.counts, found.n_inputs) == ((2, 0, 1), 4)
@@ -159,13 +141,6 @@ def test_predictions_without_truth_are_counted():
     assert sure.confidences[-1] == (0.9, 1.0, 1)
 
 
-def test_a_prediction_is_compared_with_the_truth_or_with_the_next_class():
-    assert choose_rival("cat", "ship", PROBA[0], CLASSES) == "ship"
-    assert choose_rival("cat", "cat", PROBA[0], CLASSES) == "dog"
-    assert choose_rival("cat", None, PROBA[0], CLASSES) == "dog"
-    assert choose_rival("cat", "cat", np.ones(1), ["cat"]) is None
-
-
 def test_the_map_has_a_point_for_each_ranking_that_compares_all_items():
     found = map_rankings(rankings(), k=5)
     assert found.groups == ["x", "x", "y", "x"]
@@ -176,17 +151,3 @@ def test_the_map_has_a_point_for_each_ranking_that_compares_all_items():
     assert (near < far) == (distance[0, 1] < distance[0, 2])
     assert map_rankings(rankings()[:2], k=2) is None
     assert map_rankings(rs.Rankings.from_orders([["a"]] * 4, items=["a", "b"]), k=1) is None
-
-
-def test_examples_are_right_and_wrong_in_turn():
-    given = np.array(["cat", "dog", "cat", "ship", "dog"])
-    truth = np.array(["cat", "cat", "dog", "ship", "dog"])
-    assert choose_examples(given, truth, CLASSES) == [1, 4, 3]
-    # The only error is in the first class.
-    assert choose_examples(given[:2], truth[:2], CLASSES) == [1]
-    assert choose_examples(given, None, CLASSES) == [0, 1, 3]
-
-
-def test_a_comparison_has_a_cell_for_every_classifier():
-    with pytest.raises(rs.RankshotError, match="'DS', 'm' has 1 cells, but there are 2"):
-        MethodComparison(("a", "b"), (MethodRow("DS", "m", (None,)),))

@@ -24,7 +24,6 @@ from rankshot.report.pictures import (
     ShownInput,
     Thumbnail,
     choose_pictures,
-    describe_choice,
     find_supporters,
 )
 from rankshot.zeroshot.explanation import Explanation
@@ -196,17 +195,6 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
             pictures.read(pictures.find(name))
 
 
-def test_whole_names_come_before_names_without_endings(tmp_path):
-    for name in ("a.png", "a.png.jpg", "a.jpg", "17.png", "b.txt", "c.PNG"):
-        (tmp_path / name).touch()
-    found = PictureFolder(tmp_path).find
-    names = ["a", "a.png", "a.png.jpg", "a.jpg", "17", "c"]
-    assert [found(name).name for name in names] == [
-        *("a.jpg", "a.png", "a.png.jpg", "a.jpg", "17.png", "c.PNG")
-    ]
-    assert [found(name) for name in ("b", "b.txt", "017", "0", "1")] == [None] * 5
-
-
 def test_a_missing_folder_or_library_is_named(tmp_path, monkeypatch):
     with pytest.raises(RankshotError, match="nowhere: there is no such folder"):
         PictureFolder(tmp_path / "nowhere")
@@ -252,23 +240,6 @@ def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
         first = rows[:20]
         assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
         assert (outcomes.predicted[first] == outcomes.truth[first]).sum() == 10
-
-
-def test_without_truth_the_surest_and_the_least_sure_are_shown(rng):
-    outcomes = random_outcomes(rng, 3, 100, known=False)
-    rows = choose_pictures(outcomes, np.arange(100))
-    sure = outcomes.proba.max(axis=1)
-    for name in outcomes.classes:
-        by_size = sorted(np.flatnonzero(outcomes.predicted == name), key=lambda row: -sure[row])
-        wanted = {*by_size[:10], *by_size[-10:]}
-        assert {row for row in rows if outcomes.predicted[row] == name} == wanted
-    few = choose_pictures(outcomes, np.flatnonzero(outcomes.predicted == "c1")[:3])
-    assert len(few) == len(set(few)) == 3
-    text = describe_choice(outcomes, rows, 100)
-    assert text.startswith(
-        "60 of 100 inputs are shown, 60.0%: for each predicted class, the 10 most"
-    )
-    assert "wrong" not in text
 
 
 def test_only_classes_in_the_rankings_support_a_prediction():

@@ -10,7 +10,6 @@ from sklearn.decomposition import PCA
 
 import rankshot as rs
 from rankshot.datasets import ImageData, load_cifar
-from rankshot.datasets.embedded import class_names
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors
 from rankshot.sources.wordnet_nouns import load_nouns
@@ -77,21 +76,6 @@ def test_word_maps_are_scaled_one_minus_similarities():
         assert_same_map(found.places, scaled(distance))
 
 
-def test_a_class_without_a_vector_is_left_out():
-    benchmark = load_benchmark(load_cifar())
-    values = benchmark.vectors.values.copy()
-    values[benchmark.vectors.names.index("frog")] = NAN
-    holey = ClassVectors(benchmark.vectors.names, values, "holey")
-    by_words = build_word_maps(
-        Benchmark(
-            benchmark.data, benchmark.sources, benchmark.panels, benchmark.held_out_panels, holey
-        )
-    )[1]
-    assert by_words.left_out == (("holey", "frog"),)
-    assert by_words.targets == tuple(n for n in benchmark.data.new_classes if n != "frog")
-    assert by_words.places.shape == (9, 2)
-
-
 # ---- Sources
 
 TABLES = {
@@ -148,12 +132,3 @@ def test_three_distances_of_what_sources_say():
     distance = np.array(mean)
     np.fill_diagonal(distance, 0)
     assert_same_map(kendall, scaled(distance))
-
-
-def test_what_the_animals_lack_is_counted():
-    benchmark = load_benchmark(images("animals", *class_names("animals")))
-    rare = ("giant+panda", "hippopotamus", "humpback+whale", "persian+cat")
-    expected = tuple((source, name) for source in ("Wikipedia", "word2vec") for name in rare)
-    for found in build_source_maps(benchmark):
-        assert found.left_out == expected
-        assert len(found.targets) == len(found.sources) == len(found.places) == 42

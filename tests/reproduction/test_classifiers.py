@@ -12,8 +12,6 @@ from reproduction.classifiers import (
     train_classifier,
 )
 from sklearn.datasets import make_blobs
-from sklearn.multiclass import OneVsOneClassifier
-from sklearn.svm import LinearSVC
 
 from rankshot.zeroshot.estimator_scores import scores_of
 from reproduction import classifiers as training
@@ -52,15 +50,6 @@ def test_scores_are_the_decision_function(data, setting, C):
     assert scores.kind == KINDS[setting] == scores_of(model, X).kind
     assert (found.coef.dtype, found.intercept.dtype) == (np.float32, np.float32)
     assert (found.predict(X) == model.predict(X)).mean() > 0.99
-
-
-def test_pairs_are_those_of_the_whole_estimator(data):
-    X, y = data
-    model = OneVsOneClassifier(LinearSVC(C=0.1, dual=True, random_state=0)).fit(X, y)
-    found = train_classifier("one-vs-one", 0.1, X, y)
-    expected = scores_of(model, X).with_items(found.classes)
-    np.testing.assert_allclose(found.scores(X).values, expected.values, rtol=1e-4, atol=1e-4)
-    assert (found.predict(X) == model.predict(X)).all()
 
 
 def test_signs_of_pairs_where_the_answer_is_known():
@@ -128,14 +117,3 @@ def test_other_inputs_are_trained_on(data, tmp_path, trainings):
     # The file is that of the last one: the first is trained once more.
     make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
     assert len(trainings) == len(others) + 2
-
-
-def test_a_damaged_file_is_trained_again_and_mended(data, tmp_path, trainings):
-    cache = make_cache(data, tmp_path)
-    first = cache.load_or_train(LEAST_SQUARES, 0.1)
-    (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:100])
-    assert numbers(cache.load_or_train(LEAST_SQUARES, 0.1)) == numbers(first)
-    assert len(trainings) == 2
-    cache.load_or_train(LEAST_SQUARES, 0.1)
-    assert len(trainings) == 2

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reproduction.efficientnet import BATCH, EfficientNetFeatures
+from reproduction.efficientnet import EfficientNetFeatures
 
 pytestmark = pytest.mark.slow
 
@@ -14,11 +14,6 @@ def network():
     for module in MODULES:
         pytest.importorskip(module)
     return EfficientNetFeatures()
-
-
-@pytest.fixture
-def images(rng):
-    return rng.integers(256, size=(BATCH + 3, 32, 32, 3), dtype=np.uint8)
 
 
 @pytest.fixture
@@ -46,20 +41,6 @@ def test_features_are_those_stored_beside_the_images(network, relative_gaps, par
     assert len(gaps) == 32
     assert gaps.mean() < 0.01
     assert gaps.max() < 0.03
-
-
-def test_features_are_the_mean_of_the_last_map(network, images):
-    """As the network's own last layer sees them: its logits follow from our features."""
-    import torch
-
-    x = torch.from_numpy(images[:4]).permute(0, 3, 1, 2) / 255
-    x = torch.nn.functional.interpolate(x, size=224, mode="bicubic").clamp(0, 1)
-    with torch.inference_mode():
-        model = network._network.to("cpu")
-        logits = model((255 * x - 127) / 128).numpy()
-        weights = [model._fc.weight.numpy(), model._fc.bias.numpy()]
-        model.to(network._device)
-    np.testing.assert_allclose(network(images[:4]) @ weights[0].T + weights[1], logits, atol=1e-3)
 
 
 def test_weights_are_read_without_running_them(monkeypatch):

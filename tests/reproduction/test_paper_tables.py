@@ -7,8 +7,6 @@ import pytest
 from reproduction.benchmark import Benchmark
 from reproduction.paper_tables import (
     LINGUISTIC,
-    SOURCE_NOTES,
-    TABLE_ONE,
     TABLE_TWO,
     table_two,
 )
@@ -51,18 +49,6 @@ def test_the_papers_figures_are_those_that_it_printed(name):
     figures = [[None if one == "n/a" else float(one) for one in line] for line in lines]
     columns = zip(*figures, strict=True)
     assert dict(zip(PRINTED_COLUMNS, columns, strict=True)) == TABLE_TWO[name]
-
-
-def test_the_papers_data_are_those_that_it_printed():
-    assert set(TABLE_ONE) == set(TABLE_TWO) == set(LINGUISTIC) == set(SOURCE_NOTES)
-    features, images, classes, sources, surveys = TABLE_ONE["cifar"]
-    assert (features, surveys, classes) == (4000, 500, "100 / 10")
-    assert (images, sources) == ("50,000 / 50,000 / 10,000", "WordNet, word2vec, GloVe")
-    features, images, classes, sources, surveys = TABLE_ONE["animals"]
-    assert (features, surveys, classes) == (8941, 500, "40 / 10")
-    assert images == "21,847 / 2,448 / 6,180"
-    # "Flicker" is the paper's.
-    assert sources == "WordNet, Wikipedia, Yahoo, YahooImage, Flicker"
 
 
 # ---- A made benchmark

@@ -82,24 +82,6 @@ def test_dap_is_the_product_over_attributes(inputs):
     assert peer.predict(X_new, vectors.select(TARGETS)).tolist() == best
 
 
-def test_numbers_are_attributes_above_the_mean_of_all_entries(inputs, rng):
-    """The mean of all entries of the training classes, not of a column, and not of targets."""
-    X, y, X_new = inputs
-    numbers = {
-        name: [10 * value + rng.uniform(0, 4) for value in row] for name, row in ATTRIBUTES.items()
-    }
-    numbers["fox"] = [value + 1e6 * (value > 5) for value in numbers["fox"]]
-    mean = np.mean([numbers[name] for name in SEEN])
-    assert 4 < mean < 10
-    continuous, binary = class_vectors([*SEEN, *TARGETS], numbers), class_vectors([*SEEN, *TARGETS])
-    peer, other = DAP().fit(X, y, continuous), DAP().fit(X, y, binary)
-    assert peer.attributes_.threshold == pytest.approx(mean, rel=1e-12)
-    np.testing.assert_array_equal(
-        peer.decision_function(X_new, continuous.select(TARGETS)),
-        other.decision_function(X_new, binary.select(TARGETS)),
-    )
-
-
 # ---- IAP
 
 

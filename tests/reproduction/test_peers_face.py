@@ -7,7 +7,6 @@ from reproduction.peers.base import MeanImputation
 from reproduction.peers.linear import ESZSL, SAE, VectorRegression
 from sklearn.base import clone
 
-from rankshot.datasets import load_cifar
 from rankshot.sources.vectors import ClassVectors
 
 pytestmark = pytest.mark.slow
@@ -65,23 +64,3 @@ def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
     )
     target = ClassVectors(["hen", "ibis"], [[nan, nan, 7], [100, 100, nan]], "test")
     np.testing.assert_array_equal(imputation.complete(target).values, [[2, 5, 7], [100, 100, 5]])
-
-
-# ---- Real features
-
-
-@peers
-def test_classes_that_were_not_trained_on_are_recognised(peer):
-    """Sixty classes of CIFAR-100 to train on, ten others to tell apart; chance is .1.
-
-    The vectors are mean features of the classes: they know more than words do, and need no file.
-    """
-    data = load_cifar()
-    X, y = data.seen_train[:, :32], data.seen_train_label
-    names = sorted(data.seen_classes)
-    means = np.array([X[y == name].mean(axis=0)[:20] for name in names])
-    vectors = ClassVectors(names, means, "mean features")
-    seen, targets = names[:60], names[60:70]
-    train, test = np.isin(y, seen), np.isin(y, targets)
-    found = clone(peer).fit(X[train], y[train], vectors).predict(X[test], vectors.select(targets))
-    assert (found == y[test]).mean() > 0.3

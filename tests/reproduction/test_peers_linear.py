@@ -78,14 +78,6 @@ def test_eszsl_minimises_its_objective(data, rng, gamma, lam):
     np.testing.assert_allclose(peer.weights_, V, rtol=1e-10, atol=1e-12)
 
 
-def test_eszsl_scores_are_bilinear(data):
-    peer = ESZSL().fit(data.X, data.y, data.vectors)
-    expected = [[x @ peer.weights_ @ data.unit[z] for z in TARGETS] for x in data.X_new]
-    np.testing.assert_allclose(peer.decision_function(data.X_new, data.targets), expected)
-    best = [TARGETS[int(np.argmax(row))] for row in expected]
-    assert peer.predict(data.X_new, data.targets).tolist() == best
-
-
 @pytest.mark.parametrize("weight", [0.05, 1.0, 30.0])
 def test_sae_minimises_its_objective(data, rng, weight):
     X, S = data.X, data.vector_of_input

@@ -10,7 +10,6 @@ from reproduction.ranking_cells import (
     build_ranking_cells,
     find_cells,
     fit_pair_lines,
-    make_cell,
 )
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
@@ -71,13 +70,3 @@ def test_lines_are_positive_on_the_side_of_the_first_class(rng):
     for number, cell in enumerate(cells):
         if cell.transitive:
             assert set(voted[grid.ravel() == number]) == {cell.ranking[0]}
-
-
-def test_a_circle_is_a_tie_and_is_said():
-    # a beats b, c beats a, b beats c.
-    circle = make_cell(np.array([1, -1, 1], np.int8), ("a", "b", "c"), 5)
-    assert circle.ranking == (("a", "b", "c"),)
-    assert not circle.transitive
-    straight = make_cell(np.array([-1, 1, 1], np.int8), ("a", "b", "c"), 5)
-    assert straight.ranking == ("b", "a", "c")
-    assert straight.transitive

@@ -1,7 +1,6 @@
 """All experiments in one run, on a part of the embedded data: nothing is chosen by new classes."""
 
 from dataclasses import replace
-from math import isfinite
 
 import numpy as np
 import pytest
@@ -11,18 +10,15 @@ from reproduction.ablation import (
 from reproduction.benchmark import load_benchmark
 from reproduction.classifiers import ClassifierCache
 from reproduction.evaluator import Evaluator
-from reproduction.peer_comparison import peer_table
-from reproduction.result_tables import OursAndPaper
 from reproduction.selection import LEAST_GAIN
 from sklearn.base import clone
 from small_run import GRID, run_all, small_grids
 
 import rankshot as rs
-from rankshot.zeroshot.metrics import Bootstrap, Interval
+from rankshot.zeroshot.metrics import Bootstrap
 
 pytestmark = pytest.mark.slow
 
-PEERS = "peers"
 C = 0.03
 FIRST, LAST = "the paper's: consensus, K = 4", "settings chosen on seen classes"
 MEAN, INFORMED = "the mean over raters, more places of falling weight", "the same with a reference"
@@ -147,15 +143,6 @@ def test_a_change_is_kept_if_it_gains_more_than_its_standard_error(evaluator, fo
     assert last.rehearsal == expected
 
 
-def same(one, other):
-    """Whether two configurations are the same, their heads compared by parameters."""
-    ours, theirs = (
-        vars(configuration) | {"head": configuration.head.get_params()}
-        for configuration in (one, other)
-    )
-    return ours == theirs
-
-
 def test_the_ceiling_by_hand(evaluator, found):
     """All classes by their score for each new class, in standard deviations."""
     task, configuration = evaluator.benchmark.real, found.chosen
@@ -172,31 +159,6 @@ def test_the_ceiling_by_hand(evaluator, found):
     assert step(found, CEILING).correct.tolist() == (labels == task.test_label).tolist()
 
 
-NO_SHARES = {"µs per input", "gain over the consensus", "log-loss"}
-
-
-def numbers(table):
-    """All figures of a table, with the heads of their columns."""
-    for row in table.rows:
-        for column, value in zip(table.columns, row, strict=True):
-            ours = value.ours if isinstance(value, OursAndPaper) else value
-            if isinstance(ours, int | float | Interval):
-                yield column, ours
-
-
-def test_all_figures_are_shares_inside_their_intervals(whole):
-    for table in whole.all_tables[1:]:
-        found = list(numbers(table))
-        assert found, table.name
-        for column, value in found:
-            parts = value if isinstance(value, Interval) else (value,)
-            assert all(map(isfinite, parts)), (table.name, column)
-            if column not in NO_SHARES:
-                assert all(0 <= part <= 1 for part in parts), (table.name, column, value)
-            if isinstance(value, Interval):
-                assert value.low <= value.estimate <= value.high, (table.name, column, value)
-
-
 def test_the_default_beats_chance_and_the_papers_sources(benchmark, whole):
     (default,) = (one for one in whole.ablation.steps if one.idea.endswith("the default"))
     assert Bootstrap(benchmark.real.test_label).interval(default.correct).low > 0.3
@@ -205,26 +167,3 @@ def test_the_default_beats_chance_and_the_papers_sources(benchmark, whole):
 
 
 # ---- New classes only report
-
-
-def test_peers_are_tuned_without_new_images_and_labels(benchmark, whole, directory):
-    """The ablation is held to the same in their own tests."""
-    data, rng = benchmark.data, np.random.default_rng(0)
-    other = load_benchmark(
-        replace(
-            data,
-            new=rng.normal(size=data.new.shape).astype(np.float32),
-            new_label=rng.permutation(data.new_label),
-        )
-    )
-    models = [
-        ClassifierCache(
-            task.name, task.train, task.train_label, directory, pytest.fail
-        ).load_or_train("multiclass", 0.03)
-        for task in (other.rehearsal, other.real)
-    ]
-    table = peer_table(other, *models, lambda text: None)
-    ours = whole.table(PEERS)
-    assert [row[:5] for row in table.rows] == [row[:5] for row in ours.rows]
-    for row, expected in zip(table.rows, ours.rows, strict=True):
-        assert row[5].estimate < 0.2 < expected[5].estimate

@@ -170,9 +170,6 @@ def test_the_mean_over_ties_by_hand(tied_sources, k):
         assert got == pytest.approx(expected, abs=1e-12)
 
 
-# ---- Intervals
-
-
 # ---- Raters
 
 

@@ -1,7 +1,5 @@
 """Hit counts as a source of similarities: from arrays and from CSV."""
 
-from math import log
-
 import numpy as np
 import pytest
 
@@ -20,20 +18,6 @@ def write(tmp_path):
         return path
 
     return write
-
-
-def test_measures_by_hand():
-    def table(measure):
-        return Similarity.from_hit_counts(
-            [10], [20, 5], [[4, 0]], 100, targets=["cat"], items=["fox", "bus"], measure=measure
-        )
-
-    assert table("dice")["cat", "fox"] == pytest.approx(8 / 30)
-    assert table("pmi")["cat", "fox"] == pytest.approx(log(2))
-    distance = (log(20) - log(4)) / (log(100) - log(10))
-    assert table("nwd")["cat", "fox"] == pytest.approx(np.exp(-2 * distance))
-    for measure in ("dice", "pmi", "nwd"):
-        assert table(measure).to_rankings().orders() == [["fox", "bus"]]
 
 
 def test_a_file_with_missing_pairs_and_silent_names(write):
@@ -79,22 +63,6 @@ def test_what_is_wrong_is_named_with_its_line(write, rows, line, message):
         read_hit_counts(path, 1000)
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (HEADER, "the table has no rows"),
-        ("target,item,n_target,n_item\n", "flickr.csv: no column 'n_both'"),
-        (
-            "target,item,n_target,n_item,n_both,item\n",
-            "flickr.csv: the column 'item' occurs 2 times",
-        ),
-    ],
-)
-def test_files_that_are_no_tables(write, content, message):
-    with pytest.raises(RankshotError, match=message):
-        read_hit_counts(write(content))
 
 
 @pytest.mark.parametrize(

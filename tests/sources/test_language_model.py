@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Barrier, Lock, Thread
 from time import monotonic, sleep
@@ -20,8 +19,6 @@ from scipy.stats import chisquare
 
 from rankshot import LanguageModel, Rankings, RankshotError, read_rankings
 from rankshot.core.validation import shuffle_names
-from rankshot.sources.answers import parse_answer
-from rankshot.sources.prompts import make_question
 
 ITEMS = ["tiger", "sea_lion", "fox", "bus", "pickup truck", "whale", "Löwe", "{odd} [name]"]
 TARGETS = ["cat", "truck", 'the "seal"']
@@ -126,23 +123,6 @@ def test_bad_parameters_are_named(make, oracle, options, message):
     assert SECRET not in str(caught.value)
 
 
-def test_texts_and_inputs_of_ones_own():
-    prompt = make_question("text", "{odd} requests").ask_one("a", ["b"], 1)
-    assert 'never been given {odd} requests of "a". Now' in prompt
-    own = make_question("{{literal}} {target} of {inputs} in {items}, {k} [best] first", "a {b}")
-    assert own.ask_one("x", ["y"], 2) == '{literal} "x" of a {b} in ["y"], 2 [best] first'
-    # Logs of earlier versions stay valid for this one.
-    old = sha256(make_question("similar").template.encode()).hexdigest()
-    assert old.startswith("36dffff0f876b861")
-
-
-def test_lists_have_15_items_or_all(make):
-    assert make(k=None, raters=1).rankings(["cat"], ITEMS).lengths.tolist() == [len(ITEMS)]
-    many = [f"i{n}" for n in range(30)]
-    model = make(k=None, raters=1, ask=lambda _: json.dumps(many[:15]))
-    assert model.rankings(["cat"], many).lengths.tolist() == [15]
-
-
 def test_shuffles_depend_on_seed_target_and_rater_alone(make, oracle):
     make().rankings(TARGETS, ITEMS)
     make(model="other", k=5, temperature=0).rankings(TARGETS, ITEMS[::-1])
@@ -192,22 +172,6 @@ def test_the_order_of_arrival_does_not_matter(make, oracle):
 
     oracle.script = [answer_slowly] * 12
     assert make(raters=4, parallel=4).rankings(TARGETS, ITEMS) == expected(raters=4)
-
-
-def test_of_several_failures_the_first_question_is_named_and_answers_are_kept(make, log):
-    gate = Barrier(3, timeout=20)
-
-    def answer(prompt):
-        gate.wait()
-        target, _, _ = understand(prompt)
-        sleep({"cat": 0.05, "truck": 0}.get(target, 0.1))
-        if target in ("cat", "truck"):
-            raise RankshotError("refused")
-        return answer_truly(prompt)
-
-    message = failure(make(log=log, raters=1, parallel=3, ask=answer), TARGETS)
-    assert message.startswith("target 'cat', rater 'm#1': refused; earlier answers are in ")
-    assert read_rankings(log, ITEMS).targets.tolist() == [TARGETS[2]]
 
 
 WORKER = """
@@ -268,33 +232,6 @@ def test_a_wrong_answer_is_asked_again_with_what_is_wrong(make, oracle, log, tex
     assert second.startswith(f"{first}\n\nYour last answer was:\n{text[:2000]}\n\nThat cannot be")
     assert complaint in second
     assert json.loads(log.read_text())["asked"] == 2
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda order: f"Let me think.\n```json\n{json.dumps(order)}\n```\nI hope that helps [sic].",
-        lambda order: json.dumps({"ranking": order, "why": "so"}),
-        lambda order: json.dumps([name.upper() for name in order]),
-        lambda order: json.dumps([f" {name.replace(' ', '_')} " for name in order]),
-    ],
-)
-def test_talk_around_the_list_and_other_spellings_are_understood(make, oracle, change):
-    oracle.script = [lambda prompt: change(json.loads(answer_truly(prompt)))] * 6
-    assert make().rankings(TARGETS, ITEMS) == expected()
-    assert len(oracle.prompts) == 6
-
-
-def test_a_spelling_that_fits_two_items_is_refused():
-    items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox"]
-    exact = ["turkey", "sea_lion", "Turkey", "sea lion"]
-    assert parse_answer(json.dumps(exact), items, 4) == exact
-    for name in ("TURKEY", "Sea Lion"):
-        with pytest.raises(RankshotError, match=f"not among the items: '{name}'"):
-            parse_answer(json.dumps([name]), items, 1)
-    with pytest.raises(RankshotError, match="and 492 more") as caught:
-        parse_answer(json.dumps([f"no{i}" * 100 for i in range(500)]), ["a"], 1)
-    assert len(str(caught.value)) < 1000
 
 
 def test_wrong_answers_without_end_are_an_error_that_keeps_the_rest(make, oracle, log):
@@ -398,12 +335,6 @@ def test_a_file_that_is_no_log_is_refused_and_left_alone(make, oracle, log, cont
     assert failure(make(log=log)).startswith(f"{log}:{line}: not a line of a log of answers: ")
     assert log.read_bytes() == content
     assert oracle.prompts == []
-
-
-def test_rankings_from_elsewhere_may_stand_in_the_log(make, log):
-    log.write_text('{"target": "cat", "ranking": ["fox", ["bus", "tiger"]], "rater": "m#1"}')
-    assert make(log=log).rankings(["cat"], ITEMS) == expected(["cat"])
-    assert len(read_rankings(log, ITEMS)) == 3
 
 
 # ---- The openai client
@@ -560,8 +491,3 @@ def test_a_missing_or_malformed_key_is_refused_and_not_shown(call, server, monke
         failure(call()) == "set the environment variable OPENAI_API_KEY to the key of the endpoint"
     )
     assert server.calls == []
-
-
-def test_without_the_client_it_is_said_what_to_install(call, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openai", None)
-    assert "pip install 'rankshot[llm]'" in failure(call())

@@ -139,30 +139,6 @@ def test_plain_names_stay(names):
     assert labels.words == {}
 
 
-def test_what_was_changed_is_said():
-    given = ["n01440764", "n02012849 crane", "bow, bowknot", "bow, fiddlestick", "great_auk", "n1"]
-    labels = rs.sources.read_class_labels(given)
-    bows = "bow (bowknot)", "bow (fiddlestick)"
-    assert labels.names == ("tench", "crane (bird)", *bows, *given[4:])
-    (change,) = labels.changes
-    assert change.startswith("4 labels now have readable names: 'n01440764' is 'tench', 'n02012")
-    assert change.endswith("'bow, bowknot' is 'bow (bowknot)' and 1 more")
-    assert labels.words["bow (bowknot)"] == "bow, bowknot"
-    assert rs.sources.read_class_labels(["a", "b_c"]).changes == ()
-    assert rs.sources.read_class_labels("imagenet-1k").changes == ()
-
-
-def test_synsets_outside_imagenet_have_wordnets_words():
-    labels = rs.sources.read_class_labels(["n02084071", "n02012849 whooping_crane"])
-    assert labels.names == ("dog", "whooping crane")
-    dogs = "dog", "canis familiaris", "domestic dog"
-    assert labels.synonyms == (dogs, ("whooping crane", "crane"))
-    # Those that are given come first.
-    labels = rs.sources.read_class_labels(["n01440764 tench, doctor_fish", "n02012849 Crane"])
-    assert labels.names == ("tench", "crane (bird)")
-    assert labels.synonyms == (("tench", "doctor fish", "Tinca tinca"), ("Crane",))
-
-
 def test_classes_of_the_same_word_are_told_apart():
     """By what they are kinds of, by another word, or by their synsets."""
     nouns = load_nouns()
@@ -192,15 +168,6 @@ def test_other_names_in_imagenets_list_keep_no_synset():
     fails(FIRST[::-1], "'maillot' occurs more than once (labels 360, 361, counted from 0)")
 
 
-def test_a_background_class():
-    labels = rs.sources.read_class_labels(["background", *FIRST])
-    assert labels.names == ("background", *IMAGENET.names)
-    assert labels.synsets == (None, *IMAGENET.synsets)
-    assert "output 0 is 'background', which is no class of imagenet-1k" in labels.changes[1]
-    remark = rs.sources.read_class_labels({0: "LABEL_0", 1: "LABEL_1"}).changes[0]
-    assert "2 labels, such as 'LABEL_0', stand for names that the model does not have" in remark
-
-
 # ---- Errors
 
 
@@ -221,24 +188,6 @@ def test_a_background_class():
 )
 def test_labels_that_are_none(labels, messages):
     fails(labels, *messages)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("# only a comment\n", "no names in it"),
-        ('["a", "b"', "not JSON"),
-        ("3", "expected a file, a sequence or a mapping of labels, not 3"),
-        ("[" * 100_000, "not JSON"),
-        ('["a", "\ud800"]', "not UTF-8"),
-    ],
-)
-def test_files_that_are_none(content, message, tmp_path):
-    path = tmp_path / "labels.json"
-    path.write_text(content, encoding="utf-8", errors="surrogatepass")
-    if content.startswith("#"):
-        path = path.rename(tmp_path / "labels.txt")
-    fails(path, f"{path}:", message)
 
 
 # ---- Matching
@@ -268,39 +217,6 @@ def test_every_spelling_of_every_class_is_found():
     ]
     # Without its case, the dog's name is the garment's.
     assert wrong == [("CARDIGAN", ["Cardigan Welsh corgi", "cardigan"])]
-
-
-def test_names_come_before_synonyms():
-    assert IMAGENET.match("Partridge") == ["partridge"]
-    assert IMAGENET.match("catamount") == ["cougar", "lynx"]
-    assert IMAGENET.match("panthera onca") == ["jaguar"]
-    assert IMAGENET.match("crane") == ["crane (bird)", "crane (machine)"]
-    assert IMAGENET.match("cardigan") == ["cardigan"]
-    assert IMAGENET.match("Cardigan") == ["Cardigan Welsh corgi"]
-    assert IMAGENET.match("okapi") == []
-    # WordNet's dog is no class: it must not be found by a word.
-    assert IMAGENET.match("n02084071") == []
-
-
-def test_columns_keep_their_spelling():
-    """Each list of spellings finds the columns in each other."""
-    lists = [
-        list(IMAGENET.synsets),
-        [f"{synset} {words}" for synset, words in zip(IMAGENET.synsets, LISTS, strict=True)],
-        [name.replace(" ", "_") for name in IMAGENET.names],
-        [sense_name(synset) for synset in IMAGENET.synsets],
-    ]
-    for columns in lists:
-        labels = rs.sources.read_class_labels(columns)
-        for names in lists:
-            assert labels.match_all(names) == dict(zip(names, columns, strict=True))
-
-
-def test_two_names_of_one_class():
-    labels = rs.sources.read_class_labels(["tench, Tinca tinca", "bus"])
-    assert labels.match_all(["tench", "okapi"]) == {"tench": "tench, Tinca tinca"}
-    with pytest.raises(rs.RankshotError, match="'tench' and 'n01440764' both mean the class"):
-        labels.match_all(["tench", "n01440764"])
 
 
 def test_sources_look_up_all_synonyms():
@@ -399,20 +315,6 @@ def test_a_noun_is_found_exactly_if_one_differs_by_one_letter(name):
     assert bool(found) == bool(near)
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("water_lilly", "water_lily"),
-        ("Water-Lilly", "water_lily"),
-        ("dgo", "dog"),
-        ("labradore_retreiver", "labrador_retriever"),
-        ("water_lilly_2", "water_lily"),
-    ],
-)
-def test_what_was_meant(name, meant):
-    assert find_misspellings(["bus", name]) == {name: meant}
-
-
 def test_names_of_real_data_are_spelt_well():
     """A name that is no noun of WordNet is not misspelt for that: maple tree, sea horses."""
     known = [imagenet_classes().names, *class_names("cifar"), *class_names("animals")]
@@ -421,9 +323,3 @@ def test_names_of_real_data_are_spelt_well():
     odd += ["goldfihs, Carassius auratus", "ram2", "crane (2)", "747", "***", "_"]
     # Dozens of parts, each of which could be any of several nouns, are no burden.
     assert find_misspellings([*odd, "_".join(["bst"] * 40)]) == {}
-
-
-def test_signs_that_are_no_separators():
-    labels = rs.sources.read_class_labels(["C", "Java", "1", "grizzly bear"])
-    found = labels.match_all(["C++", "-1", "grizzly+bear", "java"])
-    assert found == {"grizzly+bear": "grizzly bear", "java": "Java"}

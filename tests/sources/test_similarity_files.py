@@ -2,10 +2,8 @@
 
 import os
 import stat
-import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -76,13 +74,6 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
     )
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_the_source_is_the_name_of_the_file_or_given(tmp_path, ending):
-    write_similarity(TABLE, tmp_path / f"yahoo{ending}")
-    assert read_similarity(str(tmp_path / f"yahoo{ending}")).source == "yahoo"
-    assert read_similarity(tmp_path / f"yahoo{ending}", source="x").source == "x"
-
-
 def test_the_csv_is_what_a_spreadsheet_would_write(tmp_path):
     write_similarity(TABLE, tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_bytes().decode().splitlines() == [
@@ -90,15 +81,6 @@ def test_the_csv_is_what_a_spreadsheet_would_write(tmp_path):
         "cat,0.1,,-3.0",
         "sea lion,1e-300,0.6666666666666666,0.0",
     ]
-
-
-def test_csv_of_spreadsheets(read):
-    table = read(
-        b'\xef\xbb\xbf,tiger,"bus, red"\r\n\r\n"cat ""Tom""",.5, \r\n"two\nlines",nan,1\r\n,,\r\n'
-    )
-    assert table.targets == ('cat "Tom"', "two\nlines")
-    assert table.items == ("tiger", "bus, red")
-    np.testing.assert_array_equal(table.values, [[0.5, np.nan], [np.nan, 1]])
 
 
 @pytest.mark.parametrize(
@@ -137,27 +119,6 @@ def parquet(tmp_path):
         return read_similarity(tmp_path / "t.parquet")
 
     return parquet
-
-
-def test_parquet_of_others(parquet):
-    table = parquet(("a", [1, None]), ("animal", ["cat", "dog"]), ("b", [0.5, 2.5]))
-    assert (table.targets, table.items) == (("cat", "dog"), ("a", "b"))
-    np.testing.assert_array_equal(table.values, [[1, 0.5], [np.nan, 2.5]])
-
-
-def test_unknown_cells_are_empty_in_parquet(tmp_path):
-    module = pytest.importorskip("pyarrow.parquet")
-    write_similarity(TABLE, tmp_path / "t.parquet")
-    table = module.read_table(tmp_path / "t.parquet")
-    assert table.column_names[0] == "target"
-    assert [column.null_count for column in table.columns] == [0, 0, 1, 0]
-
-
-def test_an_item_may_be_called_target(tmp_path):
-    pytest.importorskip("pyarrow")
-    table = Similarity([[1, 2]], ["a"], ["x", "target"], source="t")
-    write_similarity(table, tmp_path / "t.parquet")
-    assert read_similarity(tmp_path / "t.parquet") == table
 
 
 @pytest.mark.parametrize(
@@ -202,25 +163,6 @@ def test_damaged_parquet(tmp_path, place, junk, cut):
         read_similarity(path)
 
 
-@given(st.binary(max_size=200) | st.text('",a\n1', max_size=30).map(str.encode))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
-)
-def test_any_bytes_as_csv(tmp_path, content):
-    path = tmp_path / "fuzzed.csv"
-    for start in (b"", b"target,a\n"):
-        path.write_bytes(start + content)
-        with suppress(RankshotError):
-            read_similarity(path)
-
-
-def test_without_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[parquet\]'"):
-        write_similarity(TABLE, tmp_path / "t.parquet")
-    assert list(tmp_path.iterdir()) == []
-
-
 # ---- Writing
 
 
@@ -242,22 +184,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, ending, monkeypatch):
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
-
-
-def test_other_endings_and_places(tmp_path):
-    with pytest.raises(RankshotError, match=r"unknown ending '.xls'; known are .csv, .parquet"):
-        write_similarity(TABLE, tmp_path / "t.xls")
-    with pytest.raises(RankshotError, match=r"unknown ending '.xls'"):
-        read_similarity("t.xls")
-    with pytest.raises(RankshotError, match="cannot write there"):
-        write_similarity(TABLE, tmp_path / "none" / "t.csv")
-    for ending in ENDINGS:
-        pytest.importorskip("pyarrow")
-        with pytest.raises(FileNotFoundError):
-            read_similarity(tmp_path / f"none{ending}")
-        (tmp_path / f"folder{ending}").mkdir()
-        with pytest.raises(IsADirectoryError):
-            read_similarity(tmp_path / f"folder{ending}")
 
 
 # ---- Frames
@@ -317,23 +243,6 @@ def test_bad_frames():
         similarity_from_frame([1])
 
 
-def test_pyarrow_tables():
-    arrow = pytest.importorskip("pyarrow")
-    columns = {"a": [1, None], "target": ["cat", "dog"], "b": [0.5, 2.5]}
-    expected = Similarity([[1, 0.5], [np.nan, 2.5]], ["cat", "dog"], ["a", "b"])
-    assert similarity_from_frame(arrow.table(columns)) == expected
-    with pytest.raises(RankshotError, match="a column named 'target' or the index"):
-        similarity_from_frame(arrow.table({"a": [1.0]}))
-
-
-def test_objects_as_cells():
-    pandas = pytest.importorskip("pandas")
-    cells = {"a": [Decimal("1.5"), None], "b": [pandas.NA, True]}
-    frame = pandas.DataFrame(cells, index=["cat", "dog"], dtype=object)
-    expected = Similarity([[1.5, np.nan], [np.nan, 1]], ["cat", "dog"], ["a", "b"])
-    assert similarity_from_frame(frame) == expected
-
-
 def test_dates_are_not_numbers():
     """Polars would count their microseconds."""
     polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
@@ -341,3 +250,15 @@ def test_dates_are_not_numbers():
     for frame in (polars.DataFrame(columns), arrow.table(columns)):
         with pytest.raises(RankshotError, match=r"column 'b': expected numbers \(not Datetime"):
             similarity_from_frame(frame)
+
+
+@given(st.binary(max_size=200) | st.text('",a\n1', max_size=30).map(str.encode))
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
+def test_any_bytes_as_csv(tmp_path, content):
+    path = tmp_path / "fuzzed.csv"
+    for start in (b"", b"target,a\n"):
+        path.write_bytes(start + content)
+        with suppress(RankshotError):
+            read_similarity(path)

@@ -125,27 +125,10 @@ def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
         np.testing.assert_array_equal(table.values, expected.values)
 
 
-def test_a_named_format_wins(read):
-    content = b"2 1\n1 4\ncat 2\nDog 3\n"
-    assert read(content, ["2"], ["1"], format="glove").values.tolist() == [[1]]
-    with pytest.raises(RankshotError, match=r"not 'golve' \(did you mean 'glove'\?\)"):
-        read(content, format="golve")
-
-
-@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_the_first_of_repeated_words_counts(read, write):
-    words, matrix = ["cat", "Dog", "cat", "cat"], np.array([[1, 0], [0, 1], [0, 5], [0, 7]])
-    assert read(write(words, matrix.astype(np.float32))).values.tolist() == [[0]]
-
-
 def test_words_with_spaces_as_in_the_largest_glove(read):
     content = b". . . 1 2\nat name@domain.com 3 4\nsea lion 0 1\nat 1 0\nDog 1 0\n"
     table = read(b"the 1 1\n" + content, ["sea lion", "at", "lion"], ["Dog"])
     np.testing.assert_array_equal(table.values[:, 0], [0, 1, np.nan])
-
-
-def test_a_mark_blank_lines_and_tabs(read):
-    assert read(b"\xef\xbb\xbfcat 1 0\r\n\r\n\nDog\t0\t1\r\n\n").values.tolist() == [[0]]
 
 
 # ---- Bad lines
@@ -209,12 +192,6 @@ def test_cut_anywhere(read, write, pack):
             read(pack(whole[:size]), NAMES, WORDS)
 
 
-def test_text_without_a_header_is_cut_in_its_last_line(read):
-    assert read(b"cat 1 0\nDog 0 1").values.tolist() == [[0]]
-    with pytest.raises(RankshotError, match="vectors: truncated after 3 words"):
-        read(b"cat 1 0\nDog 0 1\nothe")
-
-
 def test_a_binary_file_is_cut_in_the_middle_of_a_vector(read):
     with pytest.raises(RankshotError, match="truncated in word 10"):
         read(binary()[:-3])
@@ -255,13 +232,6 @@ def test_a_line_without_end_takes_no_memory(tmp_path, start):
             WordVectors.from_file(path).similarity(["cat"], ["7"])
 
     assert peak_of(attempt) < 2e7
-
-
-def test_memory_is_that_of_the_names_not_of_the_file(tmp_path):
-    path = tmp_path / "vectors"
-    path.write_bytes(GOOD + b"cat 1 1\n" + b"other 0.123456 0.123456\n" * 10**5)
-    source = WordVectors.from_file(path)
-    assert peak_of(lambda: source.similarity(["cat"], ["the"])) < 1e6
 
 
 # ---- Fuzz

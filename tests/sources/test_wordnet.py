@@ -88,13 +88,6 @@ def test_sizes_and_information_count_a_synset_and_all_its_kinds(nouns):
     assert nouns.information[nouns.synset("entity.n.01")] == 0
 
 
-def test_leopards_nearest_animals_are_cats_and_seals_are_not_wax():
-    others = [name for name in ANIMALS if name not in ("leopard", "seal")]
-    order = rs.WordNet().similarity(["leopard", "seal"], others).to_rankings().orders()
-    assert set(order[0][0]) == {"tiger", "lion"}
-    assert order[1][0] == "walrus"
-
-
 @pytest.mark.parametrize(
     ("name", "sense", "note"),
     [
@@ -149,24 +142,9 @@ def test_plurals_of_usual_nouns_are_read_as_those_nouns(nouns):
     assert len(wrong) < 0.002 * len(usual), wrong
 
 
-def test_a_pin_names_what_wordnet_does_not_have():
-    wordnet = rs.WordNet(senses={"wug": "cat.n.01"})
-    assert wordnet.similarity(["wug"], ["dog", "bus"]).to_rankings().orders() == [["dog", "bus"]]
-
-
 def test_names_of_all_synsets_lead_back_to_them(nouns, rng):
     for synset in rng.integers(0, len(nouns.depths), size=500).tolist():
         assert nouns.synset(nouns.name(synset)) == synset
-
-
-def test_a_thousand_targets_and_items(nouns, rng):
-    """All cells known, symmetric where they should be, and no loop over pairs: it is quick."""
-    names = [x for x in nouns.lemmas if x.isalpha()]
-    names = [names[i] for i in rng.choice(len(names), size=1000, replace=False)]
-    table = rs.WordNet().similarity(names, names)
-    assert table.values.shape == (1000, 1000)
-    assert np.array_equal(table.values, table.values.T)
-    assert np.all(np.diag(table.values) == 1)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets import imagenet_classes
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
-from rankshot.sources.wordnet_nouns import MEASURES, load_nouns
+from rankshot.sources.wordnet_nouns import load_nouns
 from rankshot.sources.wordnet_senses import (
     SAME_SENSE_PROBABILITY,
     UNTAGGED_COUNT,
@@ -73,13 +73,6 @@ def test_imagenets_bare_names_get_their_synsets(nouns, imagenet_senses):
     assert not {*right, "zucchini", "peacock", "kite", "stage", "polecat", "chain"} & set(wrong)
 
 
-def test_most_wrong_senses_of_imagenet_are_doubtful(nouns, imagenet_senses):
-    wrong = set(find_wrong(nouns, imagenet_senses, IMAGENET.names, IMAGENET.ids))
-    doubtful = {name for name, sense in imagenet_senses.items() if sense.is_doubtful}
-    assert len(wrong & doubtful) >= 0.9 * len(wrong)
-    assert len(doubtful) < 150
-
-
 def test_probabilities_are_as_often_right_as_they_say(nouns, imagenet_senses):
     """In a reliability diagram of the names with several senses, no bin is off by 0.2."""
     wrong = set(find_wrong(nouns, imagenet_senses, IMAGENET.names, IMAGENET.ids))
@@ -109,15 +102,6 @@ def test_ids_are_taken_as_such(nouns):
     assert senses["n02012849"].name == "crane.n.05"
     assert senses["n03126707"].name == "crane.n.04"
     assert {sense.probability for sense in senses.values()} == {1.0}
-
-
-def test_new_classes_get_the_senses_that_fit_the_seen_classes(imagenet_senses):
-    senses = rs.WordNet().senses([*IMAGENET.names, "bass", "sea_horse"])
-    assert senses["bass"].category == "animal"
-    assert senses["sea_horse"].name == "seahorse.n.02"
-    assert {name: senses[name].name for name in IMAGENET.names} == {
-        name: sense.name for name, sense in imagenet_senses.items()
-    }
 
 
 def test_every_cifar_name_gets_the_right_sense():
@@ -155,14 +139,6 @@ def test_every_animal_is_an_animal_without_pinning():
 )
 def test_the_other_names_decide(names, sense):
     assert rs.WordNet().senses(names)[names[0]].name == sense
-
-
-def test_pins_and_categories_override_the_choice():
-    assert rs.WordNet(senses={"seal": "seal.n.09"}).senses(["seal"])["seal"].category == "animal"
-    assert rs.WordNet(categories=["animal"]).senses(["seal"])["seal"].name == "seal.n.09"
-    by_default = rs.WordNet().senses(["seal"])["seal"]
-    assert by_default.category != "animal"
-    assert "seal.n.09" in by_default.others
 
 
 def test_the_order_of_the_names_decides_nothing(rng):
@@ -254,60 +230,7 @@ def test_capital_letters_count_only_where_the_list_uses_them():
         assert {sense.category for sense in rs.WordNet().senses(names).values()} == {"animal"}
 
 
-def test_pinned_names_teach_nothing_about_spelling(nouns):
-    """Ids have all words of their synsets; the other names are no lists of synonyms for that."""
-    half = [*IMAGENET.ids[:500], *IMAGENET.names[500:]]
-    wrong = find_wrong(nouns, rs.WordNet().senses(half), half, IMAGENET.ids)
-    bare = find_wrong(nouns, rs.WordNet().senses(IMAGENET.names), IMAGENET.names, IMAGENET.ids)
-    assert len(wrong) <= len(set(bare) & set(IMAGENET.names[500:]))
-    options = [find_candidates(nouns, name, None) for name in ("n02012849", "Crane", "heron")]
-    listed = _SenseList(nouns, options)
-    assert not listed.is_spelt[0]
-    assert listed.is_spelt[1:].all()
-
-
 # ---- What is reported
-
-
-def test_a_sense_says_how_sure_it_is_and_has_its_runner_up():
-    sense = rs.WordNet().senses(["crane", "heron", "stork", "bulldozer", "excavator"])["crane"]
-    assert sense.is_doubtful == (sense.probability < 0.9)
-    assert {sense.name, sense.runner_up.name} == {"crane.n.05", "crane.n.04"}
-    assert sense.runner_up.probability <= sense.probability
-    assert sense.others[0] == sense.runner_up.name
-    only = rs.WordNet(senses={"seal": "seal.n.09"}).senses(["seal", "otter"])["seal"]
-    assert (only.probability, only.runner_up, only.others) == (1, None, ())
-
-
-def test_notes_are_short_and_the_most_doubtful_first(imagenet_senses):
-    table = rs.WordNet().similarity(["bass"], IMAGENET.names)
-    assert len(table.notes) < 150
-    assert not any(note.startswith(("'goldfish'", "'tiger'")) for note in table.notes)
-    crane = rs.WordNet().similarity(["crane"], IMAGENET.names)
-    assert any(
-        note.startswith("'crane' is read as crane.n.0") and "; or is it crane.n.0" in note
-        for note in crane.notes
-    )
-    names = [note.partition(" is read as ")[0].strip("'") for note in table.notes]
-    sure = [imagenet_senses[name].probability for name in names if name in imagenet_senses]
-    assert sure[0] < 0.5 < sure[-1]
-    assert np.mean(np.diff(sure) > -0.05) > 0.95
-
-
-def test_doubtful_senses_with_the_same_words_are_told_apart():
-    """Both are acts, and a kind of finance."""
-    notes = rs.WordNet().similarity(["economics"], ["politics", "banking", "football"]).notes
-    assert (
-        "'banking' is read as banking.n.02 (act, a kind of finance and of commercial_enterprise); "
-        "or is it banking.n.01 (act, a kind of finance and of management)?" in notes
-    )
-
-
-def test_names_with_one_sense_give_a_warning():
-    pins = {"auto": "car.n.01", "motorcar": "car.n.01"}
-    table = rs.WordNet(senses=pins).similarity(["auto", "aquarium_fish"], ["motorcar", "bus"])
-    assert table.notes[0] == "WARNING: 'auto', 'motorcar' have the same sense, car.n.01"
-    assert table.notes[-1] == "'aquarium_fish' was looked up as its head noun, 'fish'"
 
 
 @pytest.mark.parametrize("step", [1, -1])
@@ -325,42 +248,6 @@ def test_unknown_names_have_no_similarity():
     assert "water_lilly" not in str(table.notes)
     known = rs.WordNet().similarity(["cat"], ["dog", "rose"])
     assert table.select(["cat"], ["dog", "rose"]) == known
-
-
-def test_names_without_a_sense_of_the_categories_are_unknown():
-    table = rs.WordNet(categories=["animal"]).similarity(["cat"], ["dog", "truck"])
-    assert table.unknown_items == ("truck",)
-    assert table.notes == ("'truck' has no sense in 'animal', only in 'artifact'",)
-
-
-def test_if_no_target_or_no_item_is_known_all_is_unknown():
-    for measure in MEASURES:
-        for targets, items in (["cat"], ["xyzzy"]), (["plugh"], ["cat"]), (["plugh"], ["xyzzy"]):
-            assert rs.WordNet(measure).similarity(targets, items).coverage == 0
-
-
-def test_all_unknown_names_are_listed_at_once():
-    with pytest.raises(rs.RankshotError) as error:
-        rs.WordNet().senses(["xyzzy", "cat", "---", "plugh", "water_lilly"])
-    for name in ("xyzzy", "---", "plugh", "water_lilly"):
-        assert f"WordNet has no noun {name!r}" in str(error.value)
-    assert "(did you mean 'water_lily'?)" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "sense", "note"),
-    [
-        ("goldfish, Carassius auratus", "goldfish.n.01", None),
-        ("crane, bird of the marsh", "crane.n.05", "no noun 'bird of the marsh'"),
-        ("bow, bowknot", "bow.n.01", None),
-        ("mice, nothing of the kind", "mouse.n.01", "was looked up as 'mouse'"),
-    ],
-)
-def test_synonyms_are_used_together(nouns, name, sense, note):
-    found = find_candidates(nouns, name, None)
-    assert nouns.synset(sense) in found.synsets
-    assert (note or "") in (found.note or "")
-    assert (found.note is None) == (note is None)
 
 
 # ---- Files of senses

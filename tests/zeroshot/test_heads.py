@@ -56,6 +56,7 @@ def exact_weights(head, row, kind):
         return [mp.exp(-x) for x in d]
     if isinstance(head, rs.DirectSimilarity):
         p = exact.class_probabilities(row, kind)
+        p = [x / mpf(head.class_prior[item]) for x, item in zip(p, ITEMS, strict=True)]
         return [mp.fprod(o ** mpf(y) for o, y in zip(p, z, strict=True)) for z in head.exponents_]
     if isinstance(head, rs.ConSE):
         return exact.conse(head, row, kind)

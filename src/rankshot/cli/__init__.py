@@ -10,13 +10,14 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from functools import cache
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 try:
     import rich  # noqa: F401
     import typer
-    from typer.core import TyperCommand
+    from typer.core import TyperCommand, TyperGroup
 except ImportError as error:
     message = f"the command needs {error.name}: install it with pip install 'rankshot[cli]'"
     raise SystemExit(message) from None
@@ -27,24 +28,32 @@ from rankshot.cli.classify import classify
 from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
 from rankshot.cli.demo import demo
-from rankshot.cli.explain import explain
-from rankshot.cli.export import export
-from rankshot.cli.fit import fit, head
+from rankshot.cli.fit import export, fit, head
+from rankshot.cli.heads import add_head_options
 from rankshot.cli.leaderboard import leaderboard
 from rankshot.cli.rank import rank
 from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
-from rankshot.cli.report import report
+from rankshot.cli.report import explain, report
 from rankshot.cli.score import score
 from rankshot.cli.survey import survey
 from rankshot.core.errors import RankshotError
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    # Examples fit into one line if the terminal is wide enough.
-    context_settings={"max_content_width": 100},
+COMMANDS = (
+    demo,
+    recognise,
+    score,
+    rank,
+    ask,
+    rehearse,
+    consensus,
+    leaderboard,
+    fit,
+    head,
+    classify,
+    explain,
+    report,
+    export,
 )
 
 
@@ -52,6 +61,68 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001
     if wanted:
         typer.echo(f"rankshot {__version__}")
         raise typer.Exit
+
+
+class _Command(TyperCommand):
+    """A command that refuses an option that is given twice, instead of using the last value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        *_, given = self.make_parser(ctx).parse_args(args=list(args))
+        for option in given:
+            if given.count(option) > 1 and option.nargs == 1 and not option.multiple:
+                raise RankshotError(f"{option.opts[0]} is given more than once; give one value")
+        return super().parse_args(ctx, args)
+
+
+class _Group(TyperGroup):
+    """All commands, of which each gets its options when it is used.
+
+    To list the commands takes half the time so: Typer makes options slowly.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        texts = {each.__name__: each.__doc__ for each in COMMANDS} | {"survey": survey.info.help}
+        self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name == "survey":
+            return _build_survey()
+        return _build_command(cmd_name) if cmd_name in self.commands else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        width = formatter.width - 6 - max(map(len, self.commands))
+        rows = [(name, each.get_short_help_str(width)) for name, each in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@cache
+def _build_command(name: str) -> Any:
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    function = next(each for each in COMMANDS if each.__name__ == name)
+    alone.command(cls=_Command)(add_head_options(function))
+    return typer.main.get_command(alone)
+
+
+@cache
+def _build_survey() -> Any:
+    group = typer.main.get_group(survey)
+    group.name = "survey"
+    return group
+
+
+app = typer.Typer(
+    cls=_Group,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    # Examples fit into one line if the terminal is wide enough.
+    context_settings={"max_content_width": 100},
+)
 
 
 @app.callback()
@@ -71,38 +142,6 @@ def root(
     A classifier recognises classes that it was not trained on (new classes) from rankings of the
     classes that it was trained on (seen classes).
     """
-
-
-class _OnceCommand(TyperCommand):
-    """A command that refuses an option that is given twice, instead of using the last value."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        *_, given = self.make_parser(ctx).parse_args(args=list(args))
-        for option in given:
-            if given.count(option) > 1 and option.nargs == 1 and not option.multiple:
-                raise RankshotError(f"{option.opts[0]} is given more than once; give one value")
-        return super().parse_args(ctx, args)
-
-
-COMMANDS = (
-    demo,
-    recognise,
-    score,
-    rank,
-    ask,
-    rehearse,
-    consensus,
-    leaderboard,
-    fit,
-    head,
-    classify,
-    explain,
-    report,
-    export,
-)
-for command in COMMANDS:
-    app.command(cls=_OnceCommand)(command)
-app.add_typer(survey, name="survey")
 
 
 def main() -> None:

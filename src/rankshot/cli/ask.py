@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rankshot.cli.class_options import (
-    ClassLists,
+from rankshot.cli.classes import (
     NamesOption,
     NewOption,
     QuestionOption,
     RehearseOption,
     SeedOption,
     SeenOption,
-    name_by_words,
     read_class_lists,
     read_question,
     read_seen_labels,
 )
-from rankshot.cli.console import check_new_folder, say, write_folder
+from rankshot.cli.console import check_folder, say, write_folder
 from rankshot.core.errors import format_count
 
 GUIDE = "READ-ME-FIRST.txt"
@@ -92,15 +90,18 @@ def ask(
 
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     prompts = make_prompts(
-        name_by_words(classes.targets, classes.look_up),
-        name_by_words(classes.items, classes.look_up),
+        classes.target_of,
+        classes.item_of,
         **read_question(question),
         k=k,
         raters=raters,
         seed=seed,
         max_tokens=max_tokens,
     )
-    check_new_folder(output, _list_own_files(output) if overwrite else ())
+    own_files: set[str] = set()
+    if overwrite and (output / GUIDE).is_file():
+        own_files = {GUIDE, ANSWERS, *(path.name for path in output.glob("rater-*.txt"))}
+    check_folder(output, own_files)
     given = {
         "--seen": seen,
         "--new": new,
@@ -109,35 +110,23 @@ def ask(
         "--seed": seed or None,
         "--question": None if question == "images" else question,
         "--k": k,
+        "--source": f"answers:{output / ANSWERS}",
+        "-o": "rehearsal.jsonl" if classes.is_rehearsal else "rankings.jsonl",
     }
-    command = _format_command(given, output, classes)
+    words = [(option, str(value)) for option, value in given.items() if value is not None]
+    command = shlex.join(["rankshot", "rank", *chain.from_iterable(words)])
+    tokens = max(map(estimate_tokens, prompts.values()))
     guide = GUIDE_TEXT.format(
         count=format_count(len(classes.targets), classes.kind),
         prompts="\n".join(f"       {output / name}" for name in prompts),
         answers=output / ANSWERS,
         command=command,
-        tokens=max(map(estimate_tokens, prompts.values())),
+        tokens=tokens,
     )
     write_folder(output, {GUIDE: guide, **prompts}, ANSWERS)
     say(
         f"{format_count(len(prompts), 'prompt')} written to {output}, up to "
-        f"{max(map(estimate_tokens, prompts.values())):,} tokens long (estimated)\n"
+        f"{tokens:,} tokens long (estimated)\n"
         f"paste each into a new conversation, save the answers in {output / ANSWERS} under the "
         f"same names (see {output / GUIDE}), then run\n  {command}"
     )
-
-
-def _format_command(given: Mapping[str, object], output: Path, classes: ClassLists) -> str:
-    """Return the command that reads the answers."""
-    words = ["rankshot", "rank"]
-    for option, value in given.items():
-        words += [] if value is None else [option, str(value)]
-    target = "rehearsal.jsonl" if classes.is_rehearsal else "rankings.jsonl"
-    return shlex.join([*words, "--source", f"answers:{output / ANSWERS}", "-o", target])
-
-
-def _list_own_files(folder: Path) -> set[str]:
-    """Return the names in a folder that an earlier run of this command has written."""
-    if not (folder / GUIDE).is_file():
-        return set()
-    return {GUIDE, ANSWERS, *(path.name for path in folder.glob("rater-*.txt"))}

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankshot.cli.console import check_writable, progress_bar, say
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
-from rankshot.cli.part_runs import (
+from rankshot.cli.console import (
     SchedulerOption,
     UpdateOption,
     WorkersOption,
-    check_cluster_options,
-    count_default_workers,
+    check_writable,
+    choose_workers,
     is_dataset,
     print_parts,
+    print_table,
+    progress_bar,
+    say,
     show_parts,
 )
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
 from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -93,13 +95,12 @@ def classify(
 
     if reject_below is not None and not 0 <= reject_below <= 1:
         raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
-    check_cluster_options(workers, scheduler)
-    if workers is not None or scheduler is not None or is_dataset(scores):
+    if is_dataset(scores, workers, scheduler):
         _classify_dataset(
             scores,
             output,
             options,
-            workers=workers,
+            workers=choose_workers(workers, scheduler),
             scheduler=scheduler,
             score_type=score_type.value,
             reject_below=reject_below,
@@ -107,8 +108,8 @@ def classify(
             update=update,
         )
         return
-    given = {"--again": again, "--update": update}
-    if option := next((name for name, value in given.items() if value), ""):
+    if again or update:
+        option = "--again" if again else "--update"
         raise RankshotError(f"{option} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
     check_writable(target, path, *options.files)
@@ -167,8 +168,6 @@ def _classify_dataset(
             f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
             "`rankshot fit`"
         )
-    if given["workers"] is None and given["scheduler"] is None:
-        given["workers"] = count_default_workers()
     with show_parts("classifying", on_dask=given["workers"] != 1) as show:
         run = classify_parts(
             dataset,
@@ -194,10 +193,6 @@ def _print_counts(
     counts: Counter[str], model: BaseHead, seen: Collection[str], output: str
 ) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
 
     new = [name for name in model.classes_.tolist() if name not in {*seen, NONE_OF_THESE}]
@@ -207,19 +202,13 @@ def _print_counts(
         new = model.head.classes_.tolist()
         groups = {"seen classes": model.classes_[model.seen_].tolist(), "new classes": new}
     total = sum(counts.values())
-    table = Table(title="Predicted classes")
-    table.add_column("class")
-    table.add_column("inputs", justify="right")
-    table.add_column("share", justify="right")
-    for label, count in counts.most_common(ROWS_SHOWN):
-        table.add_row(Text(label), f"{count:,}", f"{count / total:.1%}")
-    console = Console()
-    console.print(table)
+    rows = [(label, f"{n:,}", f"{n / total:.1%}") for label, n in counts.most_common(ROWS_SHOWN)]
+    print_table("Predicted classes", ["class", ">inputs", ">share"], rows)
     if len(counts) > ROWS_SHOWN:
-        say(f"and {len(counts) - ROWS_SHOWN} more", console)
+        say(f"and {len(counts) - ROWS_SHOWN} more")
     for group, names in groups.items():
         within = sum(counts[name] for name in names)
-        say(f"{group}: {within:,} ({within / total:.1%})", console)
+        say(f"{group}: {within:,} ({within / total:.1%})")
     if never := [name for name in new if not counts[name]]:
-        say(f"never predicted: {quote_names(never)}", console)
-    say(f"{format_count(total, 'prediction')} written to {output}", console)
+        say(f"never predicted: {quote_names(never)}")
+    say(f"{format_count(total, 'prediction')} written to {output}")

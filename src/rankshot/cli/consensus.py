@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankshot.cli.class_options import list_label_files, read_seen_labels
-from rankshot.cli.console import SHOWN, check_writable, format_order, say
-from rankshot.cli.part_runs import (
+from rankshot.cli.classes import list_label_files, read_seen_labels
+from rankshot.cli.console import (
+    SHOWN,
     SchedulerOption,
     WorkersOption,
-    check_cluster_options,
+    check_writable,
+    format_order,
     is_dataset,
+    print_table,
+    say,
     silence_dask,
 )
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from rankshot.ranking.parts import AnyRankings
-    from rankshot.ranking.rankings import Rankings
     from rankshot.ranking.rater_agreement import TargetSummary
 
 
@@ -85,17 +85,17 @@ def consensus(
 
     Example: rankshot consensus 'votes/*.parquet' --workers 8
     """
-    from rich.console import Console
+    import numpy as np
 
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.ranking import Mallows, PlackettLuce, summarize, write_rankings
     from rankshot.ranking.ranking_files import ENDINGS
+    from rankshot.zeroshot.heads.probabilistic_ranking import consensus_rankings
 
     require_whole_number("--k", k)
     model = {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}[prior]
-    check_cluster_options(workers, scheduler)
-    in_parts = workers is not None or scheduler is not None or is_dataset(rankings)
+    in_parts = is_dataset(rankings, workers, scheduler)
     if output is not None:
         require_ending(output, ENDINGS)
         check_writable(output, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
@@ -106,30 +106,21 @@ def consensus(
         except RankshotError as error:
             raise RankshotError(f"{rankings}: {error}") from None
         if output is not None:
-            write_rankings(_merge(given, summaries, k), output)
+            priors = {summary.target: summary.model for summary in summaries}
+            merged = consensus_rankings(given, priors, min(k, given.n_items))
+            named = replace(merged, sources=np.full(len(merged), "consensus", object))
+            write_rankings(named, output)
         groups = _describe_rater_groups(given, k)
-    console = Console()
-    console.print(_summary_table(summaries, prior))
-    say(
-        "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
-        "m rankings agree no more than by chance), of rankings that compare the same items; "
-        "- stands for fewer than two. The distances are Kendall distances over the first "
-        f"{_format_places(summaries)} places, divided by the largest possible distance (0: all "
-        "rankings agree), on the items that both rankings compare. Items that are in none of "
-        "these places do not count. The column furthest names the three raters or sources that "
-        "are furthest from the consensus.",
-        console,
-    )
+    _print_summaries(summaries, prior)
     if k < given.n_items and any(summary.k == k for summary in summaries):
         say(
             f"Only the first {k:,} places of each ranking count, and the consensus has no more "
-            f"places: there are {given.n_items:,} items. --k sets the number.",
-            console,
+            f"places: there are {given.n_items:,} items. --k sets the number."
         )
     if output is not None:
-        say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}", console)
+        say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
     for line in groups:
-        say(line, console)
+        say(line)
 
 
 @contextmanager
@@ -199,66 +190,51 @@ def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
     return lines
 
 
-def _summary_table(summaries: list[TargetSummary], prior: Prior) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:
+    """Print a table with a row for each target, and what its columns mean."""
+
+    def format_distance(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2f}"
 
     has_targets = summaries[0].target is not None
-    table = Table(title="Consensus of each target" if has_targets else "Consensus")
-    if has_targets:
-        table.add_column("target", style="bold", overflow="fold")
-    table.add_column("rankings", justify="right")
-    worths = ", with worths" if prior is Prior.PLACKETT_LUCE else ""
-    table.add_column(f"consensus{worths}", overflow="fold")
-    if prior is Prior.MALLOWS:
-        table.add_column("spread", justify="right")
-    table.add_column("W", justify="right")
-    table.add_column("distance", justify="right")
-    table.add_column("furthest", overflow="fold")
+    is_mallows = prior is Prior.MALLOWS
+    rows = []
     for summary in summaries:
-        cells = [summary.target] if summary.target is not None else []
-        cells += [f"{summary.n_rankings:,}", _format_worths(summary)]
-        if prior is Prior.MALLOWS:
-            cells.append(f"{summary.model.spread_:.3g}")
-        cells += [
-            _format_share(summary.concordance),
-            _format_share(summary.mean_distance),
-            _format_furthest(summary),
-        ]
-        table.add_row(*map(Text, cells))
-    return table
-
-
-def _format_worths(summary: TargetSummary) -> str:
-    worths = getattr(summary.model, "worths_", None)
-    if worths is None:
-        return format_order(summary.order)
-    worth = dict(zip(summary.model.items_, worths, strict=True))
-    return format_order(summary.order, lambda name: f" {worth[name]:.2g}")
-
-
-def _format_share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _format_furthest(summary: TargetSummary) -> str:
-    # If all agree, nobody is furthest.
-    lines = [
-        f"{name} {_format_share(far)}" for name, far in summary.disagreement[:3] if far >= 0.005
+        model = summary.model
+        if is_mallows:
+            order = [format_order(summary.order), f"{model.spread_:.3g}"]
+        else:
+            worths = dict(zip(model.items_, model.worths_, strict=True))
+            order = [
+                format_order(summary.order, lambda name, worths=worths: f" {worths[name]:.2g}")
+            ]
+        # If all agree, nobody is furthest.
+        furthest = [f"{name} {far:.2f}" for name, far in summary.disagreement[:3] if far >= 0.005]
+        rows.append(
+            [
+                *([] if summary.target is None else [summary.target]),
+                f"{summary.n_rankings:,}",
+                *order,
+                format_distance(summary.concordance),
+                format_distance(summary.mean_distance),
+                "\n".join(furthest) or "-",
+            ]
+        )
+    columns = ["*target"] if has_targets else []
+    columns += [
+        ">rankings",
+        *(["consensus", ">spread"] if is_mallows else ["consensus, with worths"]),
     ]
-    return "\n".join(lines) or "-"
-
-
-def _format_places(summaries: list[TargetSummary]) -> str:
+    title = "Consensus of each target" if has_targets else "Consensus"
+    print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
     counts = sorted({summary.k for summary in summaries})
-    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-
-
-def _merge(given: AnyRankings, summaries: list[TargetSummary], k: int) -> Rankings:
-    import numpy as np
-
-    from rankshot.zeroshot.heads.probabilistic_ranking import consensus_rankings
-
-    priors = {summary.target: summary.model for summary in summaries}
-    merged = consensus_rankings(given, priors, min(k, given.n_items))
-    return replace(merged, sources=np.full(len(merged), "consensus", object))
+    places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    say(
+        "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
+        "m rankings agree no more than by chance), of rankings that compare the same items; "
+        "- stands for fewer than two. The distances are Kendall distances over the first "
+        f"{places} places, divided by the largest possible distance (0: all rankings agree), on "
+        "the items that both rankings compare. Items that are in none of these places do not "
+        "count. The column furthest names the three raters or sources that are furthest from the "
+        "consensus."
+    )

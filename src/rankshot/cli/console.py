@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
 
 from rankshot.core.errors import RankshotError
 
@@ -13,11 +16,38 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from rankshot.jobs import PartsRun
+
 SHOWN = 5
 """How many classes of a ranking are shown, beside others."""
-
 ITEMS_SHOWN = 10
 """How many items of a consensus are shown."""
+FAILED_SHOWN = 10
+"""How many parts that failed are printed."""
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Do it with so many local processes. The default for many files is one process per "
+        "core."
+    ),
+]
+UpdateOption = Annotated[
+    bool,
+    typer.Option(
+        "--update",
+        help="Do parts of a dataset again that have changed, and remove the output of those that "
+        "have vanished.",
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Do it on a cluster: the address of its Dask scheduler, such as tcp://10.0.0.5:8786."
+    ),
+]
+
+
+# ---- What is printed
 
 
 def say(text: str, console: Console | None = None) -> None:
@@ -25,6 +55,43 @@ def say(text: str, console: Console | None = None) -> None:
     from rich.console import Console
 
     (console or Console()).print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def fail(text: str) -> NoReturn:
+    """Print an error message and exit with status 2."""
+    from rich.console import Console
+
+    Console(stderr=True).print(
+        f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
+    )
+    raise SystemExit(2)
+
+
+def print_table(
+    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any
+) -> None:
+    """Print a table; names of columns that begin with ``>`` are of numbers, with ``*`` bold.
+
+    A row may be empty: a line is drawn there. Texts are printed as they are.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title and Text(title, style="table.title"), **options)
+    for name in columns:
+        table.add_column(
+            Text(name.lstrip(">*")),
+            justify="right" if name.startswith(">") else "left",
+            style="bold" if name.startswith("*") else "",
+            overflow="fold",
+        )
+    for row in rows:
+        if not row:
+            table.add_section()
+        else:
+            table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    Console().print(table)
 
 
 def format_order(
@@ -54,37 +121,24 @@ def format_order(
     return " > ".join([*places, f"… and {rest:,} more"] if rest else places)
 
 
-def fail(text: str) -> NoReturn:
-    """Print an error message and exit with status 2."""
-    from rich.console import Console
-
-    Console(stderr=True).print(
-        f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
-    )
-    raise SystemExit(2)
-
-
 def progress_bar() -> Progress:
     """Return a progress bar on standard error; it is hidden unless that is a terminal."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
     console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+    return progress.Progress(
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+# ---- Where files are written
 
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
@@ -92,8 +146,7 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
 
     Commands call this before they compute, or pay for, anything.
     """
-    folder = path.resolve().parent
-    _check_folder(path, folder)
+    _check_folder(path, path.resolve().parent)
     if path.is_dir():
         raise RankshotError(f"{path}: cannot write there: it is a folder")
     if any(path.resolve() == other.resolve() for other in inputs if other is not None):
@@ -110,37 +163,36 @@ def check_page(path: Path) -> None:
     check_writable(path)
 
 
-def check_output_folder(folder: Path) -> None:
-    """Refuse a folder that does not exist and cannot be created, or that cannot be written to."""
-    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    _check_folder(folder, existing)
+def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None:
+    """Refuse a folder that cannot be created or written to.
 
-
-def check_new_folder(folder: Path, own_files: Collection[str] = ()) -> None:
-    """Refuse a folder that cannot be created, or that has files of the user in it.
-
-    Parameters
-    ----------
-    folder : Path
-        Need not exist.
-    own_files : collection of str
-        Names of files, or of empty folders, that may be in it, since they will be replaced.
+    With ``own_files``, also one that has other files than these, or folders with files, in it.
     """
     if folder.exists() and not folder.is_dir():
         raise RankshotError(f"{folder}: is a file, not a folder; give another name")
-    check_output_folder(folder)
-    if folder.is_dir():
-        for path in folder.iterdir():
-            if path.name not in own_files or (path.is_dir() and any(path.iterdir())):
-                raise RankshotError(
-                    f"{folder}: is not empty ({path.name!r} is in it); give another folder"
-                )
+    _check_folder(
+        folder, next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    )
+    if own_files is None or not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name not in own_files or (path.is_dir() and any(path.iterdir())):
+            raise RankshotError(
+                f"{folder}: is not empty ({path.name!r} is in it); give another folder"
+            )
+
+
+def _check_folder(path: Path, folder: Path) -> None:
+    if not folder.is_dir():
+        raise RankshotError(f"{path}: cannot write there: {folder} is not a folder")
+    if not os.access(folder, os.W_OK):
+        raise RankshotError(f"{path}: cannot write there: you may not write in {folder}")
 
 
 def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None = None) -> None:
     """Write text files into a new folder: all of them, or nothing.
 
-    A folder that exists is replaced; see `check_new_folder`.
+    A folder that exists is replaced; see `check_folder`.
     """
     import shutil
     import tempfile
@@ -168,8 +220,81 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
         shutil.rmtree(temporary)
 
 
-def _check_folder(path: Path, folder: Path) -> None:
-    if not folder.is_dir():
-        raise RankshotError(f"{path}: cannot write there: {folder} is not a folder")
-    if not os.access(folder, os.W_OK):
-        raise RankshotError(f"{path}: cannot write there: you may not write in {folder}")
+# ---- Jobs over many parts
+
+
+@contextmanager
+def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[PartsRun], None]]:
+    """Yield the function that shows how far a job is; messages of Dask are switched off."""
+    if on_dask:
+        silence_dask()
+    with progress_bar() as bar:
+        task = bar.add_task(doing, total=None)
+
+        def show(run: PartsRun) -> None:
+            rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
+            bar.update(
+                task,
+                completed=run.n_finished + len(run.failed),
+                total=run.n_parts,
+                description=f"{doing}: {run.n_rows:,} rows, {rate}; parts",
+            )
+
+        yield show
+
+
+def silence_dask() -> None:
+    """Switch off the messages of Dask: the command says itself what happens."""
+    import logging
+
+    from rankshot.jobs.executors import import_distributed
+
+    # Its loggers are there, with their levels, when it is imported.
+    import_distributed()
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def choose_workers(workers: int | None, scheduler: str | None) -> int | None:
+    """Return the number of local processes for many files: one per core, or one without Dask."""
+    from importlib.util import find_spec
+
+    from rankshot.inference.scoring import count_cores
+
+    if workers is not None or scheduler is not None:
+        return workers
+    return count_cores() if find_spec("distributed") else 1
+
+
+def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
+    """Tell whether many files are to be read: a folder, a pattern, an address, or on workers."""
+    from rankshot.core.validation import require_whole_number
+    from rankshot.jobs.storage import has_pattern, is_address
+
+    if workers is not None:
+        require_whole_number("--workers", workers)
+        if scheduler is not None:
+            raise RankshotError("give --workers for local processes or --scheduler, not both")
+    on_workers = workers is not None or scheduler is not None
+    return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)
+
+
+def print_parts(run: PartsRun, done: str, output: str) -> None:
+    """Print how many parts were done, how long it took, and what failed.
+
+    If a part failed, the command exits with status 1: a script should not take an output with
+    gaps for a complete one.
+    """
+    earlier = f", {run.n_resumed:,} finished earlier" if run.n_resumed else ""
+    say(f"parts: {run.n_done:,} {done}{earlier}, {len(run.failed):,} failed")
+    if run.n_done:
+        stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in run.seconds.items())
+        rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
+        say(f"time: {run.elapsed:.1f} s ({rate}); of all workers: {stages}")
+    for name, reason in run.failed[:FAILED_SHOWN]:
+        # Most reasons begin with the address of the part.
+        say(f"failed: {reason}" if name in reason else f"failed: {name}: {reason}")
+    if run.failed:
+        say(f"all failed parts are listed in {output.rstrip('/')}/_failed.csv")
+        raise typer.Exit(1)

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankshot.cli.console import check_page, progress_bar, say
+from rankshot.cli.console import check_page, print_table, progress_bar, say
 
 if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
     from rankshot.report.contents import MethodComparison
-    from rankshot.zeroshot.metrics import Interval
 
 
 def demo(
@@ -29,8 +25,6 @@ def demo(
 
     Example: rankshot demo -o report.html
     """
-    from rich.console import Console
-
     from rankshot.report.demo import demo_report, run_demo
     from rankshot.report.page import render_report, write_page
     from rankshot.zeroshot.metrics import accuracy, format_share
@@ -41,43 +35,35 @@ def demo(
         found = run_demo(
             lambda done, todo, what: bar.update(task, completed=done, total=todo, description=what)
         )
-    console = Console()
-    console.print(comparison_table(found.comparison, len(found.truth)))
-    say(f"Accuracy on held-out images of the seen classes: {found.seen_accuracy:.1%}.", console)
+    _print_comparison(found.comparison, len(found.truth))
+    say(f"Accuracy on held-out images of the seen classes: {found.seen_accuracy:.1%}.")
     came_out = accuracy(found.truth, found.head.predict(found.scores))
     say(
         f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
-        f"{found.predicted} with all questions; the accuracy is {format_share(came_out)}.",
-        console,
+        f"{found.predicted} with all questions; the accuracy is {format_share(came_out)}."
     )
     write_page(render_report(demo_report(found)), output)
-    say(f"report written to {output}", console)
+    say(f"report written to {output}")
 
 
-def comparison_table(comparison: MethodComparison, n_inputs: int) -> Table:
+def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:
     """Show accuracies with the half-width of their intervals, the best of each method in bold."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95 % interval")
-    table.add_column("method and source")
-    for name in comparison.classifiers:
-        table.add_column(name, justify="right")
+    rows: list[list[str | Text]] = []
     for method in dict.fromkeys(row.method for row in comparison.rows):
-        rows = [row for row in comparison.rows if row.method == method]
-        best = max(cell.estimate for row in rows for cell in row.cells if cell is not None)
-        table.add_section()
-        table.add_row(Text(method, style="bold"))
-        for row in rows:
-            cells = (_format_cell(cell, best) for cell in row.cells)
-            table.add_row(Text(f"  {row.source}"), *cells)
-    return table
-
-
-def _format_cell(cell: Interval | None, best: float) -> Text:
-    from rich.text import Text
-
-    if cell is None:
-        return Text("n/a", style="dim")
-    text = f"{cell.estimate:.3f} ± {(cell.high - cell.low) / 2:.3f}".replace("0.", ".")
-    return Text(text, style="bold" if cell.estimate == best else "")
+        ours = [row for row in comparison.rows if row.method == method]
+        best = max(cell.estimate for row in ours for cell in row.cells if cell is not None)
+        rows += [[], [Text(method, style="bold")]]
+        for row in ours:
+            rows.append([f"  {row.source}"])
+            for cell in row.cells:
+                if cell is None:
+                    rows[-1].append(Text("n/a", style="dim"))
+                    continue
+                text = f"{cell.estimate:.3f} ± {(cell.high - cell.low) / 2:.3f}"
+                style = "bold" if cell.estimate == best else ""
+                rows[-1].append(Text(text.replace("0.", "."), style=style))
+    title = f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95 % interval"
+    columns = [f">{name}" for name in comparison.classifiers]
+    print_table(title, ["method and source", *columns], rows)

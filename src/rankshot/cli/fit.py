@@ -1,4 +1,4 @@
-"""``rankshot fit`` writes a fitted head to one file, and ``rankshot head`` shows what is in it."""
+"""``rankshot fit``, ``head`` and ``export``: fitted heads in files, which are written and shown."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankshot.cli.class_options import list_label_files, read_seen_labels
-from rankshot.cli.console import check_writable, say
+from rankshot.cli.classes import list_label_files, read_seen_labels
+from rankshot.cli.console import check_writable, print_table, say
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
 from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
+    from rankshot.zeroshot.scores import Kind
 
 NAMES_SHOWN = 12
 """How many names of classes are shown."""
-NAME_WIDTH = 24
-"""How wide the first column is at most."""
 
 
 @takes_head()
@@ -57,10 +56,8 @@ def fit(
     from rankshot.zeroshot.files.head_files import ENDING
 
     require_ending(output, (ENDING,))
-    labels = list_label_files(seen)
-    check_writable(output, *labels, *options.files)
-    table = _open_seen(seen, options.reference)
-    rows = _find_rows(table, options.reference)
+    check_writable(output, *list_label_files(seen), *options.files)
+    table, rows = _open_seen(seen, options.reference)
     if score_type is ScoreType.AUTO and rows is not None:
         score_type = infer_score_type(next(rows.batches())[1].values, rows)
     model, score_type = fit_head(table, score_type, options)
@@ -80,26 +77,23 @@ def head(
 
     Example: rankshot head new-classes.rankshot
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from textwrap import fill
 
     from rankshot.zeroshot import load_head
 
     model = load_head(file)
-    table = Table(title=file.name, show_header=False)
-    table.add_column(max_width=NAME_WIDTH)
-    table.add_column(overflow="fold")
     try:
-        for what, text in _describe_file(model):
-            table.add_row(what, Text(text))
+        rows = [(fill(what, 24), text) for what, text in _describe_file(model)]
     except (TypeError, ValueError, LookupError, AttributeError):
         raise RankshotError(f"{file}: what it says of its origin is damaged") from None
-    Console().print(table)
+    print_table(file.name, ["", ""], rows, show_header=False)
 
 
-def _open_seen(seen: str | None, reference: Path | None) -> ScoreTable:
-    """Return a table with the seen classes; that of a file of labels has no rows to read."""
+def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, ScoreTable | None]:
+    """Return a table with the seen classes, and the only table with scores, if there is one.
+
+    The table of a file of labels has no rows to read; `fit_head` compares two that have.
+    """
     from rankshot.zeroshot.files.score_tables import ENDINGS, ScoreTable, open_scores
 
     path = reference if seen is None else Path(seen)
@@ -108,20 +102,13 @@ def _open_seen(seen: str | None, reference: Path | None) -> ScoreTable:
             "give --seen, which names the seen classes in the order of the columns of the scores "
             "(a file of names, imagenet-1k, or a table of scores), or --reference FILE"
         )
+    of_reference = None if reference is None else open_scores(reference)
     if path.suffix in ENDINGS:
-        return open_scores(path)
-    kind = "multiclass" if reference is None else open_scores(reference).kind
+        table = open_scores(path)
+        return table, table if of_reference is None or path == reference else None
+    kind = "multiclass" if of_reference is None else of_reference.kind
     names = read_seen_labels(str(path)).names
-    return ScoreTable(path, names, kind, has_ids=False, n_rows=0, batch_rows=1)
-
-
-def _find_rows(table: ScoreTable, reference: Path | None) -> ScoreTable | None:
-    """Return the only table with scores, if there is one; `fit_head` compares two of them."""
-    from rankshot.zeroshot.files.score_tables import open_scores
-
-    if reference is None:
-        return None if table.n_rows == 0 else table
-    return open_scores(reference) if table.n_rows == 0 or table.path == reference else None
+    return ScoreTable(path, names, kind, has_ids=False, n_rows=0, batch_rows=1), of_reference
 
 
 def save_head(
@@ -129,6 +116,7 @@ def save_head(
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
     import json
+    from hashlib import sha256
 
     files = {
         "rankings": options.rankings,
@@ -137,7 +125,7 @@ def save_head(
     }
     provenance: dict[str, Any] = {
         "files": {
-            what: {"name": path.name, "sha256": hash_file(path)}
+            what: {"name": path.name, "sha256": sha256(path.read_bytes()).hexdigest()}
             for what, path in files.items()
             if path is not None
         }
@@ -147,14 +135,6 @@ def save_head(
     if options.settings_file is not None:
         provenance["settings"] = json.loads(options.settings_file.read_bytes())
     model.save(output, note=note, provenance=provenance)
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of the content of a file."""
-    import hashlib
-
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 # ---- What is shown
@@ -195,3 +175,86 @@ def _format(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_format, value))
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+# ---- export
+
+
+def export(
+    head: Annotated[Path, typer.Argument(help="A fitted head, as `rankshot fit` writes it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write (.onnx).")],
+    attach: Annotated[
+        Path | None,
+        typer.Option(
+            help="A network (.onnx) whose outputs are the scores of the seen classes: the file "
+            "then has the network and the head, from the network's inputs to the new classes."
+        ),
+    ] = None,
+    network_output: Annotated[
+        str | None,
+        typer.Option(help="The output of the network to use, if several may be the scores."),
+    ] = None,
+) -> None:
+    """Write a fitted head as an ONNX file, alone or behind a network.
+
+    The outputs are the probabilities of the classes, and the number of the most probable class.
+    The names of the classes are in the metadata. Before the file is written, its probabilities
+    are compared with those of the head.
+
+    Example: rankshot export new-classes.rankshot --attach network.onnx -o zero-shot.onnx
+    """
+    from rankshot.core.files import require_ending
+    from rankshot.zeroshot import export_onnx, load_head
+
+    require_ending(output, (".onnx",))
+    check_writable(output, head, attach)
+    if network_output is not None and attach is None:
+        raise RankshotError("--network-output is for --attach FILE")
+    fitted = load_head(head)
+    known = fitted.provenance_.get("score_type")
+    kind: Kind = fitted._expected_kind() or "multiclass"
+    if known is not None:
+        kinds: tuple[Kind, ...] = ("one-vs-one", "one-vs-rest")
+        kind = next((each for each in kinds if known.startswith(each)), "multiclass")
+    try:
+        exported = export_onnx(fitted, output, kind=kind, network=attach, output=network_output)
+    except RankshotError as error:
+        # Errors about the network name its file.
+        about_head = not str(error).startswith(str(attach))
+        raise RankshotError(f"{head}: {error}" if about_head else str(error)) from None
+    graph = exported.model.graph
+    for what, values in (("input", graph.input), ("output", graph.output)):
+        for value in values:
+            say(f"{what} {value.name!r}: {_describe_type(value)}")
+    names = quote_names(fitted.classes_.tolist(), NAMES_SHOWN)
+    say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
+    say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
+    say(f"largest difference from the head in a probability: {exported.difference:.1g}")
+
+
+def _describe_type(value: Any) -> str:
+    from onnx import TensorProto
+
+    tensor = value.type.tensor_type
+    shape = [str(dim.dim_value or dim.dim_param or "any") for dim in tensor.shape.dim]
+    return f"{TensorProto.DataType.Name(tensor.elem_type).lower()} ({', '.join(shape)})"
+
+
+def _describe_scores(known: str | None, kind: Kind, network: Path | None, *, ends_so: bool) -> str:
+    """Return what the head takes; ``ends_so`` if the network ends with probabilities."""
+    scale = "logarithms" if kind == "multiclass" else "log-odds"
+    scores = "logits" if kind == "multiclass" else f"{kind} scores"
+    was_fitted_so = known is not None and known.endswith("probabilities")
+    if ends_so:
+        return f"{network} ends with probabilities: the head takes their {scale}"
+    if network is not None and was_fitted_so:
+        return (
+            f"warning: the head was fitted to probabilities, and {network} does not end with a "
+            f"softmax or sigmoid: its outputs are taken as {scores}"
+        )
+    if network is not None:
+        return f"the outputs of {network} are taken as {scores}"
+    if was_fitted_so:
+        return f"the head was fitted to probabilities: the input 'scores' expects their {scale}"
+    column = "pair of seen classes" if kind == "one-vs-one" else "seen class"
+    return f"the input 'scores' expects {scores}, one column per {column}"

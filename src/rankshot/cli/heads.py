@@ -113,34 +113,40 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 def takes_head(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command these `OPTIONS`, by default all; it gets them as one `HeadOptions`.
 
-    The parameter ``options`` of the command is replaced by them.
+    The parameter ``options`` of the command is replaced by them in `add_head_options`.
     """
-    chosen = names or tuple(OPTIONS)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        parameters = []
-        for name, each in inspect.signature(command).parameters.items():
-            if name == "options":
-                parameters += [
-                    inspect.Parameter(
-                        one, each.KEYWORD_ONLY, default=OPTIONS[one][1], annotation=OPTIONS[one][0]
-                    )
-                    for one in chosen
-                ]
-            else:
-                parameters.append(each.replace(kind=each.KEYWORD_ONLY, annotation=hints[name]))
-
-        @wraps(command)
-        def run(**given: Any) -> None:
-            own = {name: given.pop(name) for name in chosen}
-            command(**given, options=HeadOptions.from_command(**own))
-
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        return run
+        command.head_options = names or tuple(OPTIONS)  # type: ignore[attr-defined]
+        return command
 
     return decorate
+
+
+def add_head_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options that `takes_head` gave it, if it did."""
+    if not (chosen := getattr(command, "head_options", ())):
+        return command
+    hints = get_type_hints(command, include_extras=True)
+    parameters = []
+    for name, each in inspect.signature(command).parameters.items():
+        if name != "options":
+            parameters.append(each.replace(kind=each.KEYWORD_ONLY, annotation=hints[name]))
+            continue
+        for one in chosen:
+            annotation, default = OPTIONS[one]
+            parameters.append(
+                inspect.Parameter(one, each.KEYWORD_ONLY, default=default, annotation=annotation)
+            )
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        own = {name: given.pop(name) for name in chosen}
+        command(**given, options=HeadOptions.from_command(**own))
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
 
 
 def _parse_settings(given: list[str]) -> dict[str, Any]:
@@ -188,7 +194,7 @@ class HeadOptions:
         none: bool = False,
     ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head."""
-        files = {"rankings": rankings, "reference": reference}
+        files: dict[str, Any] = {"rankings": rankings, "reference": reference}
         of_head = {"set": set, "classes": classes != "new", "none": none}
         if head.endswith(".rankshot"):
             given = {**files, **of_head, "settings": settings}

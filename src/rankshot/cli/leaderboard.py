@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankshot.cli.console import check_writable, say
+from rankshot.cli.console import check_writable, print_table, say
 from rankshot.core.errors import RankshotError, quote_names
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from rankshot.ranking import Leaderboard, Rankings
 
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
@@ -37,6 +35,10 @@ class Ties(StrEnum):
 
     UNKNOWN = "unknown"
     OUTCOME = "outcome"
+
+
+def _column(what: str, default: str) -> Any:
+    return typer.Option(help=f"The column of {what}; {default} by default.")
 
 
 def leaderboard(
@@ -76,24 +78,12 @@ def leaderboard(
     target: Annotated[
         str | None, typer.Option(help="Take only the rankings that describe this target.")
     ] = None,
-    first: Annotated[
-        str | None, typer.Option(help="The column of the first item of a pair; model_a by default.")
-    ] = None,
-    second: Annotated[
-        str | None, typer.Option(help="The column of the second item; model_b by default.")
-    ] = None,
-    winner: Annotated[
-        str | None, typer.Option(help="The column of the winner; winner by default.")
-    ] = None,
-    loser: Annotated[
-        str | None, typer.Option(help="The column of the loser; loser by default.")
-    ] = None,
-    rater: Annotated[
-        str | None, typer.Option(help="The column of who voted; rater by default.")
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(help="The column of how often a vote counts; weight by default.")
-    ] = None,
+    first: Annotated[str | None, _column("the first item of a pair", "model_a")] = None,
+    second: Annotated[str | None, _column("the second item", "model_b")] = None,
+    winner: Annotated[str | None, _column("the winner", "winner")] = None,
+    loser: Annotated[str | None, _column("the loser", "loser")] = None,
+    rater: Annotated[str | None, _column("who voted", "rater")] = None,
+    weight: Annotated[str | None, _column("how often a vote counts", "weight")] = None,
     plot: Annotated[
         Path | None, typer.Option(help="A picture to write (.png, .svg, .pdf).")
     ] = None,
@@ -112,25 +102,26 @@ def leaderboard(
 
     Example: rankshot leaderboard ballots.soc --method bootstrap -o board.csv
     """
-    from rich.console import Console
-
-    from rankshot.core.files import require_ending
-    from rankshot.core.validation import require_number, require_whole_number
-    from rankshot.ranking import leaderboard as make_leaderboard
+    from rankshot.core.files import replace_file, require_ending
+    from rankshot.core.validation import require_module, require_number, require_whole_number
+    from rankshot.ranking import DavidsonLuce, PlackettLuce, leaderboard as make_leaderboard
 
     require_number("--level", level, above=0, below=1)
     require_whole_number("--draws", draws, least=2)
     require_whole_number("--seed", seed, least=0)
-    model = _build_model(ties, regularization)
+    given: dict[str, Any] = {}
+    if regularization is not None:
+        given["regularization"] = require_number("--regularization", regularization, least=0)
+    model = (DavidsonLuce if ties is Ties.OUTCOME else PlackettLuce)(**given)
     for path, endings in ((plot, PLOT_ENDINGS), (output, OUTPUT_ENDINGS)):
         if path is not None:
             require_ending(path, endings)
             check_writable(path, votes)
     if plot is not None:
-        _prepare_matplotlib()
+        # Before anything is computed, and without a window.
+        require_module("matplotlib", "plots", "plot").use("Agg")
     columns = dict(zip(COLUMNS, (first, second, winner, loser, rater, weight), strict=True))
-    given = {name: column for name, column in columns.items() if column is not None}
-    rankings = _choose_target(_read_votes(votes, given), target, votes)
+    rankings = _read_votes(votes, {name: each for name, each in columns.items() if each}, target)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -139,78 +130,63 @@ def leaderboard(
             )
         except RankshotError as error:
             raise RankshotError(f"{votes}: {error}") from None
-    # Too many items for a picture are refused before anything is printed or written.
-    figure = None if plot is None else _draw(board)
-    console = Console()
+    if plot is not None:
+        # Too many items for a picture are refused before anything is printed or written.
+        from rankshot.plots import WorthsDisplay
+
+        figure = WorthsDisplay.from_leaderboard(board).figure_
     for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"warning: {message}", console)
-    say(board.summary, console)
-    console.print(_board_table(board))
+        say(f"warning: {message}")
+    _print_board(board, _find_notes(rankings, method, ties), ties)
+    if output is not None:
+        _write_board(board, output)
+        say(f"leaderboard written to {output}")
+    if plot is not None:
+        with replace_file(plot) as stream:
+            figure.savefig(stream.buffer, format=plot.suffix[1:], dpi=150)
+        say(f"picture written to {plot}")
+
+
+def _print_board(board: Leaderboard, notes: list[str], ties: Ties) -> None:
+    say(board.summary)
+    names = [">rank", "*item", ">log-worth", f">{100 * board.level:g} % interval", ">ranks"]
+    print_table(None, names, board.iterate_rows(ROWS_SHOWN))
     if len(board) > ROWS_SHOWN:
-        say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all", console)
+        say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all")
     unless_tied = ", if they do not tie" if ties is Ties.OUTCOME else ""
     say(
         "A log-worth is relative to the mean of all items. The difference of two is the log-odds "
         f"that the one is preferred to the other{unless_tied}. The intervals hold the true "
-        f"log-worth with probability {level:g}, and the true rank (column ranks) with at least "
-        "this.",
-        console,
+        f"log-worth with probability {board.level:g}, and the true rank (column ranks) with at "
+        "least this."
     )
-    for note in _find_notes(rankings, method, ties):
-        say(note, console)
-    if output is not None:
-        _write_board(board, output)
-        say(f"leaderboard written to {output}", console)
-    if plot is not None:
-        _write_plot(figure, plot)
-        say(f"picture written to {plot}", console)
+    for note in notes:
+        say(note)
 
 
-def _build_model(ties: Ties, regularization: float | None) -> Any:
-    from rankshot.core.validation import require_number
-    from rankshot.ranking import DavidsonLuce, PlackettLuce
-
-    model = DavidsonLuce if ties is Ties.OUTCOME else PlackettLuce
-    if regularization is None:
-        return model()
-    return model(regularization=require_number("--regularization", regularization, least=0))
-
-
-def _prepare_matplotlib() -> None:
-    """Import Matplotlib before anything is computed, without a window."""
-    from rankshot.core.validation import require_module
-
-    require_module("matplotlib", "plots", "plot").use("Agg")
-
-
-def _read_votes(path: Path, columns: dict[str, str]) -> Rankings:
+def _read_votes(path: Path, columns: dict[str, str], target: str | None) -> Rankings:
+    """Read a table of pairs, or the rankings of one target."""
+    from rankshot.core.tables import read_columns
     from rankshot.ranking import read_pairs, read_rankings
 
-    if path.suffix == ".csv" or (path.suffix == ".parquet" and not _holds_rankings(path)):
+    is_parquet = path.suffix == ".parquet"
+    if path.suffix == ".csv" or (is_parquet and "ranking" not in read_columns(path)[0]):
         try:
-            return read_pairs(path, **columns)
+            rankings = read_pairs(path, **columns)
         except RankshotError as error:
             # Parameters of Python are options here.
             text = re.sub(rf"\b({'|'.join(COLUMNS)})=", r"--\1", str(error))
             raise RankshotError(text) from None
-    if columns:
+    elif columns:
         raise RankshotError(f"{path}: --{next(iter(columns))} is for tables of pairs, not rankings")
-    return read_rankings(path)
-
-
-def _holds_rankings(path: Path) -> bool:
-    from rankshot.core.tables import read_columns
-
-    return "ranking" in read_columns(path)[0]
-
-
-def _choose_target(rankings: Rankings, target: str | None, path: Path) -> Rankings:
-    try:
-        rankings = rankings if target is None else rankings.select(target=target)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
-    names = rankings.target_names
-    if len(names) > 1:
+    else:
+        rankings = read_rankings(path)
+    if target is not None:
+        try:
+            return rankings.select(target=target)
+        except RankshotError as error:
+            raise RankshotError(f"{path}: {error}") from None
+    if len(names := rankings.target_names) > 1:
         raise RankshotError(
             f"{path}: has rankings of several targets ({quote_names(names)}); choose one with "
             "--target"
@@ -245,24 +221,6 @@ def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
     return notes
 
 
-def _board_table(board: Leaderboard) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table()
-    for name, style in (
-        ("rank", {"justify": "right"}),
-        ("item", {"style": "bold", "overflow": "fold"}),
-        ("log-worth", {"justify": "right"}),
-        (f"{100 * board.level:g} % interval", {"justify": "right"}),
-        ("ranks", {"justify": "right"}),
-    ):
-        table.add_column(name, **style)  # type: ignore[arg-type]
-    for row in board.iterate_rows(ROWS_SHOWN):
-        table.add_row(*map(Text, row))
-    return table
-
-
 def _write_board(board: Leaderboard, path: Path) -> None:
     import json
 
@@ -278,23 +236,8 @@ def _write_board(board: Leaderboard, path: Path) -> None:
             writer.writerows(rows)
             return
         value: dict[str, Any] = {
-            "level": board.level,
-            "method": board.method,
-            "weight": board.weight,
-            "items": [dict(zip(columns, row, strict=True)) for row in rows],
+            name: getattr(board, name) for name in ("level", "method", "weight")
         }
+        value["items"] = [dict(zip(columns, row, strict=True)) for row in rows]
         json.dump(value, stream, indent=1, ensure_ascii=False)
         stream.write("\n")
-
-
-def _draw(board: Leaderboard) -> Any:
-    from rankshot.plots import WorthsDisplay
-
-    return WorthsDisplay.from_leaderboard(board).figure_
-
-
-def _write_plot(figure: Any, path: Path) -> None:
-    from rankshot.core.files import replace_file
-
-    with replace_file(path) as stream:
-        figure.savefig(stream.buffer, format=path.suffix[1:], dpi=150)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rankshot.cli.class_options import (
+from rankshot.cli.classes import (
     ClassLists,
     NamesOption,
     NewOption,
@@ -18,28 +20,33 @@ from rankshot.cli.class_options import (
     SeedOption,
     SeenOption,
     list_label_files,
-    name_by_words,
     read_class_lists,
     read_question,
     read_seen_labels,
 )
-from rankshot.cli.console import SHOWN, check_new_folder, check_writable, say, write_folder
-from rankshot.cli.rank_sources import (
-    GIVE_RANKINGS,
-    SourceInput,
-    check_specs,
-    list_files,
-    make_wordnet,
-    parse_senses,
-    rank_by_sources,
+from rankshot.cli.console import (
+    SHOWN,
+    check_folder,
+    check_writable,
+    print_table,
+    say,
+    write_folder,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from rankshot.ranking.rankings import Rankings
+    from rankshot.sources.language_model import LanguageModel
     from rankshot.sources.similarity import Similarity
+
+SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model", "answers")
+NEEDS_FILE = ("vectors", "corpus", "table", "hits", "answers")
+HAVE_OWN_NAMES = ("table", "hits", "answers")
+"""Sources that do not look up words: their files name the classes."""
+GIVE_RANKINGS = ("model", "answers")
+"""Sources that give rankings, and no similarities."""
+MISSPELT_SHOWN = 10
+NOTES_SHOWN = 20
 
 
 def rank(
@@ -122,40 +129,26 @@ def rank(
     Example: rankshot rank --seen seen.txt --new new.txt --source wordnet --source glove
     -o rankings.jsonl
     """
-    from rich.console import Console
-
     from rankshot.ranking import write_rankings
     from rankshot.sources import LanguageModel
 
     specs = source or ["wordnet"]
     check_specs(specs, senses_out or sense)
-    _check_outputs(
-        {
-            "-o": output,
-            "--similarity-out": similarity_out,
-            "--senses-out": senses_out,
-        },
-        [*list_label_files(seen, new), names, *list_files(specs)],
-        specs,
-    )
-    answers = list_files(specs, ["answers"])
-    _check_follow_up(follow_up, answers)
+    outputs = {"-o": output, "--similarity-out": similarity_out, "--senses-out": senses_out}
+    _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
+    if follow_up is not None:
+        if not list_files(specs, ["answers"]):
+            raise RankshotError("--follow-up is for --source answers:FILE")
+        check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
-    given = SourceInput(classes, parse_senses(classes, sense or []))
-    console = Console()
-    open_language_model = partial(
-        LanguageModel,
-        base_url=base_url,
-        raters=raters,
-        log=output.with_suffix(".answers.jsonl"),
-        **asked,
-    )
-    rankings, tables, missing = rank_by_sources(
-        specs, given, open_language_model, console, k=k, yes=yes
-    )
+    senses = parse_senses(classes, sense or [])
+    log = output.with_suffix(".answers.jsonl")
+    open_model = partial(LanguageModel, base_url=base_url, raters=raters, log=log, **asked)
+    found = rank_by_sources(specs, classes, senses, open_model, k=k, yes=yes)
+    rankings, tables, missing = found
     if senses_out is None and any(tables[spec].notes for spec in tables if "wordnet" in spec):
-        say("to correct senses, see --senses-out", console)
+        say("to correct senses, see --senses-out")
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     write_rankings(rankings, output)
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
@@ -163,17 +156,42 @@ def rank(
         written.append(_write_similarity(list(tables.values()), similarity_out))
     if senses_out is not None:
         by_wordnet = next(tables[spec] for spec in tables if spec.startswith("wordnet"))
-        written.append(_write_senses(by_wordnet, given, senses_out))
+        _write_senses(by_wordnet, classes, senses, senses_out)
+        written.append(f"senses written to {senses_out}")
     if missing:
         written.append(_write_follow_ups(missing, classes, follow_up, asked))
-    print_rankings(rankings, classes, console)
-    say("\n".join(written), console)
-    warn_of_classes_without_ranking(rankings, classes, console)
-    _warn_of_equal_classes(rankings, console)
-    _warn_of_numbers(classes, console)
+    print_rankings(rankings, classes)
+    say("\n".join(written))
+    print_warnings(rankings, classes)
 
 
 # ---- What is given
+
+
+def list_files(specs: list[str], kinds: Sequence[str] = NEEDS_FILE) -> list[Path]:
+    """Return the files that the sources of some kinds read."""
+    parts = [spec.partition(":") for spec in specs]
+    return [Path(detail) for kind, _, detail in parts if kind in kinds]
+
+
+def check_specs(specs: list[str], senses: object = None) -> None:
+    """Refuse sources that do not exist, lack a file, or are given twice."""
+    for spec in specs:
+        kind, colon, detail = spec.partition(":")
+        if kind not in SOURCES:
+            raise RankshotError(
+                f"no source {kind!r}{suggest_name(kind, SOURCES)}; the sources are "
+                f"{', '.join(SOURCES)}"
+            )
+        if kind in (*NEEDS_FILE, "model") and not detail:
+            what = ("name", "NAME") if kind == "model" else ("file", "FILE")
+            raise RankshotError(f"source {kind!r} needs a {what[0]}, as in {kind}:{what[1]}")
+        if kind == "glove" and colon:
+            raise RankshotError(f"source 'glove' takes no file or name; it was given as {spec!r}")
+    if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
+        raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
+    if senses and not any(spec.startswith("wordnet") for spec in specs):
+        raise RankshotError("--sense and --senses-out are for --source wordnet")
 
 
 def _check_outputs(
@@ -205,11 +223,213 @@ def _check_outputs(
         )
 
 
-def _check_follow_up(folder: Path | None, answers: list[Path]) -> None:
-    if folder is not None:
-        if not answers:
-            raise RankshotError("--follow-up is for --source answers:FILE")
-        check_new_folder(folder)
+def parse_senses(classes: ClassLists, options: Sequence[str]) -> dict[str, str]:
+    """Return the WordNet senses that labels, files and options give, of classes that exist."""
+    from rankshot.sources import read_senses
+
+    names = classes.items + classes.targets
+    # Words that the user gives for a class come before its label.
+    found = {name: id_ for name, id_ in classes.synsets.items() if name not in classes.look_up}
+    for option in options:
+        name, equals, sense = option.partition("=")
+        if Path(option).is_file():
+            given = read_senses(Path(option))
+        elif name and equals and sense:
+            given = {name: sense}
+        else:
+            raise RankshotError(f"--sense is a file or has the form seal=seal.n.09, not {option!r}")
+        if odd := [name for name in given if name not in names]:
+            hint = suggest_name(odd[0], names)
+            raise RankshotError(f"--sense {option}: no class {odd[0]!r}{hint}; leave it out")
+        found |= given
+    return found
+
+
+# ---- What the sources know
+
+
+class SourceRankings(NamedTuple):
+    """The rankings of all sources, the tables that some of them are from, and what is missing.
+
+    ``missing`` has what answers lack, as `rankshot.sources.read_answer_files` returns it.
+    """
+
+    rankings: Rankings
+    tables: dict[str, Similarity]
+    missing: Mapping[str, Sequence[str]]
+
+
+def rank_by_sources(
+    specs: list[str],
+    classes: ClassLists,
+    senses: Mapping[str, str],
+    open_model: Callable[[str], LanguageModel],
+    *,
+    k: int | None = None,
+    yes: bool = False,
+) -> SourceRankings:
+    """Read all sources, print what they know, and return their rankings.
+
+    ``open_model`` is called with the NAME of each model:NAME.
+    """
+    from rankshot.ranking import Rankings
+
+    if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
+        _print_misspellings(classes, senses)
+    tables = {
+        spec: read_source(spec, classes, senses)
+        for spec in specs
+        if spec.partition(":")[0] not in GIVE_RANKINGS
+    }
+    for table in tables.values():
+        _print_coverage(table, classes, is_only=len(specs) == 1)
+    parts = [table.to_rankings(k) for table in tables.values()]
+    missing: Mapping[str, Sequence[str]] = {}
+    if answers := list_files(specs, ["answers"]):
+        found, missing = _read_answers(answers, classes, k)
+        parts.append(found)
+    # Last, since they cost money: all other sources have been read without an error.
+    parts += [
+        _ask_model(open_model(spec.removeprefix("model:")), classes, yes=yes)
+        for spec in specs
+        if spec.startswith("model:")
+    ]
+    sources = [part.source_names[0] for part in parts]
+    if repeated := sorted({name for name in sources if sources.count(name) > 1}):
+        raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
+    return SourceRankings(Rankings.concatenate(parts), tables, missing)
+
+
+def read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> Similarity:
+    """Return the similarities of one source; it must know some of them."""
+    from rankshot import sources
+
+    kind, _, detail = spec.partition(":")
+    words: Mapping[str, str] = classes.words
+    own_names: set[str] = set()
+    if kind == "wordnet":
+        compare = sources.WordNet(detail or "path", senses=senses).similarity
+        # A pinned sense needs no words.
+        own_names = set(senses)
+    elif kind == "glove":
+        compare = sources.WordVectors.glove().similarity
+    elif kind == "vectors":
+        compare = sources.WordVectors.from_file(detail).similarity
+    elif kind == "corpus":
+        corpus = sources.Corpus(detail, measure="cosine", verbose=sys.stderr.isatty())
+        compare = corpus.similarity
+    else:
+        read = sources.read_similarity if kind == "table" else sources.read_hit_counts
+        table = _use_class_names(read(Path(detail)), classes)
+        compare = table.reindex
+        words, own_names = classes.look_up, {*table.targets, *table.items}
+    words = {name: text for name, text in words.items() if name not in own_names}
+    found = sources.compare_as(compare, classes.targets, classes.items, words)
+    if found.coverage == 0:
+        raise RankshotError(
+            f"{found.source}: knows no pair of a {classes.kind} and a seen class, such as "
+            f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or give "
+            "words to look up with --names FILE"
+        )
+    return found
+
+
+def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
+    """Return a table with the names of the classes, where it spells them in another way."""
+    from rankshot.sources import read_class_labels
+
+    def rename(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+        absent = [name for name in wanted if name not in {*names, *classes.look_up}]
+        if not absent:
+            return names
+        found = read_class_labels(names).match_all(absent)
+        class_of = {label: name for name, label in found.items() if label not in wanted}
+        return tuple(class_of.get(name, name) for name in names)
+
+    return replace(
+        table,
+        targets=rename(table.targets, classes.targets),
+        items=rename(table.items, classes.items),
+    )
+
+
+def _ask_model(model: LanguageModel, classes: ClassLists, *, yes: bool) -> Rankings:
+    """Print what the calls of a language model will cost, ask for confirmation, and make them."""
+    target_of, item_of = classes.target_of, classes.item_of
+    estimate = model.estimate(target_of, item_of)
+    say(f"{model.model}: {estimate}")
+    if estimate.calls and not yes:
+        typer.confirm("Continue?", abort=True)
+    try:
+        found = model.rankings(target_of, item_of, verbose=sys.stderr.isatty())
+    except KeyboardInterrupt:
+        say(f"stopped; the answers so far are in {model.log}: run again to continue")
+        raise
+    return _restore_names(found, classes, target_of)
+
+
+def _read_answers(
+    paths: list[Path], classes: ClassLists, k: int | None
+) -> tuple[Rankings, Mapping[str, Sequence[str]]]:
+    """Read files of answers, print what each of them lacks, and return what to ask again for."""
+    from rankshot.sources import read_answer_files
+
+    target_of, item_of = classes.target_of, classes.item_of
+    found = read_answer_files(paths, target_of, item_of, k)
+    for rater, answers in found.answers.items():
+        count = format_count(len(answers.orders), "usable list")
+        lines = [f"answers, {rater}: {count} for {len(classes.targets):,} classes"]
+        _print_notes(lines, answers.notes)
+    return _restore_names(found.rankings, classes, target_of), found.follow_ups
+
+
+def _restore_names(found: Rankings, classes: ClassLists, target_of: Mapping[str, str]) -> Rankings:
+    """Return rankings with the names of the classes, in place of the words for them."""
+    from rankshot.core.tables import as_text_array
+
+    names = [target_of[words] for words in found.targets]
+    return replace(found, items=classes.items, targets=as_text_array(names))
+
+
+def _print_notes(lines: list[str], notes: Sequence[str]) -> None:
+    """Print lines, and the first notes below them."""
+    lines = [*lines, *(f"  {note}" for note in notes[:NOTES_SHOWN])]
+    if len(notes) > NOTES_SHOWN:
+        lines.append(f"  and {format_count(len(notes) - NOTES_SHOWN, 'more note')}")
+    say("\n".join(lines))
+
+
+def _print_misspellings(classes: ClassLists, senses: Mapping[str, str]) -> None:
+    """Print the words that may be misspelt, for all sources: word vectors would not say so."""
+    from rankshot.sources import find_misspellings
+
+    names = [name for name in classes.targets + classes.items if name not in senses]
+    words = dict.fromkeys(classes.words.get(name, name) for name in names)
+    if found := find_misspellings(words) if words else {}:
+        pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
+        more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
+        say(
+            f"warning: not in WordNet, and perhaps misspelt: {', '.join(pairs[:MISSPELT_SHOWN])}"
+            f"{more}. Words to look up can be given with --names FILE"
+        )
+
+
+def _print_coverage(table: Similarity, classes: ClassLists, *, is_only: bool) -> None:
+    """Print how many of the similarities a source knows, and which names it does not know.
+
+    New classes that the only source does not know are named at the end, as those that no source
+    knows.
+    """
+    # 100% means all, and 0% none.
+    share = table.coverage if table.coverage in {0, 1} else min(max(table.coverage, 0.01), 0.99)
+    lines = [f"{table.source}: covers {share:.0%} of all pairs"]
+    for unknown, what, effect in (
+        (() if is_only else table.unknown_targets, classes.kind, "has no ranking of"),
+        (table.unknown_items, "seen class", "ranks without"),
+    ):
+        if unknown:
+            lines.append(f"  {effect} these {what}es, unknown to it: {quote_names(unknown)}")
+    _print_notes(lines, table.notes)
 
 
 # ---- What is written
@@ -230,19 +450,20 @@ def _write_similarity(tables: list[Similarity], path: Path) -> str:
     return f"similarities written to {path}: {what}"
 
 
-def _write_senses(table: Similarity, given: SourceInput, path: Path) -> str:
-    """Write the senses of all classes that WordNet knows, and return what is to be said of it."""
-    from rankshot.sources import write_senses
+def _write_senses(
+    table: Similarity, classes: ClassLists, senses: Mapping[str, str], path: Path
+) -> None:
+    """Write the senses of all classes that WordNet knows."""
+    from rankshot.sources import WordNet, write_senses
 
     unknown = {*table.unknown_targets, *table.unknown_items}
     words = {
-        name: name if name in given.senses else given.classes.words.get(name, name)
+        name: name if name in senses else classes.words.get(name, name)
         for name in table.targets + table.items
         if name not in unknown
     }
-    senses = make_wordnet(given).senses(dict.fromkeys(words.values()))
-    write_senses({name: senses[text] for name, text in words.items()}, path)
-    return f"senses written to {path}"
+    found = WordNet(senses=senses).senses(dict.fromkeys(words.values()))
+    write_senses({name: found[text] for name, text in words.items()}, path)
 
 
 def _write_follow_ups(
@@ -257,8 +478,7 @@ def _write_follow_ups(
     lists = format_count(sum(map(len, missing.values())), "list")
     if folder is None:
         return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
-    items = name_by_words(classes.items, classes.look_up)
-    prompts = make_follow_ups(missing, items, **asked)
+    prompts = make_follow_ups(missing, classes.item_of, **asked)
     write_folder(folder, prompts)
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
@@ -271,55 +491,39 @@ def _write_follow_ups(
 # ---- What is printed
 
 
-def warn_of_classes_without_ranking(
-    rankings: Rankings, classes: ClassLists, console: Console
-) -> None:
-    """Name the classes that no source ranks."""
+def print_warnings(rankings: Rankings, classes: ClassLists) -> None:
+    """Name the classes that no source ranks, those that have the same rankings, and numbers."""
+    from rankshot.zeroshot.heads.base import group_equal_classes
+
     ranked = set(rankings.target_names)
     if without := [name for name in classes.targets if name not in ranked]:
         say(
             f"warning: no ranking of {quote_names(without)}, which no source knows: such a class "
-            "cannot be predicted. Give words to look up with --names FILE",
-            console,
+            "cannot be predicted. Give words to look up with --names FILE"
         )
-
-
-def _warn_of_equal_classes(rankings: Rankings, console: Console) -> None:
-    """Name the classes that have the same rankings."""
-    from rankshot.zeroshot.heads.base import group_equal_classes
-
     for same in group_equal_classes(rankings):
         say(
             f"warning: {quote_names(same)} have the same ranking: they cannot be told apart. Add a "
-            "source that knows how they differ, or correct the file by hand",
-            console,
+            "source that knows how they differ, or correct the file by hand"
         )
-
-
-def _warn_of_numbers(classes: ClassLists, console: Console) -> None:
-    """Say that columns without names, 0, 1, 2, are ranked as the words zero, one, two."""
+    # Columns without names, 0, 1, 2, are ranked as the words zero, one, two.
     words = {**classes.words, **classes.look_up}
     if all(words.get(name, name).isdecimal() for name in classes.items):
         say(
             f"warning: the seen classes are numbers ({quote_names(classes.items)}): give the "
-            "columns the names of the classes, or words to look up with --names FILE",
-            console,
+            "columns the names of the classes, or words to look up with --names FILE"
         )
 
 
-def print_rankings(rankings: Rankings, classes: ClassLists, console: Console) -> None:
+def print_rankings(rankings: Rankings, classes: ClassLists) -> None:
     """Print a table of each class's first seen classes, with one column per source."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=f"The seen classes most similar to each {classes.kind}")
-    table.add_column(classes.kind, style="bold")
-    for name in rankings.source_names:
-        table.add_column(Text(name), overflow="fold")
-    for target in classes.targets:
-        cells = [_format_first(rankings, target, name) for name in rankings.source_names]
-        table.add_row(*(Text(cell) for cell in (target, *cells)))
-    console.print(table)
+    sources = rankings.source_names
+    rows = [
+        [target, *(_format_first(rankings, target, name) for name in sources)]
+        for target in classes.targets
+    ]
+    title = f"The seen classes most similar to each {classes.kind}"
+    print_table(title, [f"*{classes.kind}", *sources], rows)
 
 
 def _format_first(rankings: Rankings, target: str, source: str) -> str:

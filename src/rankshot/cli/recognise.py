@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankshot.cli.class_options import (
-    ClassLists,
-    NamesOption,
-    list_label_files,
-    read_class_lists,
-)
+from rankshot.cli.classes import ClassLists, NamesOption, list_label_files, read_class_lists
 from rankshot.cli.classify import classify_table
-from rankshot.cli.console import check_writable, say
+from rankshot.cli.console import check_folder, check_writable, say, show_parts
 from rankshot.cli.fit import save_head
 from rankshot.cli.heads import HeadOptions, fit_head, takes_head
-from rankshot.cli.part_runs import show_parts
-from rankshot.cli.rank import print_rankings, warn_of_classes_without_ranking
-from rankshot.cli.rank_sources import (
-    SourceInput,
+from rankshot.cli.rank import (
     check_specs,
     list_files,
     parse_senses,
+    print_rankings,
+    print_warnings,
     rank_by_sources,
 )
-from rankshot.cli.run_folder import ENDING, RunFolder, fingerprint_sources
 from rankshot.cli.score import (
     InputsArgument,
     ModelClassesOption,
@@ -47,6 +46,11 @@ if TYPE_CHECKING:
     from rankshot.jobs.score_parts import InputParts
     from rankshot.zeroshot.scores import Kind
 
+ENDING = ".rankshot-run"
+FORMAT = "rankshot run 2"
+MANIFEST = "run.json"
+OWN_FILES = (MANIFEST, "scores", "*.rankings.jsonl", "*.rankshot")
+"""What --again removes. The answers of a language model, which cost money, stay."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": ScoreType.LOGITS,
     "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
@@ -112,17 +116,24 @@ def recognise(
     Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
     -o predictions.csv
     """
+    from rankshot.core.files import remove_leftovers
     from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
 
     specs = source or ["wordnet"]
-    _check_options(options, new, source, names)
+    if options.rankings is None and new is None:
+        raise RankshotError(
+            'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE'
+        )
+    if options.rankings is not None and (new or source or names):
+        raise RankshotError(
+            "--rankings FILE has the new classes and what is known of them: leave out --new, "
+            "--source and --names"
+        )
     check_specs(specs)
     run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
     files = [*options.files, names, *list_label_files(seen, new), *list_files(specs)]
-    _check_places(inputs, output, run.path, files)
-    if again:
-        run.refuse_to_remove(files)
+    _check_places(inputs, output, run.path, files, again=again)
     if options.rankings is None:
         options = replace(options, rankings=run.rankings)
     plan = open_plan(model, seen, preprocessing)
@@ -138,31 +149,17 @@ def recognise(
         head, score_type = fit_head(columns, SCORE_TYPES[kind], options)
         save_head(head, run.head, options, score_type)
         _score(plan, listed, run)
-        from rankshot.core.files import remove_leftovers
-
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(open_scores(run.scores), head, score_type, output)
-        _print_end(run, options.rankings, model)
+        _print_end(run, made=about is not None, model=model)
 
 
 # ---- What is given
 
 
-def _check_options(
-    options: HeadOptions, new: str | None, source: list[str] | None, names: Path | None
+def _check_places(
+    inputs: Path, output: Path, folder: Path, files: list[Path | None], *, again: bool
 ) -> None:
-    if options.rankings is None and new is None:
-        raise RankshotError(
-            'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE'
-        )
-    if options.rankings is not None and (new or source or names):
-        raise RankshotError(
-            "--rankings FILE has the new classes and what is known of them: leave out --new, "
-            "--source and --names"
-        )
-
-
-def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
     """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
     from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
@@ -177,6 +174,9 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
                 f"{path}: is in the folder of the inputs, which would change with it; write to "
                 "another folder"
             )
+    for given in files if again else ():
+        if given is not None and given.resolve().is_relative_to(folder.resolve()):
+            raise RankshotError(f"{given}: --again would remove it; copy it to another folder")
 
 
 def _check_reference(path: Path | None) -> None:
@@ -205,17 +205,20 @@ def _rank(
     is_default: bool,
 ) -> None:
     """Write the rankings of new classes, unless they are there; print what is in them."""
-    from rich.console import Console
-
     from rankshot import __version__
+    from rankshot.inference.model import fingerprint_files
+    from rankshot.jobs.part_jobs import fingerprint
     from rankshot.ranking import read_rankings, write_rankings
     from rankshot.sources import LanguageModel
 
-    console = Console()
     question = "text" if plan.model.takes == "texts" else "images"
     known = [classes.targets, classes.items, classes.words, dict(classes.synsets)]
-    fingerprint = fingerprint_sources(list_files(specs), __version__, specs, known, question)
-    if run.has_rankings(fingerprint):
+    files = []
+    for path in list_files(specs):
+        files += sorted(path.iterdir()) if path.is_dir() else [path]
+    content = fingerprint_files(path for path in files if path.is_file())
+    made_from = fingerprint([content, __version__, specs, known, question])
+    if run.has_rankings(made_from):
         say(f"rankings: those in {run.rankings}, from an earlier run (--again makes them anew)")
         found = read_rankings(run.rankings, items=classes.items)
     else:
@@ -224,16 +227,16 @@ def _rank(
                 "rankings: from WordNet, the default, which needs nothing else; the answers of a "
                 "language model are usually better (see `rankshot ask`)"
             )
-        open_language_model = partial(LanguageModel, log=run.answers, question=question)
-        given = SourceInput(classes, parse_senses(classes, []))
-        found, _, missing = rank_by_sources(specs, given, open_language_model, console, yes=yes)
-        with run.replace_rankings(fingerprint):
+        open_model = partial(LanguageModel, log=run.answers, question=question)
+        senses = parse_senses(classes, [])
+        found, _, missing = rank_by_sources(specs, classes, senses, open_model, yes=yes)
+        with run.replace_rankings(made_from):
             write_rankings(found, run.rankings)
-        print_rankings(found, classes, console)
+        print_rankings(found, classes)
         if missing:
             lists = format_count(sum(map(len, missing.values())), "list")
-            say(f"missing: {lists}; `rankshot rank --follow-up` asks for them again", console)
-    warn_of_classes_without_ranking(found, classes, console)
+            say(f"missing: {lists}; `rankshot rank --follow-up` asks for them again")
+    print_warnings(found, classes)
 
 
 def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
@@ -266,12 +269,12 @@ def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, rankings: Path, model: str) -> None:
+def _print_end(run: RunFolder, *, made: bool, model: str) -> None:
     """Print what is kept, and the commands that one may want next."""
     from rankshot.zeroshot.files.score_tables import open_scores
 
-    made = [run.rankings.name] if rankings == run.rankings else []
-    names = ", ".join([run.scores.name, *made, run.head.name])
+    rankings = [run.rankings.name] if made else []
+    names = ", ".join([run.scores.name, *rankings, run.head.name])
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
     first, *_ = read_first_ids(open_scores(run.scores), 1)
     explain = ["explain", run.scores, "--head", run.head, "--id", first]
@@ -281,3 +284,140 @@ def _print_end(run: RunFolder, rankings: Path, model: str) -> None:
     say("to see why an input got its class, and to use the new classes elsewhere:")
     for words in (explain, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
+
+
+# ---- What is kept
+
+
+class RunFolder:
+    """What a run keeps, so that another run need not do it again; `open` creates the folder.
+
+    The scores are a job's folder of parts, with its own manifest. The file ``run.json`` says from
+    which new classes and sources the rankings are. A folder is used by one process at a time.
+    """
+
+    def __init__(self, path: Path, output: Path) -> None:
+        self.path = path
+        self.scores = path / "scores"
+        self.rankings = path / f"{output.stem}.rankings.jsonl"
+        self.head = path / f"{output.stem}.rankshot"
+        self.answers = path / "answers.jsonl"
+        self._rankings: dict[str, dict[str, str]] = {}
+
+    @contextmanager
+    def open(self, plan: ScoringPlan, *, again: bool) -> Iterator[None]:
+        """Create the folder, or use one of the same model; no other process can use it then."""
+        check_folder(self.path)
+        is_new = not self.path.exists()
+        self.path.mkdir(parents=True, exist_ok=True)
+        with _lock(self.path):
+            self._begin(plan, again=again)
+            try:
+                yield
+            except BaseException:
+                if is_new and [path.name for path in self.path.iterdir()] == [MANIFEST]:
+                    shutil.rmtree(self.path)
+                raise
+
+    def has_rankings(self, fingerprint: str) -> bool:
+        """Tell whether the rankings are there that the fingerprint describes."""
+        kept = self._rankings.get(self.rankings.name, {})
+        return self.rankings.is_file() and kept.get("from") == fingerprint
+
+    @contextmanager
+    def replace_rankings(self, fingerprint: str) -> Iterator[None]:
+        """Record the fingerprint of rankings that the block writes.
+
+        The old one is removed before: if the process is killed in between, the rankings are
+        those of no run, and are made again. Rankings that were corrected by hand are kept beside.
+        """
+        self._keep_corrected(self.rankings.name)
+        self._rankings.pop(self.rankings.name, None)
+        self._write()
+        yield
+        self._rankings[self.rankings.name] = {
+            "from": fingerprint,
+            "written": _hash(self.rankings),
+        }
+        self._write()
+
+    def _begin(self, plan: ScoringPlan, *, again: bool) -> None:
+        """Read the manifest, or write a new one; refuse what is not from the same model."""
+        from rankshot.core.files import remove_leftovers
+        from rankshot.jobs.score_parts import require_same_plan
+
+        remove_leftovers(self.path)
+        manifest = self.path / MANIFEST
+        if manifest.is_file():
+            try:
+                kept = json.loads(manifest.read_text(encoding="utf-8"))
+                rankings = {kept["format"]: kept["rankings"]}[FORMAT]
+                self._rankings = {name: dict(about) for name, about in rankings.items()}
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise RankshotError(
+                    f"{manifest}: damaged, or written by another version of rankshot; give "
+                    "another --folder"
+                ) from None
+        elif any(self.path.iterdir()):
+            raise RankshotError(
+                f"{self.path}: is not empty, and not a folder of `rankshot recognise`; give "
+                "another --folder"
+            )
+        if again:
+            for name in self._rankings:
+                self._keep_corrected(name)
+            for pattern in OWN_FILES:
+                for path in self.path.glob(pattern):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            self._rankings = {}
+        try:
+            require_same_plan(self.scores, plan)
+        except RankshotError as error:
+            raise RankshotError(f"{error}; give another --folder, or start with --again") from None
+        self._write()
+
+    def _keep_corrected(self, name: str) -> None:
+        """Give rankings that are not as they were written another name, and say it."""
+        rankings = self.path / name
+        kept = self._rankings.get(name)
+        if kept is None or not rankings.is_file() or _hash(rankings) == kept["written"]:
+            return
+        stem = rankings.name.removesuffix(".jsonl")
+        names = (f"{stem}.corrected{f'-{n}' if n > 1 else ''}.jsonl" for n in count(1))
+        copy = next(path for name in names if not (path := rankings.with_name(name)).exists())
+        rankings.rename(copy)
+        say(f"rankings: those in {rankings} were corrected by hand; they are kept as {copy}")
+
+    def _write(self) -> None:
+        from rankshot.core.files import replace_file
+
+        with replace_file(self.path / MANIFEST) as stream:
+            json.dump({"format": FORMAT, "rankings": self._rankings}, stream, indent=1)
+
+
+def _hash(path: Path) -> str:
+    from rankshot.inference.model import fingerprint_files
+
+    return fingerprint_files([path])
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Lock a folder; the lock of a process that ends, in whatever way, ends with it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: one process at a time
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RankshotError(
+                f"{folder}: is in use by another run; wait until that has ended, or give another "
+                "--folder"
+            ) from None
+        yield
+    finally:
+        os.close(handle)

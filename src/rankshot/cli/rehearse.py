@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankshot.cli.console import check_writable, say
+from rankshot.cli.console import check_writable, print_table, say
 from rankshot.cli.heads import read_new_rankings
 from rankshot.cli.score_tables import (
     ScoreType,
@@ -24,7 +24,6 @@ from rankshot.zeroshot.settings import HeadSettings
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from rich.console import Console
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.rehearsal import Rehearsal
@@ -102,7 +101,6 @@ def rehearse(
     from rankshot.zeroshot.metrics import format_share
     from rankshot.zeroshot.rehearsal import Rehearsal
 
-    console = Console()
     if output is not None:
         require_ending(output, (".json",))
         check_writable(output, scores, truth, rankings, new_rankings)
@@ -120,7 +118,7 @@ def rehearse(
     except RankshotError as error:
         raise RankshotError(f"{scores}, {truth} and {rankings}: {error}") from None
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
-        say(f"{rankings}: left out, since no input is of them: {quote_names(without)}", console)
+        say(f"{rankings}: left out, since no input is of them: {quote_names(without)}")
     predicted = None
     if about_new is not None:
         try:
@@ -130,21 +128,19 @@ def rehearse(
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
-    _print_trials(rehearsal, console)
-    _print_choice(rehearsal, console)
+    _print_choice(rehearsal)
     if about_new is not None:
         n = len(set(about_new.targets))
         say(
             f"predicted mean accuracy of the {format_count(n, 'new class')}, with 95% interval: "
-            f"{predicted} (random guessing: {format_share(1 / n)})",
-            console,
+            f"{predicted} (random guessing: {format_share(1 / n)})"
         )
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         given = [*reference, "--settings", str(output)]
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
-        say(f"settings written to {output}; to use them:", console)
-        say(f"  {words} {shlex.join(given)} -o PREDICTIONS", console)
+        say(f"settings written to {output}; to use them:")
+        say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
 
 
 def _read_labelled(
@@ -172,7 +168,7 @@ def _read_labelled(
     return build_scores(values, table, score_type, range(len(values))), labels
 
 
-# ---- What is written
+# ---- What is written and printed
 
 
 def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> dict[str, Any]:
@@ -187,56 +183,41 @@ def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> di
     return notes
 
 
-# ---- What is printed
-
-
-def _print_trials(rehearsal: Rehearsal, console: Console) -> None:
-    """Print what was tried, and mark what was chosen."""
-    from rich.table import Table
-    from rich.text import Text
-
-    n = format_count(len(rehearsal.classes_), "seen class")
-    table = Table(title=f"Mean accuracy of {n} that played new ones")
-    table.add_column("tried")
-    table.add_column("accuracy and 95% interval", justify="right")
-    table.add_column("")
-    first = rehearsal.trials_[0]
-    for trial in rehearsal.trials_:
-        given = _describe_settings(rehearsal.head) if trial is first else ""
-        chosen = "chosen" if trial.accuracy is rehearsal.accuracy_ else ""
-        what = f"{trial.what} ({given})" if given else trial.what
-        table.add_row(Text(what), str(trial.accuracy), chosen)
-    console.print(table)
-
-
 def _describe_settings(head: Any) -> str:
     settings = {name: getattr(head, name) for name in ("decay", "k") if hasattr(head, name)}
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def _print_choice(rehearsal: Rehearsal, console: Console) -> None:
+def _print_choice(rehearsal: Rehearsal) -> None:
+    """Print what was tried, and what was chosen."""
     from rankshot.zeroshot.metrics import format_share
     from rankshot.zeroshot.rehearsal import quote_sources
 
+    rows = [
+        [each.what, str(each.accuracy), "chosen" if each.accuracy is rehearsal.accuracy_ else ""]
+        for each in rehearsal.trials_
+    ]
+    if first := _describe_settings(rehearsal.head):
+        rows[0][0] += f" ({first})"
+    n = format_count(len(rehearsal.classes_), "seen class")
+    title = f"Mean accuracy of {n} that played new ones"
+    print_table(title, ["tried", ">accuracy and 95% interval", ""], rows)
     head, settings = rehearsal.head_, rehearsal.settings_
-    reference = "with a reference" if rehearsal.settings_.reference else "without a reference"
+    reference = "with a reference" if settings.reference else "without a reference"
     say(
         f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
-        "change is made only if it gains more than its standard error over the classes)",
-        console,
+        "change is made only if it gains more than its standard error over the classes)"
     )
-    if settings.sources != ("",):
-        say(f"sources: {quote_sources(settings.sources)}", console)
+    if settings.sources and settings.sources != ("",):
+        say(f"sources: {quote_sources(settings.sources)}")
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "
-        f"{settings.default_temperature:.3g}, and by {after} with the chosen one",
-        console,
+        f"{settings.default_temperature:.3g}, and by {after} with the chosen one"
     )
     if rehearsal.together_ is not None:
         new, seen, harmonic = map(format_share, rehearsal.together_)
         say(
             f"with --classes all: {new} of the rehearsed and {seen} of the other seen classes are "
-            f"recognised (mean class accuracies; harmonic mean {harmonic})",
-            console,
+            f"recognised (mean class accuracies; harmonic mean {harmonic})"
         )

@@ -1,7 +1,8 @@
-"""``rankshot report``: the result of a run of ``classify``, on one page."""
+"""``rankshot report`` and ``explain``: what ``classify`` predicted, on one page, and why."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -10,7 +11,13 @@ import typer
 
 from rankshot.cli.console import check_page, say
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
-from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, find_inputs, read_rankings_of
+from rankshot.cli.score_tables import (
+    ScoreType,
+    ScoreTypeOption,
+    find_inputs,
+    read_first_ids,
+    read_rankings_of,
+)
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.zeroshot.settings import REFERENCE_HEADS
 
@@ -32,11 +39,61 @@ MAX_PLACES = 10
 """The largest number of places that distances between rankings compare."""
 MAX_EXAMPLES = 12
 """The largest number of inputs that are explained."""
+EXPLAINED = 3
+"""How many inputs `explain` explains by default."""
 LEAD_WITHOUT_TRUTH = (
     "This page shows what a zero-shot classifier predicted: classes without a single training "
     "example, which it knows only by rankings of the classes that it was trained on (the seen "
     "classes)."
 )
+
+
+@takes_head()
+def explain(
+    scores: Annotated[
+        Path, typer.Argument(help="The table of scores, as for `classify` (.csv, .parquet, .npz).")
+    ],
+    options: HeadOptions,
+    id: Annotated[  # noqa: A002
+        list[str] | None,
+        typer.Option(
+            metavar="<id>",
+            help="The id of an input to explain, or its row number if the table has no ids; may "
+            "be repeated. The default is the first three inputs.",
+        ),
+    ] = None,
+    new_class: Annotated[
+        str | None,
+        typer.Option(help="The class to explain. The default is the predicted class."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="The new class to compare with. The default is the average over all new classes."
+        ),
+    ] = None,
+    score_type: ScoreTypeOption = ScoreType.AUTO,
+) -> None:
+    """Show why inputs got their classes.
+
+    For each input, the output says how much each seen class and each source contributes.
+
+    Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
+    """
+    from rankshot.zeroshot import explain as explain_scores
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    if options.head == "deterministic":
+        raise RankshotError(
+            "--head deterministic cannot be explained because it compares whole rankings; the "
+            "other heads can"
+        )
+    table = open_scores(scores)
+    model, score_type = fit_head(table, score_type, options)
+    ids = id or read_first_ids(table, EXPLAINED)
+    for name, scores_of_one in find_inputs(table, ids, score_type):
+        why = explain_scores(model, scores_of_one, target=new_class, against=against)[0]
+        say(f"{name}: {why}\n")
 
 
 @takes_head("rankings", "head", "set", "settings", "reference")
@@ -77,9 +134,6 @@ def report(
     The page is one self-contained HTML file. It begins with the accuracy, then shows what was
     confused with what, and the accuracy of each class.
 
-    With --images, the page shows pictures of some inputs, recognised and not recognised, scaled
-    down and embedded.
-
     With --rankings, the page shows what the first places of the rankings of each class agree
     on. With --scores as well, it explains why some inputs were given their classes, and names the
     seen classes that support each prediction that is shown with its picture; then give --head,
@@ -97,14 +151,11 @@ def report(
 
     check_page(output)
     has_rankings = options.rankings is not None or options.fitted is not None
-    needs = {
-        ("--scores", "--rankings"): scores is not None and not has_rankings,
-        ("--reference", "--scores"): options.reference is not None and scores is None,
-        ("--settings", "--rankings"): options.settings_file is not None and not has_rankings,
-    }
-    for (given, missing), is_missing in needs.items():
-        if is_missing:
-            raise RankshotError(f"{given} needs {missing} as well")
+    if not has_rankings and (scores is not None or options.settings_file is not None):
+        given = "--settings" if scores is None else "--scores"
+        raise RankshotError(f"{given} needs --rankings as well")
+    if options.reference is not None and scores is None:
+        raise RankshotError("--reference needs --scores as well")
     if scores is not None and options.head not in REFERENCE_HEADS:
         raise RankshotError(
             f"--head {options.head} is not explained in a report: leave out --scores; --head "
@@ -228,16 +279,14 @@ def _add_rankings(
         except RankshotError as error:
             raise RankshotError(f"{path}: {error}") from None
     compared = min(k, MAX_PLACES)
-    settings = [("--k", f"{k} places of each ranking")]
     # Without scores, it is not known how the predictions were made.
-    if model is not None:
-        settings += _describe_head(options)
+    described = [] if model is None else _describe_head(options)
     return replace(
         page,
         consensuses=summarize_rankings(rankings, consensus, compared),
         sources=compare_sources(rankings, consensus, compared),
         map=map_rankings(rankings, compared),
-        settings=tuple(settings),
+        settings=(("k", f"{k} places of each ranking"), *described),
     )
 
 
@@ -283,16 +332,16 @@ def _add_calibration_before(
     return replace(page, evaluation=replace(page.evaluation, uncalibrated=found))
 
 
-def _describe_head(options: HeadOptions) -> list[tuple[str, str]]:
-    settings, posterior = [("--head", options.head)], options.settings.posterior
+def _describe_head(options: HeadOptions) -> Iterator[tuple[str, str]]:
+    posterior = options.settings.posterior
+    yield "method", options.head
     if options.head == "probabilistic":
-        settings += [("--posterior", posterior or "mean")]
-    if posterior != "sum" and options.head in REFERENCE_HEADS:
-        settings += [("--decay", f"{options.model.decay:g}")]
+        yield "posterior", posterior or "mean"
+    if posterior != "sum":
+        yield "decay", f"{options.model.decay:g}"
     if not options.merges_rankings:
         used = "each ranking counts for itself; the consensus is only shown as a summary"
-        settings += [("rankings", used)]
-    return settings
+        yield "use of rankings", used
 
 
 def _read_pictures(

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankshot.cli.console import check_writable, say
-from rankshot.cli.part_runs import (
+from rankshot.cli.console import (
     SchedulerOption,
     UpdateOption,
     WorkersOption,
-    check_cluster_options,
-    count_default_workers,
+    check_writable,
+    choose_workers,
+    is_dataset,
     print_parts,
+    say,
     show_parts,
 )
 from rankshot.core.errors import RankshotError, format_count, short_repr
@@ -34,19 +35,12 @@ class OnError(StrEnum):
     SKIP = "skip"
     STOP = "stop"
 
-    def as_argument(self) -> str:
-        """Return the name that the library has for it."""
-        return "skip" if self is OnError.SKIP else "raise"
-
 
 INPUTS_HELP = (
     "A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one "
     "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
 )
-InputsArgument = Annotated[
-    Path,
-    typer.Argument(help=INPUTS_HELP),
-]
+InputsArgument = Annotated[Path, typer.Argument(help=INPUTS_HELP)]
 ModelOption = Annotated[
     str,
     typer.Option(
@@ -77,12 +71,6 @@ PreprocessingOption = Annotated[
 TextColumnOption = Annotated[
     str | None, typer.Option(help="The column with the inputs. The default is text, or path.")
 ]
-IdColumnOption = Annotated[
-    str | None, typer.Option(help="The column with the ids. The default is id.")
-]
-OnErrorOption = Annotated[
-    OnError, typer.Option(help="Skip inputs that cannot be read, and list them; or stop.")
-]
 
 
 def score(
@@ -106,9 +94,13 @@ def score(
     seen: ModelClassesOption = None,
     preprocessing: PreprocessingOption = None,
     text_column: TextColumnOption = None,
-    id_column: IdColumnOption = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="The column with the ids. The default is id.")
+    ] = None,
     batch: Annotated[int, typer.Option(help="Inputs per call of the model.")] = 16,
-    on_error: OnErrorOption = OnError.SKIP,
+    on_error: Annotated[
+        OnError, typer.Option(help="Skip inputs that cannot be read, and list them; or stop.")
+    ] = OnError.SKIP,
     again: Annotated[
         bool, typer.Option("--again", help="Start from the beginning, whatever is there.")
     ] = False,
@@ -133,21 +125,20 @@ def score(
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.jobs.score_parts import list_inputs, score_inputs
-    from rankshot.jobs.storage import has_pattern, is_address
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
-    check_cluster_options(workers, scheduler)
+    is_there = is_dataset(inputs, workers, scheduler) or Path(inputs).exists()
     is_table = bool(Path(output).suffix)
     if is_table:
         if update:
             raise RankshotError("--update is for an output of many parts, and this is one file")
         require_ending(Path(output), ENDINGS)
-        if not has_pattern(inputs) and not is_address(inputs) and not Path(inputs).exists():
+        if not is_there:
             raise RankshotError(f"{inputs}: there is no such file or folder")
         check_writable(Path(output), Path(inputs))
-    elif workers is None and scheduler is None:
-        workers = count_default_workers()
+    else:
+        workers = choose_workers(workers, scheduler)
     workers = None if workers == 1 else workers
     plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, text_column, id_column, batch)
@@ -158,7 +149,7 @@ def score(
             output,
             workers=workers,
             scheduler=scheduler,
-            on_error=on_error.as_argument(),
+            on_error="skip" if on_error is OnError.SKIP else "raise",
             again=again,
             update=update,
             progress=show,

@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, BinaryIO, Protocol, TextIO
 
 from rankshot.core.errors import OutputError, RankshotError, short_repr
@@ -142,7 +141,7 @@ def replace_path(path: Path, *, private: bool = False) -> Iterator[Path]:
     """
     place = path.resolve()
     # The ending stays, since writers choose the format by it.
-    temporary = place.with_name(f".{place.name}{TEMPORARY}{token_hex(4)}{place.suffix}")
+    temporary = place.with_name(f".{place.name}{TEMPORARY}{os.urandom(4).hex()}{place.suffix}")
     try:
         exists = place.exists()
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY

@@ -84,7 +84,7 @@ def load_cifar() -> ImageData:
     ['oak_tree' 'lobster' 'girl'] ('airplane', 'automobile', 'bird')
     """
     seen, new = class_names("cifar")
-    parts: list[NDArray[Any]] = []
+    parts: list[Any] = []
     with (
         embedded_file("cifar_features.npz") as path,
         np.load(path, allow_pickle=False) as arrays,
@@ -93,7 +93,18 @@ def load_cifar() -> ImageData:
             # The file has whole steps, one row per dimension.
             parts.append(np.multiply(arrays[part].T, arrays["step"], order="C"))
             parts.append(np.array(classes)[arrays[f"{part}_label"]])
-    return ImageData("cifar", *map(read_only, parts), seen_classes=seen, new_classes=new)
+    train, train_label, validation, validation_label, tested, tested_label = map(read_only, parts)
+    return ImageData(
+        name="cifar",
+        seen_train=train,
+        seen_train_label=train_label,
+        seen_validation=validation,
+        seen_validation_label=validation_label,
+        new=tested,
+        new_label=tested_label,
+        seen_classes=seen,
+        new_classes=new,
+    )
 
 
 class Thumbnails(NamedTuple):

@@ -250,7 +250,7 @@ class BaseHead(ABC):
             value = getattr(self, name, None)
             if isinstance(value, Reference):
                 state |= {f"reference_{part}": found for part, found in vars(value).items()}
-            elif value is not None:
+            else:
                 # JSON has no infinite numbers, arrays do.
                 is_infinite = isinstance(value, float) and not np.isfinite(value)
                 plain = asdict(value) if is_dataclass(value) and name == "gate_" else value
@@ -260,12 +260,14 @@ class BaseHead(ABC):
     def _restore_state(self, state: Mapping[str, Any]) -> None:
         """Set what `fit` learned; ``items_`` and ``classes_`` are set already."""
         for name in self._learned:
-            value = state.get(name.strip("_"))
             if name == "reference_" and "reference_kind" in state:
                 value = Reference(*(state[f"reference_{part.name}"] for part in fields(Reference)))
-            if value is not None or name in {"reference_", "seen_temperature_"}:
-                is_number = isinstance(value, np.ndarray) and value.ndim == 0
-                setattr(self, name, value.item() if is_number else value)
+            elif name.strip("_") in state:
+                value = state[name.strip("_")]
+            else:
+                raise RankshotError(f"{name.strip('_')!r} is missing")
+            is_number = isinstance(value, np.ndarray) and value.ndim == 0
+            setattr(self, name, value.item() if is_number else value)
         self._prepare()
 
     def _expected_kind(self) -> Kind | None:

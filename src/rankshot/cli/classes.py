@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -104,6 +104,28 @@ class ClassLists:
         return {**self.synonyms, **self.look_up}
 
     @property
+    def target_of(self) -> dict[str, str]:
+        """The class to rank for of each text that a language model gets."""
+        return self._name_by_words(self.targets)
+
+    @property
+    def item_of(self) -> dict[str, str]:
+        """The seen class of each text that a language model gets."""
+        return self._name_by_words(self.items)
+
+    def _name_by_words(self, names: tuple[str, ...]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in names:
+            words = self.look_up.get(name, name)
+            if words in found:
+                raise RankshotError(
+                    f"a language model cannot distinguish {found[words]!r} and {name!r}: both are "
+                    f"looked up as {words!r}"
+                )
+            found[words] = name
+        return found
+
+    @property
     def kind(self) -> str:
         """What the targets are, for messages."""
         return "rehearsed class" if self.is_rehearsal else "new class"
@@ -121,23 +143,19 @@ def read_class_lists(
     from rankshot.core.validation import require_whole_number
     from rankshot.sources import choose_rehearsed, read_look_up
 
+    if (rehearse is None) == (new is None):
+        raise RankshotError(
+            "give --new NAMES (or a file), or --rehearse to rank for seen classes; for both, run "
+            "twice"
+        )
     all_labels = [known]
-    if rehearse is None:
-        if new is None:
-            raise RankshotError(
-                "give --new NAMES (or a file), or --rehearse to rank for seen classes"
-            )
-        about = read_new_labels(new)
-        _refuse_seen(about, known)
-        items, targets = known.names, about.names
-        all_labels.append(about)
+    if new is not None:
+        all_labels.append(read_new_labels(new))
+        _refuse_seen(all_labels[1], known)
+        items, targets = known.names, all_labels[1].names
     else:
-        if new is not None:
-            raise RankshotError(
-                "--rehearse ranks for seen classes alone: leave out --new, and run once more for "
-                "the new classes"
-            )
-        targets, items = choose_rehearsed(known.names, _parse_choice(rehearse, known), seed)
+        choice = _parse_choice(cast("str", rehearse), known)
+        targets, items = choose_rehearsed(known.names, choice, seed)
         say(
             f"{len(targets):,} of the {len(known):,} seen classes play new ones; the other "
             f"{len(items):,} are ranked for them: {quote_names(targets)}"
@@ -158,20 +176,15 @@ def read_class_lists(
 
 def read_seen_labels(seen: str) -> ClassLabels:
     """Read the seen classes that an option names, and print what was changed."""
-    from rankshot.sources import read_class_labels
     from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
     path = Path(seen)
-    is_table = path.suffix in ENDINGS and path.is_file() and not _has_one_column(path)
-    return _print_changes(read_class_labels(open_scores(path).items if is_table else seen), seen)
-
-
-def _has_one_column(path: Path) -> bool:
-    """Whether a CSV file is a list of names, one per line, and no table of scores."""
-    if path.suffix != ".csv":
-        return False
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        return "," not in file.readline()
+    is_table = path.suffix in ENDINGS and path.is_file()
+    if is_table and path.suffix == ".csv":
+        # A CSV file with one column is a list of names.
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            is_table = "," in file.readline()
+    return _read_labels(open_scores(path).items if is_table else seen, seen)
 
 
 def read_new_labels(new: str) -> ClassLabels:
@@ -179,27 +192,29 @@ def read_new_labels(new: str) -> ClassLabels:
 
     A text with a folder or an ending, such as new.txt, is always a file.
     """
-    from rankshot.sources import read_class_labels
     from rankshot.sources.names.labels import IMAGENET
 
     path = Path(new)
     looks_like_file = path.name != new or re.fullmatch(r"\S+\.[A-Za-z]+", new)
     if new == IMAGENET or path.exists() or (looks_like_file and "," not in new):
-        return _print_changes(read_class_labels(path if path.exists() else new), new)
+        return _read_labels(path if path.exists() else new, new)
     if not (names := _split_names(new)):
         raise RankshotError(f"--new {new!r}: no names in it")
-    return _print_changes(read_class_labels(names), "--new")
+    return _read_labels(names, "--new")
+
+
+def _read_labels(given: Any, where: str) -> ClassLabels:
+    from rankshot.sources import read_class_labels
+
+    labels = read_class_labels(given)
+    for change in labels.changes:
+        say(f"{where}: {change}")
+    return labels
 
 
 def list_label_files(*options: str | None) -> list[Path]:
     """Return the files among the options that name classes."""
     return [Path(option) for option in options if option is not None and Path(option).is_file()]
-
-
-def _print_changes(labels: ClassLabels, where: str) -> ClassLabels:
-    for change in labels.changes:
-        say(f"{where}: {change}")
-    return labels
 
 
 def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
@@ -221,9 +236,11 @@ def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:
 
     if rehearse.strip().isdecimal():
         return int(rehearse)
-    is_file = Path(rehearse).is_file()
-    names = read_names(Path(rehearse)) if is_file else _split_names(rehearse)
-    matches = {name: known.match(name) for name in names}
+    path = Path(rehearse)
+    matches = {
+        name: known.match(name)
+        for name in (read_names(path) if path.is_file() else _split_names(rehearse))
+    }
     return tuple(found[0] if len(found) == 1 else name for name, found in matches.items())
 
 
@@ -231,7 +248,7 @@ def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def read_question(question: str) -> dict[str, str | None]:
+def read_question(question: str) -> dict[str, Any]:
     """Return the name of a question, or the template in a file, and what the classifier gets."""
     from rankshot.sources.prompts import TEXTS
 
@@ -247,17 +264,3 @@ def read_question(question: str) -> dict[str, str | None]:
         return {"question": Path(question).read_text(encoding="utf-8-sig"), "inputs": None}
     except UnicodeDecodeError:
         raise RankshotError(f"{question}: not UTF-8 text") from None
-
-
-def name_by_words(names: tuple[str, ...], look_up: Mapping[str, str]) -> dict[str, str]:
-    """Return the class of each text that a language model gets."""
-    found: dict[str, str] = {}
-    for name in names:
-        words = look_up.get(name, name)
-        if words in found:
-            raise RankshotError(
-                f"a language model cannot distinguish {found[words]!r} and {name!r}: both are "
-                f"looked up as {words!r}"
-            )
-        found[words] = name
-    return found
