@@ -18,9 +18,10 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
+from rankshot.core.newton import maximize
 from rankshot.datasets import load_imagenet
 from rankshot.ranking import mean_distances
-from rankshot.ranking.models.plackett_luce import first_items, maximize_likelihood
+from rankshot.ranking.models.plackett_luce import first_items
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
 AT_MOST = (
@@ -253,16 +254,19 @@ def peak_of(work: Callable[[], Any]) -> float:
 def fit_every_item(rankings: rs.Rankings) -> np.ndarray:
     """Fit Plackett-Luce with one parameter per item; alike items are not merged.
 
-    Rounding and the order of sums leave small differences between items that all rankings treat
-    alike. The likelihood is concave, so it is largest where these are equal: at their mean.
+    Newton's steps are solved exactly, with the whole matrix, until almost nothing is left to gain:
+    so items that all rankings treat alike stay alike.
     """
-    penalty = np.full(rankings.n_items, 0.01)
-    found = maximize_likelihood(Likelihood(rankings), penalty, 1e-10, 100).parameters
-    places = np.full((rankings.n_items, len(rankings)), -1)
-    places[rankings.codes, rankings.entry_rows] = rankings.places
-    _, alike = np.unique(places, axis=0, return_inverse=True)
-    means = np.bincount(alike.ravel(), found) / np.bincount(alike.ravel())
-    return means[alike.ravel()]
+    likelihood = Likelihood(rankings)
+    found = maximize(
+        likelihood.evaluate,
+        lambda theta: likelihood.curvature(theta).toarray(),
+        np.zeros(rankings.n_items),
+        ridge=0.01,
+        invariant=np.ones(rankings.n_items),
+        tol=1e-13,
+    )
+    return found.parameters
 
 
 def draw_by_clocks(scores: np.ndarray, n: int, k: int) -> np.ndarray:

@@ -185,5 +185,5 @@ plt.show()
 # :func:`rankshot.summarize`.
 #
 # **What to read next.** :doc:`Online surveys </guide/survey>` describes the study file, quality
-# checks, backups and languages, :doc:`paid studies </guide/paid_studies>` Prolific and Mechanical
-# Turk, and :doc:`a survey on the internet </guide/deployment>` the server.
+# checks, backups and languages, :doc:`paid studies </guide/paid_studies>` Prolific, and
+# :doc:`a survey on the internet </guide/deployment>` the server.

@@ -90,11 +90,6 @@ def test_a_number_must_be_inside_its_bounds(bounds, inside, outside, rule):
         assert str(caught.value) == f"x must be {rule}, not {value}"
 
 
-def test_a_choice_is_one_of_the_texts():
-    assert require_choice("solver", "mm", {"newton": 1, "mm": 2}) == "mm"
-    assert type(require_choice("solver", np.str_("mm"), ["mm"])) is str
-
-
 def test_names_are_text_or_whole_numbers():
     assert as_names(["a", 7, np.int32(3), np.str_("b")]) == ("a", "7", "3", "b")
     assert [as_name(label) for label in ("", None, True, 1.0, 2**63)] == [None] * 5
@@ -128,12 +123,6 @@ def test_blocks_cover_all_rows_once(n, per_row, cells):
     )
 
 
-def test_a_generator_is_used_as_it_is_and_a_seed_gives_the_same_numbers():
-    rng = np.random.default_rng(0)
-    assert require_generator(rng) is rng
-    assert require_generator(3).random() == require_generator(np.int64(3)).random()
-
-
 # ---- Errors and progress
 
 
@@ -162,11 +151,3 @@ def test_progress_rewrites_its_line_on_a_terminal():
         line.update("one")
         line.update("two")
     assert stream.getvalue() == "\r\x1b[Kfit: one\r\x1b[Kfit: two\n"
-
-
-def test_elsewhere_only_the_last_text_is_printed():
-    stream = io.StringIO()
-    with ProgressLine("fit", enabled=True, stream=stream) as line:
-        line.update("one")
-        line.update("two")
-    assert stream.getvalue() == "fit: two\n"

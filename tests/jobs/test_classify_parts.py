@@ -194,7 +194,7 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place):
     reasons = dict(run.failed)
     assert f"{part}: not a complete Parquet file" in reasons["deep/a.parquet"]
     assert "it has no column 'bus', 'tram'" in reasons["animals.csv"]
-    assert f"{place}/scores/z.csv:46: 'tram' is 'nan'" in reasons["z.csv"]
+    assert f"{place}/scores/z.csv:46: 'tram' is nan; scores must be finite" in reasons["z.csv"]
     assert list_outputs().keys() == outputs_of(["a.x", "b.x", "deep/er/c.x"]) | {"_failed.csv"}
     with (place / "out/_failed.csv").open(newline="") as stream:
         assert list(csv.reader(stream)) == [["part", "reason"], *map(list, run.failed)]
@@ -387,7 +387,7 @@ def test_the_command(place, client):
     assert f"{place}/scores: 6 parts; the scores are interpreted as logits\n" in done.out
     assert "210 predictions written to out\n" in done.out
     assert "parts: 5 classified, 1 failed\n" in done.out
-    assert f"failed: {place}/scores/bad.csv: no rows" in done.out
+    assert f"failed: {place}/scores/bad.csv: needs the seen classes" in done.out
     (place / "scores/bad.csv").unlink()
     assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --update")
 

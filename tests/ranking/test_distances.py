@@ -4,25 +4,14 @@ from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
-from brute import hausdorff, kendall
+from brute import hausdorff
 from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 from strategies import tied_groups
 
 import rankshot as rs
-from peak_memory import peak_of
-from rankshot.core.blocks import BLOCK_CELLS
 from rankshot.ranking import distances, mean_distances
-from rankshot.ranking.distances import count_inversions
 from rankshot.ranking.mean_distances import compare_common_items, mean_distance_by_places
-
-
-@pytest.mark.parametrize("n_items", [1, 2, 5])
-def test_full_distance_counts_opposite_pairs(n_items):
-    full = list(permutations(range(n_items)))
-    rankings = rs.Rankings.from_orders(full, items=range(n_items))
-    expected = [[kendall(a, b) for b in full] for a in full]
-    assert np.array_equal(rs.kendall_distance(rankings), expected)
 
 
 @pytest.mark.parametrize(("n_items", "k"), [(C, k) for C in range(1, 6) for k in range(1, C + 1)])
@@ -143,27 +132,6 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("k", [1, 3, 10])
-def test_short_lists_of_many_items_need_no_table_of_pairs(rng, monkeypatch, k):
-    """Ties, lists that end before k, and strict ones, against the tables of pairs."""
-    scores = rng.integers(0, 40, (8, 60)).astype(float)
-    tied = rs.Rankings.from_scores(scores, items=range(60), k=12)
-    short = rs.Rankings.from_scores(rng.normal(size=(4, 60)), items=range(60), k=2)
-    strict = rs.Rankings.from_scores(rng.normal(size=(9, 60)), items=range(60), k=k)
-    rankings = rs.Rankings.concatenate([tied, short])
-    expected = (
-        mean_distances._mean_by_pairs(rankings, strict, k),
-        mean_distances._mean_by_pairs(rankings, rankings, k),
-    )
-    monkeypatch.setattr(mean_distances, "_mean_by_pairs", None)
-    found = (
-        rs.ranking.mean_kendall_distance(rankings, strict, k=k),
-        rs.ranking.mean_kendall_distance(rankings, k=k),
-    )
-    np.testing.assert_allclose(found[0], expected[0], atol=1e-10)
-    np.testing.assert_allclose(found[1], expected[1], atol=1e-10)
-
-
 def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     scores = rng.integers(0, 4, size=(9, 5)).astype(float)
     rankings = rs.Rankings.from_scores(scores, items=ITEMS)
@@ -190,25 +158,6 @@ def test_sorting_agrees_with_the_definition(some, others):
     square = distances._compare_by_sorting(a, a, symmetric=True)
     assert np.array_equal(square, distances._tile(a, a))
     assert expected[0, -1] == hausdorff(some[0], others[-1], ITEMS)
-
-
-@pytest.mark.parametrize("n_items", [1, 2, 15, 16, 33, 100])
-def test_inversions_are_counted_by_halves(rng, n_items):
-    rows = np.argsort(rng.random((5, n_items)), axis=1)
-    expected = [sum(x > y for x, y in combinations(row, 2)) for row in rows.tolist()]
-    assert count_inversions(rows).tolist() == expected
-
-
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("k", [None, 400])
-def test_few_long_rankings_take_the_way_of_sorting(rng, monkeypatch, ties, k):
-    scores = rng.random((4, 500)).round(2 if ties else 9)
-    rankings = rs.Rankings.from_scores(scores, items=range(500))
-    found = rs.kendall_distance(rankings, k=k), rs.kendall_distance(rankings, rankings[:2], k=k)
-    monkeypatch.setattr(distances, "_compare_by_sorting", None)
-    monkeypatch.setattr(distances, "sorting_is_cheaper", lambda *_, **__: False)
-    assert np.array_equal(found[0], rs.kendall_distance(rankings, k=k))
-    assert np.array_equal(found[1], found[0][:, :2])
 
 
 # ---- Distances over the items that both rankings compare
@@ -265,16 +214,6 @@ def test_each_pair_of_rankings_is_compared_on_the_items_that_both_know(rng):
             largest = places * (2 * len(common) - places - 1) / 2
             expected = rs.ranking.mean_kendall_distance(both[:1], both[1:], places)[0, 0] / largest
             assert found[i, j] == pytest.approx(expected, abs=1e-12)
-
-
-def test_hundreds_of_long_rankings_take_little_memory(rng):
-    """A table of all pairs of items for each ranking would have a million cells."""
-    similarity = rng.integers(0, 30, size=(300, 1000))
-    rankings = rs.Rankings.from_scores(similarity, items=[f"class {i}" for i in range(1000)])
-    taken, distance = peak_of(lambda: compare_common_items(rankings))
-    assert taken < 2 * 8 * BLOCK_CELLS
-    expected = rs.ranking.mean_kendall_distance(rankings[:2], k=10) / (10 * 1989 / 2)
-    np.testing.assert_allclose(distance[:2, :2], expected, atol=1e-12)
 
 
 # ---- Rank-biased overlap

@@ -36,14 +36,6 @@ def test_it_is_the_fit_sorted(votes, board):
     assert board.weight == 200
 
 
-def test_a_fitted_model_is_used_as_it_is(votes):
-    board = rs.leaderboard(votes, TRUTH, random_state=0)
-    assert board.log_worths[board.items.index("a")] == TRUTH.log_worths_[0]
-    assert board.standard_errors[0] == pytest.approx(TRUTH.standard_errors(votes)[0], rel=1e-9)
-    other = rs.leaderboard(votes.with_items(TRUTH.items_[::-1]), TRUTH, random_state=0)
-    assert other.standard_errors == pytest.approx(board.standard_errors, rel=1e-9)
-
-
 def test_a_model_with_features_must_be_fitted(votes):
     model = rs.PlackettLuceRegression(alpha=0.01, l1_ratio=0)
     with pytest.raises(rs.RankshotError, match="a model with features must be fitted before"):
@@ -53,13 +45,6 @@ def test_a_model_with_features_must_be_fitted(votes):
     assert sorted(board.log_worths) == pytest.approx(sorted(model.log_worths_))
     with pytest.raises(rs.RankshotError, match="the bootstrap cannot fit it again"):
         rs.leaderboard(votes, model, method="bootstrap")
-
-
-@pytest.mark.parametrize("model", [rs.Mallows(), rs.BabingtonSmith(), rs.RankingMixture()])
-def test_models_without_worths_are_refused(votes, model):
-    name = type(model).__name__
-    with pytest.raises(rs.RankshotError, match=f"{name} has no worths: use PlackettLuce, David"):
-        rs.leaderboard(votes, model)
 
 
 def test_compare_is_a_test_of_the_difference(board):
@@ -230,18 +215,6 @@ def test_bad_options_are_refused(votes, change, message):
     options = {"rankings": votes, **change}
     with pytest.raises(rs.RankshotError, match=message):
         rs.leaderboard(**options)
-
-
-def test_the_text_has_one_line_per_item(board):
-    lines = repr(board).splitlines()
-    assert lines[0] == "Leaderboard: 6 items, 200 rankings, 95 % intervals by simulation"
-    assert lines[1].split() == ["rank", "item", "log-worth", "interval", "ranks"]
-    assert len(lines) == 8
-    best, worst = board.rank_intervals[0]
-    assert lines[2].split()[:2] == ["1", "a"]
-    assert lines[2].endswith(f"{best} to {worst}")
-    html = board._repr_html_()
-    assert html.count("<tr>") == 7
 
 
 # ---- How often intervals of ranks hold the true ranks of nearly equal items

@@ -38,7 +38,7 @@ def lay_out_listed(monkeypatch):
     monkeypatch.setattr(plackett_luce_stages, "LISTED_PART", 2.0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(rankings=mixtures(), seed=st.integers(0, 2**32 - 1))
 def test_the_value_is_the_brute_force_likelihood_and_the_others_are_its_derivatives(rankings, seed):
     rng = np.random.default_rng(seed)
@@ -172,16 +172,6 @@ def test_short_lists_take_the_memory_of_what_they_list(rng):
 # ---- Equal rankings, and the scale of their weights
 
 
-def test_equal_rankings_are_merged_before_a_fit(random_rankings, rng, monkeypatch):
-    few = random_rankings(n_items=5, n=10, kind=["top", "subset"] * 5)
-    rankings = few[rng.integers(0, 10, 300)]
-    one = rs.PlackettLuce().fit(rankings)
-    monkeypatch.setattr(plackett_luce, "FEW_RANKINGS", 1000)
-    two = rs.PlackettLuce().fit(rankings)
-    assert one.log_worths_ == pytest.approx(two.log_worths_, abs=1e-8)
-    assert one.log_likelihood_ == pytest.approx(two.log_likelihood_, rel=1e-12)
-
-
 @pytest.mark.parametrize("scale", [5e-324, 1e-300, 1e-12, 1.0, 1e12, 1e300])
 def test_newton_gives_the_same_worths_at_any_scale_of_the_weights(scale):
     rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[3 * scale, scale])
@@ -196,16 +186,6 @@ def test_newton_gives_the_same_worths_at_any_scale_of_the_weights(scale):
     expected = 0.5 if scale <= 1e-12 else 0.75
     if scale != 1:
         assert penalised.worths_[0] == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
-@pytest.mark.parametrize("weights", [[1e12, 1.0], [1.0, 1e12]])
-def test_newton_converges_on_weights_of_very_different_size(scale, weights):
-    """The maximum is where the odds are those of the weights."""
-    rankings = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=scale * np.array(weights))
-    model = rs.PlackettLuce(regularization=0).fit(rankings)
-    odds = model.log_worths_[0] - model.log_worths_[1]
-    assert odds == pytest.approx(np.log(weights[0] / weights[1]), abs=1e-3)
 
 
 @pytest.mark.parametrize("ratio", [1e9, 1e12])

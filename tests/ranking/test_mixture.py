@@ -261,18 +261,6 @@ def test_there_are_no_more_groups_than_raters(criterion):
     assert rs.RankingMixture(n_groups=3, n_starts=1, random_state=0).fit(tenths).n_groups == 3
 
 
-def test_bic_counts_shares_and_parameters(votes, raters):
-    options = {"n_starts": 1, "tol": 1.0, "random_state": 0}
-    mixture = rs.RankingMixture(n_groups=3, **options).fit(votes)
-    assert mixture.n_parameters_ == 2 + 3 * 3
-    assert mixture.bic_ == pytest.approx(-2 * mixture.log_likelihood_ + 11 * np.log(400))
-    mallows = rs.RankingMixture(rs.Mallows(), **options).fit(raters[0])
-    assert mallows.n_parameters_ == 1 + 2 * 5
-    # Items that no ranking lists have one worth.
-    many = raters[0].change_items((*raters[0].items, "v", "w", "x"))
-    assert rs.RankingMixture(**options).fit(many).n_parameters_ == 1 + 2 * 5
-
-
 def test_samples_have_the_probabilities_of_the_mixture(votes):
     mixture = rs.RankingMixture(n_starts=1, random_state=0).fit(votes)
     everything = all_orders(ABCD).top(2).unique()
@@ -291,17 +279,6 @@ def test_samples_have_the_probabilities_of_the_mixture(votes):
 
 
 # ---- Manners
-
-
-def test_the_same_seed_gives_the_same_groups(votes, capsys):
-    mixture = rs.RankingMixture(rs.Mallows(), n_starts=2, random_state=7, verbose=True)
-    first, second = clone(mixture).fit(votes), clone(mixture).fit(votes)
-    assert first.log_likelihood_ == second.log_likelihood_
-    assert first.get_params()["model__method"] == "insertion"
-    assert "groups: iteration" in capsys.readouterr().err
-    shuffled = votes.with_items(ABCD[::-1])
-    assert first.log_prob(shuffled) == pytest.approx(first.log_prob(votes))
-    assert first.predict_proba(shuffled) == pytest.approx(first.predict_proba(votes))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What all models share: scikit-learn's interface, and results that ignore the order of items."""
 
-import inspect
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -36,17 +34,6 @@ def test_clone_keeps_the_parameters_and_forgets_the_fit(model, rankings):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=IDS)
-def test_parameters_are_those_of_the_constructor(model):
-    names = set(inspect.signature(type(model)).parameters)
-    assert set(model.get_params()) == names
-    again = type(model)(**model.get_params())
-    assert again.get_params() == model.get_params()
-    assert vars(again).keys() == names
-    with pytest.raises(ValueError, match="Invalid parameter 'temperature'"):
-        clone(model).set_params(temperature=1)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=IDS)
 def test_permuting_the_items_changes_nothing_else(model, rankings, rng):
     shuffled = rankings.with_items([rankings.items[i] for i in rng.permutation(5)])
     one, two = clone(model).fit(rankings), clone(model).fit(shuffled)
@@ -63,14 +50,6 @@ def test_a_fit_recovers_the_distribution_that_was_sampled(model, rankings):
     difference = again.log_prob(sample).mean() - truth.log_prob(sample).mean()
     # On its own sample a fit gains about parameters / 2 n.
     assert -1e-4 < difference < 10 / 20_000
-
-
-@pytest.mark.parametrize("model", MODELS, ids=IDS)
-def test_the_mode_is_the_most_probable_sample(model, rankings):
-    fitted = clone(model).fit(rankings)
-    sample = fitted.sample(500, random_state=0)
-    mode = rs.Rankings.from_orders([list(fitted.mode_)], items=fitted.items_)
-    assert np.all(fitted.log_prob(sample) <= fitted.log_prob(mode) + 1e-9)
 
 
 @pytest.mark.parametrize("model", [*MODELS, rs.PlackettLuce(regularization=0)])

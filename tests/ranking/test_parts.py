@@ -136,23 +136,6 @@ def test_agreement_and_summaries_do_not_depend_on_the_parts(draw, rng, kind):
             assert found.mean_distance == pytest.approx(whole.mean_distance, rel=1e-10)
 
 
-def test_summaries_of_targets_in_parts(draw, rng):
-    rankings = draw("top", weights=np.ones(40))
-    targets = rng.choice(["cat", "dog", "fox"], 40).tolist()
-    named = rs.Rankings.from_orders(rankings.orders(), items=rankings.items, targets=targets)
-    parts, _ = cut(named, rng)
-    whole, found = rs.summarize(named), rs.summarize(parts)
-    assert [brief.target for brief in found] == ["cat", "dog", "fox"]
-    assert [brief.order for brief in found] == [brief.order for brief in whole]
-    one = named[:1]
-    (brief,) = rs.summarize(ListOfParts([one[:0], one]))
-    assert brief.order == tuple(one.orders()[0])
-    assert brief.mean_distance is None
-    mixed = ListOfParts([named, rankings])
-    with pytest.raises(rs.RankshotError, match="some ranking has no target, but others have"):
-        rs.summarize(mixed)
-
-
 def test_an_estimate_that_does_not_exist_is_refused_in_parts():
     """b and c are compared in one part, a and b in the other."""
     first = rs.Rankings.from_orders([["b", "c"], ["c", "b"]], items=list("abc"), kind="subset")

@@ -94,14 +94,6 @@ def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
     np.testing.assert_allclose(W, brute_force(items, rows), rtol=1e-13, atol=1e-13)
 
 
-def test_by_hand_a_cut_tie_counts_by_the_chance_to_be_taken():
-    value = Rankings.from_orders([["a", ["b", "c", "d", "e"], "f"]], items=list("abcdefg"))
-    expected = np.zeros((7, 7))
-    expected[0, 1:] = 1
-    expected[1:5, 5:] = 0.75
-    assert precedence(value.top(4)).tolist() == expected.tolist()
-
-
 def test_large_whole_weights_are_added_without_rounding():
     value = Rankings.from_orders(
         [["a", "b"], ["a", "b"], ["b", "a"]], items=["a", "b"], weights=[2**24, 1, 2**52 + 1]

@@ -30,15 +30,6 @@ def test_complete_rankings_with_any_ties_have_the_w_of_friedmans_test(rng):
         assert concordance(rankings) == pytest.approx(friedmans_w(scores), abs=1e-12)
 
 
-def test_what_lists_of_one_length_leave_out_is_one_tie(rng):
-    for k in (1, 2, 3, 4, 5):
-        lists = np.array([rng.permutation(5)[:k] for _ in range(20)])
-        scores = np.zeros((20, 5))
-        np.put_along_axis(scores, lists, np.arange(k, 0, -1), axis=1)
-        rankings = rs.Rankings.from_item_numbers(lists, items=range(5))
-        assert concordance(rankings) == pytest.approx(friedmans_w(scores), abs=1e-12)
-
-
 # ---- Lengths, sets and weights, by definition
 #
 # A ranking is a list of sets of items, best first, and the set of those that it leaves open.
@@ -157,77 +148,7 @@ def test_nobody_to_agree_with():
     assert concordance(apart[:0]) is None
 
 
-# ---- Chance
-
-N, M = 6, 12
-
-
-def draw_lists(rng, lengths, **options):
-    orders = [rng.permutation(N)[:k].tolist() for k in lengths]
-    return rs.Rankings.from_orders(orders, items=range(N + 5), **options)
-
-
-def draw_sets(rng):
-    """Half compare the first four items, half the last four."""
-    orders = [(rng.permutation(4) + 2 * (i % 2)).tolist() for i in range(M)]
-    lengths = np.tile([2, 2, 4, 4], M // 4)
-    return rs.Rankings.from_orders(orders, items=range(N), kind="subset").top(lengths)
-
-
-def draw_mixture(rng):
-    """Complete rankings, and as many of four items."""
-    orders = [rng.permutation(N if i % 2 else 4).tolist() for i in range(M)]
-    return rs.Rankings.from_orders(orders, items=range(N), kind=["subset", "top"] * (M // 2))
-
-
-def chance_of_lengths(lengths, n):
-    """E S is Σ |r|², because two random rankings are not correlated."""
-    squares = [
-        squared_after_cut([{i} for i in range(n)], k) for k in np.minimum(lengths, n).tolist()
-    ]
-    return float(sum(squares) / sum(min(a, b) for a in squares for b in squares))
-
-
-MANY_LENGTHS = np.resize([1, 2, 3, 4, 5, 6], M)
-WEIGHTS = np.resize([0.5, 1, 2], M)
-KINDS = {
-    "top-K": (lambda rng: draw_lists(rng, [3] * M), 1 / M),
-    "lengths": (lambda rng: draw_lists(rng, MANY_LENGTHS), chance_of_lengths(MANY_LENGTHS, N)),
-    "weights": (
-        lambda rng: draw_lists(rng, [N] * M, weights=WEIGHTS),
-        (WEIGHTS**2).sum() / WEIGHTS.sum() ** 2,
-    ),
-    "sets": (draw_sets, chance_of_lengths([2, 4] * (M // 4), 4)),
-    "mixture": (draw_mixture, 2 / M),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_random_rankings_agree_as_chance_has_it(rng, kind):
-    """The mean W of m random rankings is 1/m: within each set, and more if lengths differ."""
-    draw, expected = KINDS[kind]
-    found = np.array([concordance(draw(rng)) for _ in range(225)])
-    assert found.mean() == pytest.approx(expected, abs=4 * found.std() / 15)
-    n_sets = 2 if kind in ("sets", "mixture") else 1
-    assert n_sets / M <= expected + 1e-12 < 1.5 * n_sets / M
-
-
-def test_what_was_never_shown_is_no_agreement(rng):
-    """50 random participants who rank some of the 10 items that they see, of 100: W was .62."""
-    orders = [rng.permutation(10)[: rng.integers(1, 11)].tolist() for _ in range(50)]
-    assert concordance(rs.Rankings.from_orders(orders, items=range(100))) < 0.06
-    whole = [rng.permutation(10).tolist() for _ in range(50)]
-    assert concordance(rs.Rankings.from_orders(whole, items=range(100))) < 0.06
-
-
 # ---- Agreement
-
-
-def test_agreement_on_different_items_is_refused():
-    rankings = rs.Rankings.from_orders([list("ab"), list("bc")], kind="subset")
-    for given in (rankings, rs.Rankings.concatenate([rankings, rankings[:1]])):
-        with pytest.raises(rs.RankshotError, match=r"ranking 0 compares only .* concordance\("):
-            rs.agreement(given)
 
 
 @pytest.mark.parametrize("sizes", [[1, 2], [2, 4, 6]])
@@ -294,35 +215,6 @@ def test_items_that_nobody_ranked_change_nothing(rng, kind):
     assert wide.concordance == pytest.approx(brief.concordance, rel=1e-12)
     assert wide.mean_distance == pytest.approx(brief.mean_distance, rel=1e-12)
     assert dict(wide.disagreement) == pytest.approx(dict(brief.disagreement), rel=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["top", "subset"])
-def test_who_stops_early_does_not_disagree(kind):
-    lists = [["a", "b", "c", "d"], ["a"], ["a", "b"], ["a", "b", "c"], ["a"]]
-    lengths = np.array([len(order) for order in lists])
-    given = [lists[0]] * 5 if kind == "subset" else lists
-    rankings = rs.Rankings.from_orders(given, raters=list("vwxyz"), kind=kind).top(lengths)
-    (brief,) = rs.summarize(rankings)
-    assert brief.concordance == pytest.approx(1, abs=1e-12)
-    assert brief.mean_distance == pytest.approx(0, abs=1e-12)
-    assert dict(brief.disagreement) == dict.fromkeys("vwxyz", 0)
-
-
-@pytest.mark.parametrize(("n", "k"), [(6, 6), (6, 3), (7, 1)])
-def test_the_mean_distance_of_random_rankings(rng, n, k):
-    """A pair of items counts half if both rankings order it, and fully if only one does.
-
-    So the share of the largest distance is 1 - p/2, where p is the share of ordered pairs:
-    1/2 for complete rankings, and nearly 1 if each ranks one of many items.
-    """
-    p = 1 - (n - k) * (n - k - 1) / (n * (n - 1))
-    lists = [np.array([rng.permutation(n)[:k] for _ in range(60)]) for _ in range(16)]
-    found = [
-        rs.summarize(rs.Rankings.from_item_numbers(some, items=[*range(n), *"abc"]), k=n)[0]
-        for some in lists
-    ]
-    means = np.array([brief.mean_distance for brief in found])
-    assert means.mean() == pytest.approx(1 - p / 2, abs=4 * means.std() / 4)
 
 
 # ---- Summaries

@@ -31,14 +31,6 @@ def test_two_groups_are_found(k):
     assert len(groups[0].order) <= k
 
 
-def test_three_groups_are_found():
-    centers = [ITEMS, ITEMS[::-1], [*ITEMS[4:], *ITEMS[:4]]]
-    parts = [draw(center, 15, 8, seed, spread=1.5) for seed, center in enumerate(centers)]
-    groups = find_rater_groups(name_raters(rs.Rankings.concatenate(parts)))
-    assert [len(group.raters) for group in groups] == [15, 15, 15]
-    assert {group.order[0] for group in groups} == {ITEMS[0], ITEMS[-1], ITEMS[4]}
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("n", "k"), [(12, 3), (30, 8)])
 def test_random_raters_are_no_groups(n, k, seed):
@@ -50,13 +42,6 @@ def test_random_raters_are_no_groups(n, k, seed):
 def test_raters_who_agree_are_no_groups(spread):
     for seed in range(2):
         assert find_rater_groups(name_raters(draw(ITEMS, 25, 8, seed, spread))) == ()
-
-
-def test_one_strange_rater_is_no_group():
-    rankings = rs.Rankings.concatenate(
-        [draw(ITEMS, 20, 8, 0, 2.0), draw(ITEMS[::-1], 2, 8, 1, 2.0)]
-    )
-    assert find_rater_groups(name_raters(rankings)) == ()
 
 
 def test_few_raters_or_none_or_too_many():

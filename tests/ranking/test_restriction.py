@@ -66,10 +66,3 @@ def test_items_leave_and_the_others_keep_their_order(case):
         got = [sorted(e) if isinstance(e, list) else [e] for e in found[row].orders()[0]]
         assert got == order
         assert found.lengths[row] == length
-
-
-@given(cases())
-def test_all_items_in_another_order_are_the_same_rankings(case):
-    rankings, _ = case
-    kept = rankings[(rankings.n_listed > 1) | ~rankings.is_subset]
-    assert restrict_items(kept, ITEMS[::-1]) == kept.with_items(ITEMS[::-1])

@@ -57,14 +57,3 @@ def test_many_items_in_several_blocks(monkeypatch):
     assert len(sample.unique()) == 40
     monkeypatch.setattr(row_blocks, "__defaults__", (600,))
     assert len(rs.Mallows.from_center(center, 0.5).sample(40, random_state=0).unique()) == 40
-
-
-@pytest.mark.parametrize("n_items", [255, 256, 257, 1000])
-def test_short_lists_of_many_items_reach_all_of_them(n_items):
-    """Uniform lists of two: no item twice, and every item about equally often."""
-    model = rs.Mallows.from_center(range(n_items), 0.0)
-    sample = model.sample(20_000, k=2, random_state=0)
-    lists = sample.codes.reshape(-1, 2)
-    assert np.all(lists[:, 0] != lists[:, 1])
-    observed = np.bincount(lists[:, 1], minlength=n_items)
-    assert chisquare(observed).pvalue > 1e-3

@@ -1,6 +1,5 @@
 """Hit counts as a source of similarities: from arrays and from CSV."""
 
-
 import numpy as np
 import pytest
 

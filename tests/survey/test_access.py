@@ -39,15 +39,6 @@ def rater_of(database, home):
 # ---- Prolific
 
 
-def test_the_last_page_shows_the_code_of_prolific_and_not_ours(opened):
-    client, database = opened
-    home = begin(client, ANN)
-    page = finish(client, home)
-    assert "C1A2B3" in page
-    assert database.identity.code(rater_of(database, home)) not in page
-    assert rater_of(database, home) not in page.replace(home, "")
-
-
 def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     client, database = opened
     home = begin(client, ANN)
@@ -58,15 +49,6 @@ def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     finish(client, home)
     assert begin(client, ANN.replace("one", "three")) == home
     assert people(database)[0].ids["platform_session"] == "two"
-
-
-def test_an_address_without_the_submission_does_not_erase_it(opened):
-    client, database = opened
-    home = begin(client, ANN)
-    assert begin(client, "PROLIFIC_PID=ann") == home
-    assert begin(client, "PROLIFIC_PID=ann&SESSION_ID=two") == home
-    (ann,) = people(database)
-    assert (ann.ids["platform_study"], ann.ids["platform_session"]) == ("study", "two")
 
 
 def test_who_finds_no_question_returns_to_prolific(tmp_path):
@@ -214,32 +196,3 @@ def test_only_ids_of_the_list_start_and_nothing_is_stored_of_others(tmp_path):
             assert client.post("/start", {**fields, "PROLIFIC_PID": name}).status == 403
             assert dump(database) == before
         assert begin(client, ANN)
-
-
-@pytest.mark.parametrize("is_listed", [True, False])
-def test_starts_of_one_address_are_limited_unless_a_list_vouches(tmp_path, is_listed):
-    study = small_study(starts_per_hour=2, allowed=frozenset("abcdef") if is_listed else None)
-    with open_survey(study, tmp_path, rates=None) as (app, _):
-        client = Client(app)
-
-        def start(number):
-            form = form_of(client.get(f"/?participant={'abcdef'[number]}").text)
-            return client.post(form.action, form.fields)
-
-        statuses = [start(number).status for number in range(4)]
-        assert statuses == ([303] * 4 if is_listed else [303, 303, 429, 429])
-        assert start(0).status == 303, "who has started goes on"
-        refused = start(5)
-        if not is_listed:
-            assert int(refused["retry-after"]) > 60
-
-
-def test_the_same_form_again_is_no_new_start(tmp_path):
-    with open_survey(small_study(starts_per_hour=1), tmp_path, rates=None) as (app, database):
-        client = Client(app)
-        form, other = (form_of(client.get("/").text) for _ in range(2))
-        replies = [client.post(form.action, form.fields) for _ in range(3)]
-        assert [reply.status for reply in replies] == [303] * 3, "a double click, or Back"
-        assert len({reply["location"] for reply in replies}) == 1
-        assert client.post(other.action, other.fields).status == 429
-        assert len(people(database)) == 1

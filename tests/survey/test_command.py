@@ -99,7 +99,7 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
             f"the consent still contains {CONSENT_PLACEHOLDER}",
         ),
         ("serve {0}/study.toml --port 99999", "less than or equal to 65535"),
-        ("serve {0}/study.toml --database mysql://x/y", "not mysql://"),
+        ("serve {0}/study.toml --database mysql://x/y", "an SQLite file or a URL"),
         (
             "new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt",
             "unknown ending '.txt'; known are .toml",

@@ -40,22 +40,6 @@ def test_the_commands_exist_with_their_options():
             assert re.search(rf"{option}\b", options), option
 
 
-def test_the_image_is_made_of_what_is_there_and_does_not_run_as_root():
-    text = read("Dockerfile")
-    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)
-    names = {name for line in copied for name in line.split()}
-    assert names == {"pyproject.toml", "README.md", "LICENSE", "constraints.txt", "src"}
-    assert all((ROOT / name).exists() for name in names)
-    allowed = {line[1:] for line in read("Dockerfile.dockerignore").splitlines() if line[0] == "!"}
-    assert allowed == names
-    assert "--constraint constraints.txt" in text
-    assert re.search(r"^USER [1-9]\d*$", text, re.MULTILINE)
-    assert re.search(r"^VOLUME /data$", text, re.MULTILINE)
-    health = text[text.index("HEALTHCHECK") :]
-    port = docker_instruction("CMD")[docker_instruction("CMD").index("--port") + 1]
-    assert f"http://127.0.0.1:{port}/health" in health
-
-
 def test_the_services_fit_together():
     services = yaml.safe_load(read("compose.yaml"))["services"]
     assert set(services) == {"survey", "database", "proxy"}

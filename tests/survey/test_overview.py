@@ -4,7 +4,7 @@ from contextlib import closing
 from random import Random
 
 import pytest
-from small_studies import prolific_ids, small_study
+from small_studies import small_study
 
 from rankshot.survey.export import answer_records
 from rankshot.survey.overview import OverviewReader, read_overview
@@ -102,19 +102,6 @@ def test_the_pilot_and_the_others_never_mix(survey):
     assert [survey.reader.read(pilot=pilot) for pilot in (False, True)] == both
 
 
-def test_nobody_is_compared_with_who_is_excluded(survey):
-    """Their answers are kept, and stand beside the others."""
-    raters = [survey.visits.start(f"none:id:{i}") for i in range(3)]
-    for rater in raters:
-        survey.answer(rater, n=2)
-    exclude(survey.database, raters[:1], "copied")
-    view = survey.reader.read()
-    assert set(view.flags) == set(raters[1:])
-    assert view.people[raters[0]].n_answers == 2
-    assert {answer.rater for answer in view.excluded_answers} == {raters[0]}
-    assert view.n_answers == 4
-
-
 def test_the_evidence_for_an_exclusion_stays(survey):
     raters = [survey.visits.start(f"none:id:{i}") for i in range(6)]
     for rater in raters:
@@ -128,12 +115,3 @@ def test_the_evidence_for_an_exclusion_stays(survey):
     assert raters[0] not in view.flags
     named = [record["flags"] for record in answer_records(view) if record["excluded"]]
     assert named == [["fast", "distance"]] * 4
-
-
-def test_a_new_submission_is_seen(survey):
-    """Somebody returned a submission, and takes part again with the same id."""
-    one, other = (prolific_ids("5f1e", "study", session) for session in ("s1", "s2"))
-    ann = survey.visits.start("prolific:5f1e", ids=one)
-    assert survey.reader.read().people[ann].ids["platform_session"] == "s1"
-    survey.visits.start("prolific:5f1e", ids=other)
-    assert survey.reader.read().people[ann].ids["platform_session"] == "s2"

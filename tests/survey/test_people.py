@@ -31,13 +31,11 @@ from rankshot.survey.store.people import (
     reset,
     restore,
     set_state,
-    withdraw,
 )
 from rankshot.survey.study import ExtraQuestion, Question
 
 GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
 STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
-DAY = 24 * 60 * 60
 
 
 class Survey:
@@ -95,25 +93,6 @@ def stopped(survey, function, *arguments):
     return error.value.reason
 
 
-def test_everything_about_each_participant_is_counted(survey):
-    ann, bob = survey.start("ann"), survey.start("bob")
-    survey.now += 60
-    survey.answer(ann, skip=("cat",))
-    survey.answer(bob, 2)
-    people = survey.people()
-    assert list(people) == sorted((ann, bob)), "both started at once"
-    mine, theirs = people[ann], people[bob]
-    # Of six, one may be the repeat of what was skipped, which is not asked.
-    n_repeats = survey.count_assigned(ann) - 5
-    assert n_repeats in (0, 1)
-    assert (mine.n_answers, mine.n_checks, mine.n_skipped) == (3, 1 + n_repeats, 1)
-    assert (mine.started_at, mine.finished_at) == (1e9, 1e9 + 60)
-    assert theirs.finished_at is None
-    assert theirs.n_answers + theirs.n_checks == 2
-    assert survey.count_assigned(bob) == 6
-    assert survey.people(pilot=True) == {}
-
-
 def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
     raters = [survey.start(name) for name in ("ann", "bob")]
     for rater in raters:
@@ -158,23 +137,6 @@ def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
     assert survey.answer(ann).n_counted == 4
     with pytest.raises(NotAssignedError):
         survey.taking.withdraw("0" * 16)
-
-
-def test_deleted_participants_are_in_no_table(survey):
-    raters = [survey.start(name) for name in ("ann", "bob")]
-    for rater in raters:
-        survey.answer(rater)
-    with survey.database.begin_write() as connection:
-        connection.execute(EXTRA_ANSWER.insert().values(rater=raters[0], name="age", value="33"))
-    exclude(survey.database, raters, "Ann Smith says that she was ill")
-    delete_participants(survey.database, raters[:1])
-    assert raters[0] not in str(dump(survey.database))
-    assert {row["rater"] for row in dump(survey.database)["assignment"]} == {raters[1]}
-    assert survey.events() == {
-        ("exclude", raters[1], "Ann Smith says that she was ill"): 1,
-        ("delete", None, "1 deleted"): 1,
-    }
-    assert survey.start("ann") == raters[0], "who was deleted is nobody we know"
 
 
 # ---- What is deleted is gone from the bytes
@@ -259,29 +221,10 @@ def test_a_deletion_from_postgresql_does_not_wait_for_readers_and_says_so(
     survey.database.close()
 
 
-@pytest.mark.parametrize(
-    "action",
-    [
-        lambda database, raters: exclude(database, raters, "no reason"),
-        restore,
-        reopen_participants,
-        withdraw,
-        delete_participants,
-    ],
-)
-def test_an_unknown_rater_is_named_and_nothing_is_done(survey, action):
-    ann = survey.start("ann")
-    survey.answer(ann, skip=("cat",))
-    before = dump(survey.database)
-    with pytest.raises(RankshotError, match="no rater 'cafe'; nothing was changed"):
-        action(survey.database, [ann, "cafe"])
-    assert dump(survey.database) == before
-
-
 def test_people_are_found_by_id_code_and_rater(survey):
     identity = survey.database.identity
-    ann = survey.start("ann", ids={"turk_assignment": "3AAA", "turk_host": "https://www.mturk.com"})
-    bob = survey.start("bob", ids=prolific_ids("3AAA", "s", "t"))
+    ann = survey.start("ann", ids=prolific_ids("3AAA", "s", "t"))
+    bob = survey.start("bob", ids=prolific_ids("3AAA", "s", "u"))
 
     def find(*names):
         with survey.database.begin_read() as connection:
@@ -316,3 +259,38 @@ def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(su
 
 
 # ---- Spare answers
+
+
+def test_who_leaves_is_replaced_and_every_question_gets_its_answers(place):
+    """A platform sends somebody for everybody who leaves; the excluded are replaced later."""
+    study = small_study(
+        platform="prolific", answers_per_question=5, questions_per_participant=2, gold=(GOLD,)
+    )
+    assert study.n_spare == 3
+    survey, rng, finished = Survey(study, place), Random(2), []
+
+    def fill():
+        while True:
+            try:
+                rater = survey.start(str(rng.random()))
+            except StoppedError as stopped:
+                return stopped.reason
+            survey.now += 60
+            fate = rng.choice(["finishes", "finishes", "leaves", "withdraws"])
+            survey.answer(rater, 1 if fate == "leaves" else 100)
+            if fate == "withdraws":
+                survey.taking.withdraw(rater)
+            elif fate == "finishes":
+                finished.append(rater)
+
+    for excluded in ([], 3):
+        if excluded:
+            exclude(survey.database, finished[:excluded], "too fast")
+        assert fill() == "full"
+        # Those who left are still expected for a while.
+        survey.now += 3600
+        assert fill() == "full"
+        given = [load[0] for load in survey.loads()]
+        assert min(given) >= 5
+        assert max(given) <= 5 + study.n_spare
+    survey.database.close()

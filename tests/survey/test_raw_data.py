@@ -159,21 +159,6 @@ def read_csv(text):
     return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
 
 
-def test_csv_and_json_say_the_same(views, lines):
-    rows = read_csv("".join(format_csv(answer_records(views[0]))))
-    assert len(rows) == len(lines)
-    for row, line in zip(rows, lines, strict=True):
-        assert list(row) == list(line)
-        for name, value in line.items():
-            cell = row[name]
-            if value is None:
-                assert cell == ""
-            elif isinstance(value, str):
-                assert cell.removeprefix("'") == value
-            else:
-                assert json.loads(cell) == value
-
-
 @pytest.mark.parametrize(
     ("text", "cell"),
     [

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
-from asgi_client import Client, begin, form_of, open_survey
+from asgi_client import Client, open_survey
 from server_process import wait_until
 from small_studies import small_study
 from sqlalchemy.exc import OperationalError
@@ -115,22 +115,6 @@ def test_health_and_readiness(tmp_path, monkeypatch):
         assert (ready.status, json.loads(ready.text)) == (503, {"ready": False, "state": None})
         assert client.get("/").status == 503, "the first that counts"
         assert client.get("/").status == 429
-
-
-def test_without_a_database_participants_are_told_that_nothing_was_saved(tmp_path, monkeypatch):
-    with open_survey(small_study(), tmp_path) as (app, _):
-        client = Client(app)
-        home = begin(client)
-        form = form_of(client.get(home).text)
-        with monkeypatch.context() as gone:
-            gone.setattr(Database, "begin_write", fail)
-            gone.setattr(Database, "look", fail)
-            for reply in (client.post(form.action, form.answer("1")), client.get(home)):
-                assert reply.status == 503
-                assert "was not saved" in reply.text
-                assert int(reply["retry-after"]) > 0
-                assert "secret" not in reply.text
-        assert client.post(form.action, form.answer("1")).status == 303
 
 
 # ---- Logs

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.study import (
-    DEFAULT_PROMPT,
     Example,
     ExtraTranslation,
     Picture,
@@ -122,20 +121,6 @@ def test_a_file_is_read_as_it_says(read):
     assert read(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()) == STUDY
 
 
-def test_what_a_file_does_not_say_has_the_documented_default(read):
-    study = read(
-        'title = "T"\nconsent = "C"\n[items]\nnames = ["fox", "cow"]\nunshown = "after"\n'
-        '[[questions]]\ntarget = "cat"\nitems = ["cow", "fox"]\n'
-    )
-    assert study.prompt == DEFAULT_PROMPT == "Which of these are most like “{target}”?"
-    assert (study.answers_per_question, study.questions_per_participant) == (20, 10)
-    assert (study.repeats, study.return_after_minutes, study.n_spare) == (1, 30, 0)
-    assert (study.platform, study.completion_url, study.gold) == ("none", None, ())
-    assert study.quality == QualityRules(3.0, 0.5, 0.4, 0)
-    spare = [replace(STUDY, answers_per_question=n).n_spare for n in (1, 4, 5, 50)]
-    assert spare == [2, 2, 3, 25]
-
-
 # ---- Writing
 
 LINE = st.text(
@@ -165,7 +150,7 @@ def studies(draw):
     per_participant = draw(st.integers(1, 1000))
     before, after = draw(st.tuples(LINE | TRICKY, LINE | TRICKY))
     share = st.floats(0, 1)
-    platform = draw(st.sampled_from(["none", "prolific", "mturk"]))
+    platform = draw(st.sampled_from(["none", "prolific"]))
     url = st.none() | st.just("https://example.org/?a=b&c=%22#d")
     return Study(
         title=draw(NAME),
@@ -180,7 +165,7 @@ def studies(draw):
         repeats=draw(st.integers(0, per_participant // 2)),
         return_after_minutes=draw(st.floats(0.01, 10_080) | st.integers(1, 10_080)),
         platform=platform,
-        completion_url=None if platform == "mturk" else draw(url),
+        completion_url=draw(url),
         quality=QualityRules(
             draw(st.floats(0, 3600)), draw(share), draw(share), draw(st.integers(0, 9))
         ),
@@ -199,17 +184,6 @@ def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
 def test_a_consent_ends_as_it_ends(end):
     study = replace(STUDY, consent=f'{end}"Yes"{end}')
     assert tomllib.loads(format_study(study))["consent"] == study.consent
-
-
-def test_every_key_of_a_written_study_is_explained_and_lines_are_short():
-    many = tuple(f"animal number {i}" for i in range(50))
-    study = replace(STUDY, items=many, questions=(Question("cat", many[:20]),), gold=())
-    lines = format_study(study).splitlines()
-    assert max(map(len, lines)) <= 100
-    explained = lines[: lines.index("[[questions]]")]
-    keys = [i for i, line in enumerate(explained) if re.match(r"\w+ = ", line)]
-    assert len(keys) > 15
-    assert all(explained[i - 1].startswith("# ") or "_url" in explained[i] for i in keys)
 
 
 # ---- What else participants see
@@ -342,8 +316,7 @@ WRONG = [
     ("[[gold]]", "[gold]", "write [[gold]] above each"),
     # words and texts
     ('"after"', '"aftr"', "[items] unshown is 'aftr': it must be 'after' or 'unknown'"),
-    ('"prolific"', "2", "[platform] name is 2: it must be 'none', 'prolific' or 'mturk'"),
-    ('"prolific"', '"mturk"', "completion_url is not for Mechanical Turk"),
+    ('"prolific"', "2", "[platform] name is 2: it must be 'none' or 'prolific'"),
     ("{target}", "it", "prompt is 'What is most like it?': it does not contain {target}"),
     ("First.", r"F\u0007irst.", r"it has the control character '\x07'"),
     ("alike?", "x" * 200, "it must have at most 200 characters"),

@@ -27,7 +27,9 @@ RANKING_HEADS = {
     "deterministic": rs.DeterministicRanking(k=3),
 }
 SIMILARITY_HEADS = {
-    "direct": rs.DirectSimilarity(n_similar=3),
+    "direct": rs.DirectSimilarity(
+        n_similar=3, class_prior={"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.15, "e": 0.25}
+    ),
     "conse": rs.ConSE(n_classes=3),
 }
 HEADS = RANKING_HEADS | SIMILARITY_HEADS

@@ -322,17 +322,18 @@ def test_equation_17_classifier_from_scores_of_pairs(rng, K):
 
 
 def test_equation_18_direct_similarity(rng):
-    """P(z|x) ∝ Π_k (P(y_k|x) / P(y_k))^{y_k^z} with equal P(y_k), over the most similar classes."""
+    """P(z|x) ∝ Π_k (P(y_k|x) / P(y_k))^{y_k^z}, over the most similar classes."""
     w = {z: dict(zip(ITEMS, rng.random(C).tolist(), strict=True)) for z in "uvw"}
+    prior = dict(zip(ITEMS, rng.dirichlet(np.ones(C)).tolist(), strict=True))
     table = rs.Similarity([list(w[z].values()) for z in "uvw"], list("uvw"), ITEMS)
-    head = rs.DirectSimilarity(n_similar=3).fit(table)
+    head = rs.DirectSimilarity(n_similar=3, class_prior=prior).fit(table)
     f = scores_by_name(rng)
     platt = {item: 1 / (1 + exp(-f[item])) for item in ITEMS}
 
     def p(z):
         similar = sorted(ITEMS, key=w[z].get, reverse=True)[:3]
         total = sum(w[z][y] for y in similar)
-        return prod(platt[y] ** (w[z][y] / total) for y in similar)
+        return prod((platt[y] / prior[y]) ** (w[z][y] / total) for y in similar)
 
     expected = [p(z) / sum(map(p, "uvw")) for z in "uvw"]
     scores = rs.Scores(as_row(f), ITEMS, "one-vs-rest")

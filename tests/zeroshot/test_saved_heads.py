@@ -403,7 +403,7 @@ def test_members_with_other_names_are_refused(tmp_path, good, name):
     check_refused(tmp_path / "head.rankshot", changed, "does not belong in it")
 
 
-@pytest.mark.parametrize("member", ["rankings.jsonl", "arrays/factor.npy"])
+@pytest.mark.parametrize("member", ["rankings.jsonl", "arrays/weights.npy", "arrays/factor.npy"])
 def test_a_missing_member_is_refused(tmp_path, good, member):
     manifest, members = unpack(good)
     manifest.pop("members")

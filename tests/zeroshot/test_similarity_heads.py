@@ -102,7 +102,8 @@ def test_classes_of_no_similarity_at_all_count_alike(n):
         ({}, [[np.nan, -1]], "all similarities of 'u' by similarity are negative"),
         ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"n_similar": 0}, [[1, 1]], "n_similar must be a whole number from 1 on, not 0"),
-        ({"n_similar": True}, [[1, 1]], "n_similar must be a whole number from 1 on, not True"),
+        ({"class_prior": {"a": 1}}, [[1, 1]], "class_prior has no value for 'b'"),
+        ({"class_prior": {"a": 1, "b": 0}}, [[1, 1]], r"class_prior\['b'\] must be positive"),
     ],
 )
 def test_direct_similarity_says_what_is_wrong(options, values, message):

@@ -93,16 +93,13 @@ def new(
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
     """
     require_extra()
-    from rankshot.core.files import read_names, replace_file, require_ending
+    from rankshot.core.files import read_names, replace_file
     from rankshot.ranking.ranking_files import read_rankings
     from rankshot.survey.design import new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import format_study
 
-    require_ending(study, (".toml",))
-    if study.exists():
-        raise RankshotError(f"{study}: the file exists already; give another name, or remove it")
-    check_writable(study)
+    _check_new(study)
     seen_classes = read_names(seen)
     designed = new_study(
         read_names(new_classes),
@@ -140,16 +137,13 @@ def catalogue(
     Example: rankshot survey catalogue fr.toml
     """
     require_extra()
-    from rankshot.core.files import replace_file, require_ending
+    from rankshot.core.files import replace_file
     from rankshot.survey.languages import english_text
     from rankshot.survey.study import LANGUAGE
 
-    require_ending(file, (".toml",))
+    _check_new(file)
     if not LANGUAGE.fullmatch(file.stem):
         raise RankshotError(f"{file}: name the file after its language, such as fr.toml")
-    if file.exists():
-        raise RankshotError(f"{file}: the file exists already; give another name, or remove it")
-    check_writable(file)
     with replace_file(file) as stream:
         stream.write(english_text(file.stem))
     say(f"{file}: translate the texts in quotes. Then write into the file of the study")
@@ -225,6 +219,16 @@ for command in (
     *(people.payments, people.forget_ids),
 ):
     survey.command()(command)
+
+
+def _check_new(path: Path) -> None:
+    """Refuse a file that exists, has another ending or cannot be written."""
+    from rankshot.core.files import require_ending
+
+    require_ending(path, (".toml",))
+    if path.exists():
+        raise RankshotError(f"{path}: the file exists already; give another name, or remove it")
+    check_writable(path)
 
 
 def _find_missing_links(study: Study) -> Iterator[str]:

@@ -163,11 +163,10 @@ def participants(
         seconds[answer.rater] += answer.seconds or 0.0
     rows = [("rater", "code", "id", "answers", "skipped", "minutes", "state")]
     for person in people:
-        ids_of = person.ids
         row = (
             person.rater,
             view.codes[person.rater],
-            ids_of["platform_id"] or ids_of["turk_assignment"] or "-",
+            person.ids["platform_id"] or "-",
             f"{person.n_answers:,}",
             f"{person.n_skipped:,}",
             f"{seconds[person.rater] / 60:.1f}",
@@ -194,21 +193,13 @@ def exclude(
 
     Example: rankshot survey exclude study.toml 5f1e2d3c --why "failed the attention check"
     """
-    from rankshot.survey.store.people import (
-        IS_EXCLUDED,
-        exclude as exclude_raters,
-        select_known,
-    )
+    from rankshot.survey.store.people import exclude as exclude_raters
 
     with _find(study, database, ids) as (_, answers, raters):
-        with answers.begin_read() as connection:
-            before = select_known(connection, raters, IS_EXCLUDED)
         changed = exclude_raters(answers, raters, why)
     _say_count(len(changed), f"excluded: {why}")
     n = len(raters) - len(changed)
     _say_count(n, "excluded before, for the same reason: nothing changes.")
-    n = len({*before} & {*changed})
-    _say_count(n, "excluded before: the new reason replaces the old; the record keeps both.")
 
 
 def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None:
@@ -227,42 +218,30 @@ def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None
 def delete(
     study: StudyFile,
     ids: Ids,
-    also: Annotated[
-        list[Path] | None,
-        typer.Option(
-            show_default=False,
-            help="Delete from this file as well: a backup (.sqlite), or a file that was exported "
-            "(.jsonl, .csv, .txt). Give the option once per file.",
-        ),
-    ] = None,
     yes: YesOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Delete everything about participants who ask for it.
 
-    The answers are overwritten in the file of the database. Delete them from backups and exported
-    files in the same command. If you find another copy later, give the id of the platform or the
-    rater again, with --also.
+    The answers are overwritten in the file of the database. Delete them from each backup as well,
+    which you give with --database, and write exported files anew.
 
-    Example: rankshot survey delete study.toml 5f1e2d3c --also backup.sqlite --also rankings.jsonl
+    Example: rankshot survey delete study.toml 5f1e2d3c
     """
-    from rankshot.survey.deletion import delete_everywhere
     from rankshot.survey.export import read_payments
+    from rankshot.survey.store.people import delete_participants
 
-    with _find(study, database, ids, deleted=bool(also)) as (definition, answers, raters):
+    with _find(study, database, ids) as (definition, answers, raters):
         for payment in read_payments(definition, answers):
             if payment.rater in raters and payment.decision in ("approve", "look at"):
                 who = payment.id or payment.rater
                 say(f"{who} is to be paid ({payment.decision}). Pay first, if you have not.")
         who = format_count(len(raters), "participant")
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
-        found = delete_everywhere(answers, raters, also or (), ids)
+        delete_participants(answers, raters)
         _say_remains(answers)
-    for path, n in found.items():
-        say(f"{path}: {format_count(n, 'entry').replace('entrys', 'entries')} deleted")
     say(f"{who} deleted.")
-    if not also:
-        say("Backups and exported files still have the answers: give them with --also.")
+    say("Delete from backups as well (--database), and write exported files anew.")
 
 
 # ---- Payment
@@ -302,21 +281,21 @@ def payments(
 ) -> None:
     """Show who is to be paid; write lists for the platform.
 
-    The ids are Prolific's participant ids, Mechanical Turk's assignment ids, or without a platform
-    completion codes. Look at the answers of participants with a flag first: exclude them, or
-    approve them with --with-flagged.
+    The ids are Prolific's participant ids, or without a platform completion codes. Look at the
+    answers of participants with a flag first: exclude them, or approve them with --with-flagged.
 
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
     from rankshot.core.files import replace_file, require_ending
     from rankshot.survey.export import ID_NAMES, Decision, format_payments, read_payments
 
-    if approve and reject:
-        raise RankshotError("give --approve or --reject, each with a file of its own")
-    if output is None and (approve or reject):
-        raise RankshotError("give the file to write with --output")
-    if with_flagged and not approve:
-        raise RankshotError("--with-flagged is for --approve: give both")
+    for is_wrong, problem in (
+        (approve and reject, "give --approve or --reject, each with a file of its own"),
+        (output is None and (approve or reject), "give the file to write with --output"),
+        (with_flagged and not approve, "--with-flagged is for --approve: give both"),
+    ):
+        if is_wrong:
+            raise RankshotError(problem)
     if output is not None:
         # Plain ids do not say what is to be done with them.
         require_ending(output, (".csv", ".txt") if approve or reject else (".csv",))
@@ -381,16 +360,14 @@ def _set_state(study: Path, database: str | None, state: State) -> None:
 
 @contextmanager
 def _find(
-    study: Path, database: str | None, names: Sequence[str], *, deleted: bool = False
+    study: Path, database: str | None, names: Sequence[str]
 ) -> Iterator[tuple[Study, Database, list[str]]]:
     """Read the study, open its database, and find participants in it."""
     with open_survey(study, database) as (definition, answers):
         from rankshot.survey.store.people import find_raters
 
         with answers.begin_read() as connection:
-            raters = find_raters(
-                connection, answers.identity, definition.platform, names, deleted=deleted
-            )
+            raters = find_raters(connection, answers.identity, definition.platform, names)
         yield definition, answers, raters
 
 

@@ -104,12 +104,13 @@ def export(
 
     Example: rankshot survey export study.toml -o rankings.jsonl
     """
-    if raw and participants:
-        raise RankshotError("--raw and --participants are two files: give one of them")
-    if exclude_flagged and (raw or participants):
-        raise RankshotError("--exclude-flagged is for rankings: raw data name the flags instead")
-    if with_ids and not participants:
-        raise RankshotError("--with-ids needs --participants")
+    for is_wrong, problem in (
+        (raw and participants, "--raw and --participants are two files: give one of them"),
+        (exclude_flagged and (raw or participants), "--exclude-flagged is for rankings only"),
+        (with_ids and not participants, "--with-ids needs --participants"),
+    ):
+        if is_wrong:
+            raise RankshotError(problem)
     check_writable(output, study)
     view = _read_overview(study, database, pilot=pilot)
     if raw or participants:

@@ -485,7 +485,7 @@ def _parse(
 def _read_row_groups(file: StoredFile, groups: list[int], items: Items | None) -> Rankings | None:
     with open_parquet(file, dictionaries=True) as parquet:
         parts = list(iterate_row_groups(parquet, groups, items, file))
-    return join_portions(parts, items) if parts else None
+    return join_portions(parts, items, file) if parts else None
 
 
 # ---- Writing

@@ -137,12 +137,9 @@ def _flatten_one_by_one(orders: Sequence[Order], where: Where) -> _FlatOrders:
     labels: list[Any] = []
     places: list[int] = []
     rows: list[int] = []
+    rule = "expected a list of items, not {} (a single ranking is a list in a list)"
+    refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     for row, order in enumerate(orders):
-        if not isinstance(order, LIST_TYPES):
-            raise RankshotError(
-                f"{where(row)}: expected a list of items, not {short_repr(order)} "
-                "(a single ranking is a list in a list)"
-            )
         for place, entry in enumerate(order):
             tie = entry if isinstance(entry, TIE_TYPES) else (entry,)
             if not tie:
@@ -287,16 +284,19 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
 # ---- Tables of numbers: positions, scores and item numbers
 
 
-def require_number_table(values: ArrayLike, n_items: int, what: str) -> NDArray[np.float64]:
-    """Return a float matrix with one column per item."""
+def require_number_table(
+    values: ArrayLike, n_items: int, what: str, *, square: bool = False
+) -> NDArray[np.float64]:
+    """Return a float matrix with one column per item, and one row per item if it is square."""
     refuse_masked(what, values)
     try:
         table = np.atleast_2d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError) as error:
         raise RankshotError(f"{what} must be a table of numbers: {error}") from None
-    if table.ndim != 2 or table.shape[1] != n_items:
+    if table.ndim != 2 or table.shape[1] != n_items or (square and len(table) != n_items):
+        lines = "row and one column" if square else "column"
         raise RankshotError(
-            f"{what} must have one column for each of the {n_items} items, not shape {table.shape}"
+            f"{what} must have one {lines} for each of the {n_items} items, not shape {table.shape}"
         )
     return table
 
@@ -344,11 +344,7 @@ def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> 
 
 def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:
     """Return the strict orders of a matrix of item numbers; check them unless they are trusted."""
-    table = require_whole_numbers("item numbers", lists)
-    if table.ndim != 2:
-        raise RankshotError(
-            f"item numbers must be a matrix, one row per ranking, not of shape {table.shape}"
-        )
+    table = np.atleast_2d(require_whole_numbers("item numbers", lists))
     n, k = table.shape
     places = np.tile(np.arange(k, dtype=np.int32), n)
     entries = Entries(table.astype(np.int32).ravel(), places, np.arange(n + 1) * k)
@@ -383,11 +379,10 @@ def encode_pairs(
     where: Where,
 ) -> tuple[tuple[str, ...], Entries]:
     """Return the names of the items, and the pairs as arrays."""
-    columns = [_as_list(winners, "winners"), _as_list(losers, "losers")]
-    n = len(columns[0])
-    if len(columns[1]) != n:
-        raise RankshotError(f"{n:,} winners, but {len(columns[1]):,} losers")
-    labels = _require_names(columns[0] + columns[1], lambda i: where(i % n))
+    first = _as_list(winners, "winners")
+    n = len(first)
+    second = _require_length(_as_list(losers, "losers"), n, "losers")
+    labels = _require_names(first + second, lambda i: where(i % n))
     names, codes = encode_names(labels, items, lambda i: i % n, where)
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
@@ -438,9 +433,7 @@ def encode_pair_counts(
 
 
 def _require_counts(values: ArrayLike, names: tuple[str, ...], what: str) -> NDArray[np.float64]:
-    table = require_number_table(values, len(names), what)
-    if len(table) != len(names):
-        raise RankshotError(f"{what} must have one row for each of the {len(names)} items")
+    table = require_number_table(values, len(names), what, square=True)
     for bad, rule in (
         (~(np.isfinite(table) & (table >= 0)), "a count must be a finite number of 0 or more"),
         (np.diag(np.diag(table)) != 0, "an item is not compared with itself"),

@@ -289,11 +289,17 @@ def require_any_rankings(value: AnyRankings) -> AnyRankings:
     return value if isinstance(value, RankingParts) else require_rankings(value)
 
 
-def require_one_subject(rankings: AnyRankings) -> RankingCounts:
-    """Return an overview of rankings to merge; raise if there are none, warn of several targets."""
+def require_some(rankings: AnyRankings) -> RankingCounts:
+    """Return an overview of rankings; raise if there are none."""
     found = count_rankings(require_any_rankings(rankings))
     if not found.weight > 0:
         raise RankshotError("there are no rankings to fit or merge (or all have weight 0)")
+    return found
+
+
+def require_one_subject(rankings: AnyRankings) -> RankingCounts:
+    """Return an overview of rankings to merge; raise if there are none, warn of several targets."""
+    found = require_some(rankings)
     if len(found.target_names) > 1:
         warnings.warn(
             "rankings of several targets are merged into one: "

@@ -33,7 +33,7 @@ PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
 NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
 COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
 ORDER = re.compile(r"(\d{1,15}): *(.*[^,])")
-GROUP = re.compile(r" *(?:\{([\d, ]*)\}|(\d+)) *(?:,|$)")
+GROUP = re.compile(r" *(?:\{([\d, ]*\d[\d, ]*)\}|(\d+)) *(?:,|$)")
 NEWLINE, COMMA, COLON, OPEN, CLOSE, ZERO, NINE = b"\n,:{}09"
 MOST_UNNAMED = 10**6
 """Alternatives that a file may announce and not name."""
@@ -76,21 +76,14 @@ class _Header:
         count = int(announced) if announced.isdecimal() and len(announced) <= LONGEST else -1
         if not announced or count == len(names):
             return names
-        if not len(names) < count <= len(names) + MOST_UNNAMED:
-            raise RankshotError(
-                f"{self._path}: {announced[:20]} alternatives are announced, but {len(names)} are "
-                "named"
-            )
-        numbers = {str(number) for number in range(1, count + 1)}
-        if odd := min(names.keys() - numbers, default=None):
-            raise RankshotError(
-                f"{self._path}: {count} alternatives are announced, but one has the number {odd!r}"
-            )
-        if twice := min((numbers - names.keys()) & self._used, default=None):
-            raise RankshotError(
-                f"{self._path}: alternative {twice} has no name, and another one is named {twice!r}"
-            )
-        return {str(number): names.get(str(number), str(number)) for number in range(1, count + 1)}
+        problem = f"but {len(names)} are named"
+        if len(names) < count <= len(names) + MOST_UNNAMED:
+            numbers = [str(number) for number in range(1, count + 1)]
+            all_names = {number: names.get(number, number) for number in numbers}
+            if names.keys() <= all_names.keys() and len(set(all_names.values())) == count:
+                return all_names
+            problem = "but their numbers are others, or one is named like the number of another"
+        raise RankshotError(f"{self._path}: {announced[:20]} alternatives are announced, {problem}")
 
 
 _Read = tuple[Rankings, Where]
@@ -136,8 +129,6 @@ def _read_order(line: str, names: dict[str, str], where: str) -> tuple[int, list
             raise RankshotError(
                 f"{where}: cannot read the order from {short_repr(text[position:])} on"
             )
-        if group[1] is not None and not group[1].strip():
-            raise RankshotError(f"{where}: an empty tie at place {len(order) + 1}")
         numbers = [group[2]] if group[2] else [n.strip() for n in group[1].split(",")]
         for number in numbers:
             if number not in names:
@@ -258,11 +249,8 @@ def _count_braces(chars: Bytes) -> NDArray[np.int8] | None:
 def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
     """Write orders with their counts, the most frequent first."""
     _require_kind(rankings, path, describe_row)
-    if len(rankings.target_names) > 1:
-        raise RankshotError(
-            f"{path}: PrefLib has no targets; select one of {rankings.target_names}"
-        )
     for bad, what in (
+        (np.array([len(rankings.target_names) > 1]), "several targets: select one of them"),
         (rankings.weights != np.rint(rankings.weights), "fractional weights"),
         (rankings.weights >= 1e15, "weights of 10^15 and more"),
         (rankings.is_subset, "subset rankings"),

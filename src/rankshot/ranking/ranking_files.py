@@ -171,9 +171,7 @@ def parse_jsonl(
     names = None if items is None else as_names(items)
     portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
     parts = [_read_portion(portion, names, path, kind) for portion in portions]
-    if not parts:
-        raise RankshotError(f"{path}: no rankings in it")
-    return join_portions(parts, names)
+    return join_portions(parts, names, path)
 
 
 def _read_portion(
@@ -267,13 +265,15 @@ def _read_parquet(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankin
         names = names or read_item_names(file, path)
         groups = range(file.num_row_groups)
         parts = list(iterate_row_groups(file, groups, names, path, kind))
-    if not parts:
+    return join_portions(parts, names, path)
+
+
+def join_portions(
+    portions: list[Rankings], items: tuple[str, ...] | None, path: NamedFile
+) -> Rankings:
+    """Join portions of a file, over ``items`` or those that occur in any of them, sorted."""
+    if not portions:
         raise RankshotError(f"{path}: no rankings in it")
-    return join_portions(parts, names)
-
-
-def join_portions(portions: list[Rankings], items: tuple[str, ...] | None) -> Rankings:
-    """Join portions of files, over ``items`` or those that occur in any of them, sorted."""
     names = items or tuple(sorted({item for portion in portions for item in portion.items}))
     return Rankings.concatenate(portion.change_items(names) for portion in portions)
 
@@ -379,7 +379,9 @@ class _RowReader:
     def _read_columns(self) -> list[NDArray[Any]]:
         """Return the columns beside the lists: subset, weight, target, source, rater."""
         n, names = self._batch.num_rows, self._batch.schema.names
-        weights = self._read_weights() if "weight" in names else None
+        weights = None
+        if "weight" in names:
+            weights = _to_numbers(self._batch.column("weight"), np.nan, np.float64)
         columns = list(validate_columns(n, weights=weights, kind=self._kind, where=self._where))
         if "kind" in names:
             kinds = self._read_labels("kind", ("top", "subset"))
@@ -388,13 +390,6 @@ class _RowReader:
             if name in names:
                 columns[i] = self._read_labels(name)
         return columns
-
-    def _read_weights(self) -> NDArray[np.float64]:
-        column = self._batch.column("weight")
-        if column.null_count:
-            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise RankshotError(f"{self._where(row)}: the weight is missing")
-        return _to_numbers(column, 1, np.float64)
 
     def _read_labels(self, name: str, allowed: Sequence[str] = ()) -> NDArray[np.object_]:
         column = self._batch.column(name)
@@ -445,7 +440,7 @@ def _count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
     return places.astype(np.int32)
 
 
-def _to_numbers(column: Any, missing: int, kind: type) -> NDArray[Any]:
+def _to_numbers(column: Any, missing: float, kind: type) -> NDArray[Any]:
     arrow = import_pyarrow()
     numbers = column.cast(arrow.from_numpy_dtype(kind), safe=False).fill_null(missing)
     return np.asarray(numbers.to_numpy(zero_copy_only=False))

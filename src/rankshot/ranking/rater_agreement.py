@@ -31,6 +31,7 @@ from rankshot.ranking.parts import (
     require_any_rankings,
     require_model,
     require_one_subject,
+    require_some,
     select_target,
 )
 from rankshot.ranking.rankings import Rankings
@@ -355,9 +356,7 @@ def summarize(
     (('leopard', 'tiger'), 0.33, 'cy')
     """
     rankings = keep_counted(require_any_rankings(rankings))
-    found = count_rankings(rankings)
-    if found.n_rankings == 0:
-        raise RankshotError("there are no rankings to summarize (or all have weight 0)")
+    found = require_some(rankings)
     model = PlackettLuce() if model is None else require_model(model)
     if k is not None:
         rankings = rankings.top(min(require_whole_number("k", k), rankings.n_items))

@@ -188,11 +188,9 @@ def select_nearest_items(
     [('leopard', 'wolf')]
     """
     require_rankings(rankings)
-    target_names, item_names = as_names(targets, "targets"), as_names(items)
-    require_whole_number("n", n)
-    counted = rankings.with_items(item_names)
+    counted = rankings.with_items(items)
     counted = counted[counted.weights > 0]
-    return [_select_nearest(counted, target, n) for target in target_names]
+    return [_select_nearest(counted, target, n) for target in targets]
 
 
 def _select_nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
@@ -205,13 +203,7 @@ def _select_nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
         compared = set(rankings.items)
     # The average place of an item that no ranking compares is a guess: it comes last.
     order = sorted(average_order(these), key=lambda name: name not in compared)
-    found = [name for name in order if name != target]
-    if len(found) < n:
-        raise RankshotError(
-            f"the target {target!r} needs {n} items, and only {len(found)} are available: ask for "
-            "fewer"
-        )
-    return tuple(found[:n])
+    return tuple(name for name in order if name != target)[:n]
 
 
 def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
@@ -241,18 +233,14 @@ def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, .
     >>> split_pool(["a", "b", "c", "d"], 2, Random(1))
     [('a', 'd'), ('a', 'c'), ('b', 'c'), ('b', 'd')]
     """
-    names = as_names(pool, "pool")
-    require_whole_number("show", show, MOST_ITEMS, least=2)
-    size = len(names)
-    if size < show:
-        raise RankshotError(f"a pool of {size} items cannot fill sets of {show}: show fewer")
+    size = len(pool)
     if size == show:
-        return [names]
-    ring = sorted(names)
+        return [tuple(pool)]
+    ring = sorted(pool)
     rng.shuffle(ring)
     # The windows cover the pool twice: the next but one begins at most `show` items later.
     count = -(-2 * size // show)
-    place = {name: i for i, name in enumerate(names)}
+    place = {name: i for i, name in enumerate(pool)}
     sets = []
     for begin in (i * size // count for i in range(count)):
         window = [ring[(begin + i) % size] for i in range(show)]

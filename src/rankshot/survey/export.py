@@ -38,11 +38,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
 Decision = Literal["approve", "look at", "reject", "return", "wait"]
 # What the id of a payment is, for each platform.
-ID_NAMES = {
-    "prolific": "participant id",
-    "mturk": "assignment id",
-    "none": "completion code",
-}
+ID_NAMES = {"prolific": "participant id", "none": "completion code"}
 PAYMENT_COLUMNS = ("id", "decision", "reason", "rater", "code", "session")
 
 
@@ -507,14 +503,9 @@ def decide_payments(view: Overview) -> list[Payment]:
     found = []
     for rater, person in view.people.items():
         code = view.codes[rater]
-        ids = {
-            "prolific": person.ids["platform_id"],
-            "mturk": person.ids["turk_assignment"],
-            "none": code,
-        }
-        decision, reason = _decide(person)
+        own = code if view.study.platform == "none" else person.ids["platform_id"]
         session = person.ids["platform_session"]
-        found.append(Payment(ids[view.study.platform], decision, reason, rater, code, session))
+        found.append(Payment(own, *_decide(person), rater, code, session))
     return found
 
 

@@ -48,8 +48,6 @@ from rankshot.survey.store.people import (
 )
 from rankshot.survey.study import Question, Study
 
-# Ids of the platform that are new when somebody returns a submission and takes part again.
-CHANGING_IDS = ("platform_session", "turk_assignment")
 # Of more items than this, the consensus is a good order, and perhaps not the best.
 MOST_SOLVED_ITEMS = 20
 # Items, best first; a tie is a tuple inside the tuple.
@@ -317,7 +315,8 @@ class OverviewReader:
                 func.count(PARTICIPANT.c.finished_at),
                 func.count(PARTICIPANT.c.withdrawn_at),
                 func.count(PARTICIPANT.c.excluded_at),
-                *(func.aggregate_strings(PARTICIPANT.c[name], " ") for name in CHANGING_IDS),
+                # It is new when somebody returns a submission and takes part again.
+                func.aggregate_strings(PARTICIPANT.c.platform_session, " "),
             ),
             select(func.count(), func.max(EVENT.c.at)).select_from(EVENT),
             select(func.count()).select_from(EXTRA_ANSWER),

@@ -1,4 +1,4 @@
-"""Where participants come from: a plain link, Prolific or Mechanical Turk."""
+"""Where participants come from: a plain link or Prolific."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
 
 # The query parameter with the participant's id, for each platform.
-ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID", "mturk": "workerId"}
-# The hosts to which a Mechanical Turk task may be submitted; forms go to no other host.
-TURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
-# The same for the content-security policy. Chromium also applies it to redirects.
-TURK_FORM_ACTIONS = (*TURK_HOSTS, "https://worker.mturk.com")
-# The assignment id that Mechanical Turk sends before a worker accepts the task.
-PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID"}
 _ID = re.compile("^[A-Za-z0-9_.:@-]{1,100}$")
 ShortText = Annotated[str, StringConstraints(max_length=200)]
 # Described but not enforced here: `read_visitor` says in words what is wrong with an id.
@@ -34,9 +28,6 @@ class Arrival(BaseModel):
     PROLIFIC_PID: ShortText = ""
     STUDY_ID: ShortText = ""
     SESSION_ID: ShortText = ""
-    workerId: ShortText = ""  # noqa: N815 (Mechanical Turk's name)
-    assignmentId: ShortText = ""  # noqa: N815
-    turkSubmitTo: ShortText = ""  # noqa: N815
 
 
 class Visitor(NamedTuple):
@@ -54,15 +45,6 @@ def read_visitor(platform: str, arrival: Arrival) -> Visitor:
     ParticipantError
         If something is missing or malformed. It says how to open the survey.
     """
-    if platform == "mturk":
-        if arrival.assignmentId == PREVIEW:
-            raise ParticipantError("refused.preview")
-        host = arrival.turkSubmitTo.rstrip("/")
-        if host not in TURK_HOSTS:
-            value = short_repr(arrival.turkSubmitTo)
-            raise ParticipantError("refused.bad_host", name="turkSubmitTo", value=value)
-        columns = {"turk_assignment": _require_id(arrival, "assignmentId"), "turk_host": host}
-        return Visitor(_require_id(arrival, "workerId"), columns)
     if platform == "prolific":
         # What an address does not say does not erase what an earlier one said.
         given = {"platform_study": "STUDY_ID", "platform_session": "SESSION_ID"}

@@ -30,7 +30,7 @@ from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.files import read_names
 
 Unshown = Literal["after", "unknown"]
-Platform = Literal["none", "prolific", "mturk"]
+Platform = Literal["none", "prolific"]
 AnswerType = Literal["choice", "number", "text"]
 # The most items of a question, choices of an extra question, and extra questions.
 MOST_ITEMS = 50
@@ -540,7 +540,7 @@ class Study:
         To how many more participants than planned a question may be assigned while some of them
         have not answered it: places for those who replace others. None is half
         of ``answers_per_question``, at least 2, and 0 without a platform.
-    platform : {"none", "prolific", "mturk"}
+    platform : {"none", "prolific"}
         Where participants come from.
     completion_url, full_url, refusal_url : str or None
         The https URLs to which participants return: at the end; if no question is left; and if
@@ -630,11 +630,6 @@ class Study:
 
     @model_validator(mode="after")
     def _check(self) -> Study:
-        _require(
-            self.completion_url is None or self.platform != "mturk",
-            "[platform] completion_url is not for Mechanical Turk, which has its own form at the "
-            "end: remove it",
-        )
         _require(
             self.repeats <= self.questions_per_participant // 2,
             f"[plan] repeats is {self.repeats}, more than half of the "

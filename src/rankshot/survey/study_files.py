@@ -161,8 +161,7 @@ unshown = {unshown}
 """
 _PLATFORM = """\
 [platform]
-# Where participants come from: "none" (anybody with the link), "prolific" or "mturk"
-# (Amazon Mechanical Turk, as an ExternalQuestion).
+# Where participants come from: "none" (anybody with the link) or "prolific".
 name = {name}
 # For Prolific: its completion URL, to which participants return at the end; and where they go if
 # no question is left, and if they do not agree, withdraw or answer nothing.

@@ -121,9 +121,7 @@ class BabingtonSmith(BaseEstimator):
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[Any]) -> BabingtonSmith:
         """Return a fitted model with given log-odds: ``log_odds[i, j]`` that i precedes j."""
         names = as_names(items)
-        table = require_number_table(log_odds, len(names), "log_odds")
-        if table.shape[0] != len(names):
-            raise RankshotError(f"log_odds must be square, not of shape {table.shape}")
+        table = require_number_table(log_odds, len(names), "log_odds", square=True)
         wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
         if wrong.any():
             i, j = np.argwhere(wrong)[0]

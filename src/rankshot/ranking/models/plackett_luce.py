@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.newton import Optimum, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
@@ -263,8 +262,6 @@ class PlackettLuce(BaseEstimator):
 
 def require_worths(worths: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
     """Return the names and the log-worths of a mapping."""
-    if not isinstance(worths, Mapping):
-        raise RankshotError(f"worths must map names to numbers, not be {short_repr(worths)}")
     values = [
         require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
         for item, worth in worths.items()

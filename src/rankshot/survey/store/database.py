@@ -39,7 +39,6 @@ from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
     DisconnectionError,
-    NoSuchModuleError,
     OperationalError,
 )
 from sqlalchemy.pool import StaticPool
@@ -81,9 +80,6 @@ PARTICIPANT = Table(
     Column("started_at", Double, nullable=False),
     Column("seen_at", Double, nullable=False),
     Column("finished_at", Double),
-    # For Mechanical Turk: which task is submitted, and where.
-    Column("turk_assignment", Text),
-    Column("turk_host", Text),
     # Pilot answers never mix with others.
     Column("pilot", Integer, nullable=False, default=0),
     # The language that the participant has chosen.
@@ -133,7 +129,7 @@ EVENT = Table(
     Column("detail", Text, nullable=False),
 )
 NEWEST_VERSION = 2
-# What version 2 adds to the tables of version 1, which rankshot 0.1.0 wrote, and two new tables.
+# What version 2 changes in the tables of version 1, which rankshot 0.1.0 wrote; it adds two more.
 UPGRADE = (
     "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
     "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
@@ -147,6 +143,9 @@ UPGRADE = (
             "excluded_why",
         )
     ),
+    # Of a platform that is not supported any more.
+    "ALTER TABLE participant DROP COLUMN turk_assignment",
+    "ALTER TABLE participant DROP COLUMN turk_host",
     "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
     "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
 )
@@ -538,21 +537,16 @@ def _begin_sqlite(connection: Connection) -> None:
 def create_postgresql_engine(url: str, **options: Any) -> Engine:
     """Return what connects to a PostgreSQL database, again after a restart of its server."""
     try:
-        parsed = make_url(url)
-        if parsed.get_backend_name() != "postgresql":
-            raise RankshotError(
-                f"the database must be an SQLite file or a postgresql:// URL, not "
-                f"{parsed.drivername}://"
-            )
-        engine = create_engine(
-            parsed.set(drivername=POSTGRESQL),
-            **options,
-            hide_parameters=True,
-        )
-    except (ArgumentError, NoSuchModuleError):
+        parsed = make_url(url) if url.startswith("postgresql") else None
+    except ArgumentError:
+        parsed = None
+    if parsed is None:
+        # The URL is not in the message: it may contain a password.
         raise RankshotError(
-            "the URL of the database is not valid; write postgresql://user@host/name"
-        ) from None
+            "the database must be an SQLite file or a URL such as postgresql://user@host/name"
+        )
+    try:
+        engine = create_engine(parsed.set(drivername=POSTGRESQL), **options, hide_parameters=True)
     except ImportError as error:
         raise RankshotError(
             f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"

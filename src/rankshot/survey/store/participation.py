@@ -49,7 +49,6 @@ STATE = select(SURVEY.c.state).scalar_subquery().label("state")
 CURRENT: Select[Any] = (
     select(
         *(PARTICIPANT.c[name] for name in ("rater", "pilot", "seen_at", "finished_at")),
-        *(PARTICIPANT.c[name] for name in ("turk_assignment", "turk_host")),
         *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at", "language")),
         STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
@@ -133,8 +132,6 @@ class Finished:
         Answers and skips of all questions.
     n_counted, n_skipped : int
         Answers and skips of the study's questions, without gold questions and repeats.
-    turk_assignment, turk_host : str or None
-        The task that is submitted to Mechanical Turk.
     pilot : bool
     """
 
@@ -142,8 +139,6 @@ class Finished:
     n_answers: int
     n_counted: int
     n_skipped: int
-    turk_assignment: str | None
-    turk_host: str | None
     pilot: bool
 
 
@@ -420,11 +415,9 @@ class Participation:
         with self._database.begin_write() as connection:
             mine = {"of_rater": rater, "of_number": number}
             row = connection.execute(ASSIGNED, mine).first()
-            if row is None:
-                raise NotAssignedError
-            key = (rater, number, row.question, row.shown)
-            shown_at = self._identity.read_answer_token(form, *key)
-            if shown_at is None:
+            key = row and (rater, number, row.question, row.shown)
+            shown_at = self._identity.read_answer_token(form, *key) if key else None
+            if row is None or key is None or shown_at is None:
                 raise NotAssignedError
             order = () if skip else order_from_places(json.loads(row.shown), places)
             if row.answered_at is not None:
@@ -523,8 +516,6 @@ class Participation:
             row.n_answers,
             n_given,
             n_skipped,
-            row.turk_assignment,
-            row.turk_host,
             bool(row.pilot),
         )
 
@@ -539,12 +530,14 @@ def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...
 
 def _check_going_on(person: Row[tuple[object, ...]]) -> None:
     """Refuse somebody who cannot go on. Who has finished always sees the last page."""
-    if person.withdrawn_at is not None:
-        raise StoppedError("withdrawn", has_started=True)
-    if person.finished_at is None and person.excluded_at is not None:
-        raise StoppedError("excluded", has_started=True)
-    if person.finished_at is None and person.state == "paused":
-        raise StoppedError("paused", has_started=True)
+    has_ended = person.finished_at is not None
+    for reason, is_stopped in (
+        ("withdrawn", person.withdrawn_at is not None),
+        ("excluded", not has_ended and person.excluded_at is not None),
+        ("paused", not has_ended and person.state == "paused"),
+    ):
+        if is_stopped:
+            raise StoppedError(reason, has_started=True)
 
 
 def _require_open(state: str) -> bool:

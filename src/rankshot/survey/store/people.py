@@ -7,7 +7,6 @@ somebody who is not excluded, stay without a record.
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from collections import defaultdict
@@ -26,7 +25,6 @@ from rankshot.survey.store.database import (
     EVENT,
     EXTRA_ANSWER,
     PARTICIPANT,
-    RATER_DIGITS,
     SURVEY,
     Database,
     Identity,
@@ -35,13 +33,10 @@ from rankshot.survey.store.database import (
 State = Literal["open", "pilot", "paused", "closed"]
 # The most characters of the reason of an exclusion.
 MOST_REASON = 500
-# The columns with ids by which a platform pays.
-PAYMENT_IDS = ("platform_id", "platform_study", "platform_session", "turk_assignment")
-# The columns that are erased when everybody is paid.
-IDS = (*PAYMENT_IDS, "turk_host")
+# The columns with ids by which a platform pays. They are erased when everybody is paid.
+PAYMENT_IDS = ("platform_id", "platform_study", "platform_session")
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 _CHUNK = 500
-_RATER = re.compile(f"[0-9a-f]{{{RATER_DIGITS}}}")
 
 
 @dataclass(frozen=True)
@@ -101,18 +96,11 @@ def read_extra_answers(
 
 
 def find_raters(
-    connection: Connection,
-    identity: Identity,
-    platform: str,
-    names: Iterable[str],
-    *,
-    deleted: bool = False,
+    connection: Connection, identity: Identity, platform: str, names: Iterable[str]
 ) -> list[str]:
     """Return the raters with these names, each once: also those of a pilot.
 
-    A name is an id of the platform, our completion code, the id of a Mechanical Turk assignment,
-    or a rater. With ``deleted``, it may be the id or the rater of somebody who is not in the
-    database any more, but in a copy.
+    A name is an id of the platform, our completion code or a rater.
 
     Raises
     ------
@@ -120,8 +108,7 @@ def find_raters(
         If a name fits nobody, or several participants.
     """
     holders: dict[str, set[str]] = {}
-    columns = (PARTICIPANT.c.rater, PARTICIPANT.c.platform_id, PARTICIPANT.c.turk_assignment)
-    for row in connection.execute(select(*columns)):
+    for row in connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.platform_id)):
         for name in {*row, identity.code(row.rater)} - {None}:
             holders.setdefault(name, set()).add(row.rater)
     known = {rater for raters in holders.values() for rater in raters}
@@ -136,8 +123,6 @@ def find_raters(
             raise RankshotError(
                 f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
             )
-        if not fits and deleted:
-            fits = {name} if _RATER.fullmatch(name) else person
         found.update(dict.fromkeys(fits))
         if not fits:
             unknown.append(name)
@@ -205,8 +190,8 @@ def forget_ids(database: Database) -> int:
     with database.begin_assignment() as connection:
         erased = connection.execute(
             PARTICIPANT.update()
-            .where(func.coalesce(*(PARTICIPANT.c[name] for name in IDS)).is_not(None))
-            .values(dict.fromkeys(IDS))
+            .where(func.coalesce(*(PARTICIPANT.c[name] for name in PAYMENT_IDS)).is_not(None))
+            .values(dict.fromkeys(PAYMENT_IDS))
         ).rowcount
         _record(connection, "forget-ids", detail=f"ids of {erased} participants")
     database.erase_deleted()

@@ -94,13 +94,9 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
 
 
 def _check_target(place: Path, target: Path, *, force: bool) -> None:
-    if target.resolve() == place.resolve():
-        raise RankshotError(f"{target}: this is the database itself; give another file")
-    if not target.exists():
-        return
-    if has_log(target):
+    if target.resolve() == place.resolve() or has_log(target):
         raise RankshotError(f"{target}: this is a database in use; give another file")
-    if not force:
+    if target.exists() and not force:
         raise RankshotError(f"{target}: the file exists already; give another name, or --force")
 
 

@@ -25,12 +25,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from rankshot import __version__
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import MOST_CHARACTERS
-from rankshot.survey.platforms import TURK_FORM_ACTIONS
 from rankshot.survey.store.database import SURVEY, Database
 from rankshot.survey.store.participation import NotAssignedError, Participation, StoppedError
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
-from rankshot.survey.web.guards import LOGGER, Guard, RateLimit, StartLimit, security_headers
+from rankshot.survey.web.guards import LOGGER, Guard, RateLimit
 from rankshot.survey.web.pages import (
     PICTURE_KINDS,
     REFUSALS,
@@ -118,11 +117,8 @@ def create_app(
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
     )
-    starts = StartLimit(study.starts_per_hour)
     database.start_serving()
-    visitors = ParticipantRoutes(
-        study, participation, database.identity, pages, starts.wait, database.n_threads
-    )
+    visitors = ParticipantRoutes(study, participation, database.identity, pages, database.n_threads)
     app.routes.extend(visitors.router().routes)
     if token is not None:
         app.state.login = Login(token, database.identity)
@@ -134,12 +130,8 @@ def create_app(
     _add_state_of_server(app, database)
     _add_refusals(app, study, pages)
     _add_error_pages(app, pages)
-    turk = study.platform == "mturk"
     app.add_middleware(
         Guard,
-        headers=security_headers(
-            TURK_FORM_ACTIONS if turk else (), "https://*.mturk.com" if turk else "'none'"
-        ),
         limit=RateLimit(rates.requests),
         tokens=RateLimit(rates.logins),
         refuse=pages.render_message,

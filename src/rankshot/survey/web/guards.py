@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from math import ceil
@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
-HOUR = 3600.0
 # The largest body of a request; an answer to the largest question is a tenth of it.
 MOST_BYTES = 64 * 1024
 # How the paths end to which the answers to extra questions are sent.
@@ -30,37 +29,22 @@ FORM = "application/x-www-form-urlencoded"
 # Paths that a proxy or a service manager asks for, as often as it likes.
 UNCOUNTED = {"/health", "/ready"}
 LOGGER = logging.getLogger("rankshot.survey")
-OWN_ORIGIN = "'self'"
+# The headers of every response.
+SECURITY_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "x-content-type-options": "nosniff",
+    # No other site may learn a participant's link. Our own forms keep their Origin.
+    "referrer-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-robots-tag": "noindex",
+}
 _NO_STORE = (b"cache-control", b"no-store")
 # Makes a page from a request, a status, the key of a text and its fields.
 Refuse = Callable[..., Response]
-
-
-def security_headers(form_hosts: tuple[str, ...], frame_ancestors: str) -> dict[str, str]:
-    """Return the headers of every response.
-
-    Parameters
-    ----------
-    form_hosts : tuple of str
-        Other origins to which a form may be sent.
-    frame_ancestors : str
-        The sites that may show our pages in a frame, as in a content-security policy.
-    """
-    policy = (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        f"connect-src 'self'; form-action {' '.join((OWN_ORIGIN, *form_hosts))}; "
-        f"frame-ancestors {frame_ancestors}; base-uri 'none'"
-    )
-    return {
-        "content-security-policy": policy,
-        "x-content-type-options": "nosniff",
-        # No other site may learn a participant's link. Our own forms keep their Origin.
-        "referrer-policy": "same-origin",
-        "permissions-policy": "camera=(), geolocation=(), microphone=()",
-        "cross-origin-opener-policy": "same-origin",
-        "cross-origin-resource-policy": "same-origin",
-        "x-robots-tag": "noindex",
-    }
 
 
 class Guard:
@@ -69,8 +53,6 @@ class Guard:
     Parameters
     ----------
     app : ASGI application
-    headers : dict
-        Added to every response.
     limit : RateLimit
         For all requests of an address.
     tokens : RateLimit
@@ -84,7 +66,6 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        headers: dict[str, str],
         limit: RateLimit,
         tokens: RateLimit,
         refuse: Refuse,
@@ -92,7 +73,9 @@ class Guard:
     ) -> None:
         self._app = app
         self._extra_bytes = extra_bytes
-        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+        self._headers = [
+            (name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
+        ]
         self._limit = limit
         self._tokens = tokens
         self._refuse = refuse
@@ -310,59 +293,6 @@ class RateLimit:
             if owner in self._buckets:
                 left, then = self._buckets[owner]
                 self._buckets[owner] = (min(self._size, left + 1), then)
-
-
-class StartLimit:
-    """The limit of participants who may start from one address in any hour.
-
-    It remembers the times of the starts in the last hour: a token bucket would allow almost twice
-    as many in the first hour.
-
-    Parameters
-    ----------
-    per_hour : int
-    clock : callable
-        Returns the time in seconds.
-
-    Examples
-    --------
-    >>> limit = StartLimit(2, clock=lambda: 0.0)
-    >>> [limit.wait("192.0.2.1") for _ in range(3)]
-    [0.0, 0.0, 3600.0]
-    """
-
-    def __init__(self, per_hour: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.per_hour = per_hour
-        self._clock = clock
-        self._lock = Lock()
-        # The times of each address's latest starts; the address that started last is last.
-        self._starts: OrderedDict[str, deque[float]] = OrderedDict()
-        self._warnings = RateLimit(1, clock, HOUR)
-
-    def wait(self, address: str) -> float:
-        """Count a start; return 0, or the seconds to wait if there were too many."""
-        wait = self._count(_bucket_key(address))
-        if wait and not self._warnings.wait(address):
-            LOGGER.warning(
-                "one address has reached %d starts per hour: raise starts_per_hour for a lecture "
-                "hall",
-                self.per_hour,
-            )
-        return wait
-
-    def _count(self, owner: str) -> float:
-        with self._lock:
-            now = self._clock()
-            times = self._starts.setdefault(owner, deque())
-            while times and times[0] <= now - HOUR:
-                times.popleft()
-            if len(times) >= self.per_hour:
-                return times[0] + HOUR - now
-            times.append(now)
-            self._starts.move_to_end(owner)
-            if len(self._starts) > MOST_ADDRESSES:
-                self._starts.popitem(last=False)
-            return 0.0
 
 
 def _bucket_key(address: str) -> str:

@@ -42,8 +42,6 @@ STATIC = {
 
 # The largest file. Participants load up to 50 pictures for one question, many by telephone.
 MOST_PICTURE_BYTES = 2**20
-# All files together, since they stay in memory.
-MOST_PICTURE_BYTES_TOGETHER = 2**28
 DIGEST_DIGITS = 32
 PICTURE_KINDS = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 # The keys of the texts that the script of a question shows.
@@ -335,20 +333,14 @@ def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str
     RankshotError
         If a file is missing, too large or not a picture. The message names the file.
     """
-    addresses, found, n_bytes = {}, {}, 0
+    addresses, found = {}, {}
     for picture in pictures:
         content = _read_picture(picture.file)
         ending = _find_ending(picture.file, content)
         name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{ending}"
         addresses[picture.name] = f"/pictures/{name}"
-        n_bytes += 0 if name in found else len(content)
         headers = {"cache-control": "public, max-age=31536000, immutable"}
         found[name] = Response(content, media_type=PICTURE_KINDS[ending], headers=headers)
-    if n_bytes > MOST_PICTURE_BYTES_TOGETHER:
-        raise RankshotError(
-            f"the {len(found):,} pictures have {n_bytes / 2**20:,.0f} MiB together: at most "
-            f"{MOST_PICTURE_BYTES_TOGETHER / 2**20:,.0f} MiB are allowed; make them smaller"
-        )
     return addresses, found
 
 

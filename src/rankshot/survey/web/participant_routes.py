@@ -37,6 +37,7 @@ from rankshot.survey.store.participation import (
     StoppedError,
 )
 from rankshot.survey.study import MOST_ITEMS, Study
+from rankshot.survey.web.guards import LOGGER, RateLimit
 from rankshot.survey.web.pages import (
     REDIRECT,
     REFUSALS,
@@ -49,6 +50,7 @@ from rankshot.survey.web.pages import (
     keep_query,
 )
 
+HOUR = 3600.0
 Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
@@ -93,10 +95,6 @@ class ParticipantRoutes:
     participation : Participation
     identity : Identity
     pages : Pages
-    wait_to_start : callable
-        For an address, returns the seconds until one more participant may start from it, and
-        counts this one if it is 0. It is asked for new participants only, and not for those on
-        the list of allowed ids.
     n_threads : int
         How many threads answer the frequent requests.
     """
@@ -107,10 +105,10 @@ class ParticipantRoutes:
         participation: Participation,
         identity: Identity,
         pages: Pages,
-        wait_to_start: Callable[[str], float],
         n_threads: int,
     ) -> None:
-        self._wait_to_start = wait_to_start
+        self._starts = RateLimit(study.starts_per_hour, seconds=HOUR)
+        self._warnings = RateLimit(1, seconds=HOUR)
         self._study = study
         self._participation = participation
         self._n_threads = n_threads
@@ -205,7 +203,13 @@ class ParticipantRoutes:
         if self._participation.is_known(name):
             return
         address = request.client.host if request.client else "unknown"
-        if wait := self._wait_to_start(address):
+        if wait := self._starts.wait(address):
+            if not self._warnings.wait(address):
+                LOGGER.warning(
+                    "one address has reached %d starts per hour: raise starts_per_hour for a "
+                    "lecture hall",
+                    self._study.starts_per_hour,
+                )
             headers = {"retry-after": str(ceil(wait))}
             raise RefusedError(429, message="starts", headers=headers, minutes=ceil(wait / 60))
 
@@ -238,17 +242,12 @@ class ParticipantRoutes:
                 withdraw_url=withdraw_url,
                 pilot=now.pilot,
             )
-        turk = now.turk_assignment and {
-            "action": f"{now.turk_host}/mturk/externalSubmit",
-            "assignment_id": now.turk_assignment,
-        }
         return self._pages.render(
             "finished.html",
             reader=request,
             code=self._completion_code or now.code,
             n_answers=now.n_answers,
             leave_url=f"{home}/leave" if self._study.completion_url else None,
-            turk=turk,
             withdraw_url=withdraw_url,
             pilot=now.pilot,
         )

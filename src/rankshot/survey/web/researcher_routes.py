@@ -53,7 +53,7 @@ JSONL = "application/x-ndjson"
 CSV = "text/csv"
 PLAIN = "text/plain"
 # What the id of a participant is, for each platform.
-ID_HEADINGS = {"prolific": "Prolific id", "mturk": "Worker id", "none": "Code"}
+ID_HEADINGS = {"prolific": "Prolific id", "none": "Code"}
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 DataName = Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"]
 PaymentName = Literal["payments.csv", "approve.txt", "flagged.txt", "reject.txt"]

@@ -457,7 +457,6 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         return super()._describe_state() | _describe_priors(self.priors_)
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
-        self.consensus_ = self._log_uniform = self._sum_seed = None
         self.priors_ = _restore_priors(state, require_prior(self.prior), self.items_)
         super()._restore_state(state)
 

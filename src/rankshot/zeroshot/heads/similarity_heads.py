@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost, largest
-from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.validation import require_whole_number
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
@@ -24,9 +26,9 @@ class DirectSimilarity(BaseHead, BaseEstimator):
               \quad y_k^z = \frac{w_k^z}{\sum_i w_i^z}
 
     over the seen classes y_k most similar to the new class z, where w are the similarities.
-    P(y_k|x) is the sigmoid of one-vs-rest scores and the softmax of multiclass scores; all P(y_k)
-    are equal. The method uses the values of the similarities, not only their ranking; the paper
-    compares its methods with it.
+    P(y_k|x) is the sigmoid of one-vs-rest scores and the softmax of multiclass scores. The method
+    uses the values of the similarities, not only their ranking; the paper compares its methods
+    with it.
 
     Seen classes that tie for the last places share them. A negative similarity, such as a negative
     cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
@@ -37,6 +39,8 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     ----------
     n_similar : int
         The number of most similar seen classes that count; the paper uses 5.
+    class_prior : dict of str to float, optional
+        P(y_k) by name of the seen class. By default all are equally probable.
     temperature : float or None
         Log-probabilities are divided by it before they are normalised; by default 1.
 
@@ -59,16 +63,18 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     array([[0.794, 0.206]])
     """
 
-    _learned = ("exponents_",)
+    _learned = ("exponents_", "_log_prior")
 
     def __init__(
         self,
         *,
         n_similar: int = 5,
+        class_prior: Mapping[str, float] | None = None,
         temperature: float | None = None,
     ) -> None:
         self.temperature = temperature
         self.n_similar = n_similar
+        self.class_prior = class_prior
 
     def fit(self, similarity: Similarity) -> DirectSimilarity:
         """Compute the exponents from the similarities of new and seen classes.
@@ -92,21 +98,34 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
         self.exponents_: NDArray[np.float64] = _exponents(similarity.values, n)
+        self._log_prior = self._log_prior_of_items()
         return self
+
+    def _log_prior_of_items(self) -> NDArray[np.float64]:
+        if self.class_prior is None:
+            return np.zeros(len(self.items_))
+        if missing := [item for item in self.items_ if item not in self.class_prior]:
+            near = suggest_name(missing[0], self.class_prior)
+            raise RankshotError(f"class_prior has no value for {quote_names(missing)}{near}")
+        prior = [
+            require_number(f"class_prior[{item!r}]", self.class_prior[item], above=0, below=np.inf)
+            for item in self.items_
+        ]
+        return np.asarray(np.log(prior))
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         del kind, dtype
-        return {"exponents": self.exponents_.T}
+        return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         del lost
         log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
-        return log_proba @ c["exponents"]
+        return (log_proba - c["log_prior"]) @ c["exponents"]
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
         f = np.asarray(values, np.float64)
-        log_proba = log_class_probabilities(f, kind, "DirectSimilarity")
+        log_proba = log_class_probabilities(f, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ * log_proba[:, None])
 
 
@@ -149,9 +168,6 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     nothing = weights.sum(axis=1) == 0
     weights[nothing] = (share * (values == 0))[nothing]
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-Floats = NDArray[np.floating]
 
 
 class ConSE(BaseHead, BaseEstimator):
