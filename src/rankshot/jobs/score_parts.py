@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -564,7 +564,7 @@ def _write_rows(target: Path, blocks: Iterable[Block], metadata: Mapping[str, st
                     texts = arrow.array(ids, arrow.string())
                     writer.write_table(arrow.table([texts, rows], writer.schema))
                     n_rows += len(ids)
-            writer.add_key_value_metadata({**metadata, PRECISION_KEY: dtype.str})
+            cast("Any", writer).add_key_value_metadata({**metadata, PRECISION_KEY: dtype.str})
         finally:
             # A writer that is not closed would write when it is deleted.
             if writer is not None:

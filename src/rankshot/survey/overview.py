@@ -563,7 +563,7 @@ def _merge_answers(
         rankings = shown.top(n_ranked)
         is_ranked = np.any((table >= 0) & (table < n_ranked[:, None]), axis=0)
         method = "exact" if len(items) <= MOST_SOLVED_ITEMS else "insertion"
-        found = kemeny(rankings, method).order
+        found = kemeny(rankings, method).order  # type: ignore[arg-type]
         order = _tie_neighbours(found, items, is_ranked, pairwise_margins(table))
         memo[target] = key, order, concordance(rankings)
     return memo[target][1:]

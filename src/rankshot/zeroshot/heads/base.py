@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -253,12 +253,15 @@ class BaseHead(ABC):
             else:
                 # JSON has no infinite numbers, arrays do.
                 is_infinite = isinstance(value, float) and not np.isfinite(value)
-                plain = asdict(value) if is_dataclass(value) and name == "gate_" else value
+                plain = (
+                    asdict(cast("Any", value)) if is_dataclass(value) and name == "gate_" else value
+                )
                 state[name.strip("_")] = np.array(value) if is_infinite else plain
         return state
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
         """Set what `fit` learned; ``items_`` and ``classes_`` are set already."""
+        value: Any
         for name in self._learned:
             if name == "reference_" and "reference_kind" in state:
                 value = Reference(*(state[f"reference_{part.name}"] for part in fields(Reference)))
