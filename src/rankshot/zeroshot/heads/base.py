@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from inspect import signature
 from pathlib import Path
@@ -317,6 +317,41 @@ def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics
     if isinstance(semantics, Rankings):
         return semantics[wanted]
     return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
+
+
+def source_names(semantics: Semantics) -> tuple[str, ...]:
+    """Return the names of the sources, sorted; rankings without a source have the name ""."""
+    if isinstance(semantics, Similarity):
+        return (semantics.source,)
+    return tuple(sorted({source or "" for source in semantics.sources}))
+
+
+def quote_sources(sources: Iterable[str]) -> str:
+    """Return the names of sources for a message."""
+    return quote_names(source or "no source" for source in sources)
+
+
+def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
+    """Return the rankings of some sources; no target may get lost."""
+    if lost := find_unranked(semantics, sources):
+        raise RankshotError(
+            f"{quote_names(lost)}: no ranking by {quote_sources(sources)}, which the rehearsal "
+            f"chose, only by {quote_sources(source_names(semantics))}; rank them by the same "
+            "sources, or leave them out"
+        )
+    return semantics if isinstance(semantics, Similarity) else semantics[_is_by(semantics, sources)]
+
+
+def find_unranked(semantics: Semantics, sources: tuple[str, ...]) -> list[str]:
+    """Return the targets that none of some sources ranks, sorted."""
+    if isinstance(semantics, Similarity):
+        return []
+    ranked = semantics[_is_by(semantics, sources)]
+    return sorted({*semantics.target_names} - {*ranked.target_names})
+
+
+def _is_by(rankings: Rankings, sources: tuple[str, ...]) -> NDArray[np.bool_]:
+    return np.array([(source or "") in sources for source in rankings.sources], bool)
 
 
 def require_targets(rankings: Rankings) -> Rankings:
