@@ -311,6 +311,15 @@ def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch
         classify("scores", "new.rankshot", "out", executor=client)
 
 
+def test_an_output_that_is_not_there_at_the_end_is_missed(place):
+    def remove(run):
+        if run.n_finished == 5:
+            (place / "out/z.parquet").unlink()
+
+    with pytest.raises(rs.RankshotError, match=r"out: 'z.parquet' is not there, although"):
+        classify("scores", "new.rankshot", "out", progress=remove)
+
+
 def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
     """Both do the same job, and the disk of one fails."""
     classify("scores", "new.rankshot", "out")
