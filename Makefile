@@ -29,7 +29,8 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 quick-tests: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' --ignore tests/site
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' --ignore tests/site \
+	    --durations 100 --durations-min 1
 
 # The tests and examples of three layers, and the share of their lines that these run, with every
 # line that is left out. Less than 95 % of one layer fails. Measuring makes tests slower, so this is

@@ -63,6 +63,9 @@ def test_everything_that_the_paper_numbers_is_there_in_its_order():
 
 def find_name(name):
     """A public name, one of its attributes, or a dotted name of the package."""
+    if name.startswith("reproduction."):
+        module, _, attribute = name.rpartition(".")
+        return getattr(importlib.import_module(module), attribute)
     parts = name.removeprefix("rankshot.").split(".")
     found = rs
     for number, part in enumerate(parts):

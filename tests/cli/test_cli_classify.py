@@ -172,14 +172,6 @@ def row_of(done, name):
     return next(row for row in rows if row and row[0] == name)
 
 
-def test_the_classes_are_counted(folder):
-    done, found = run_classify(CLASSIFY)
-    for name in TARGETS:
-        count = (found.labels == name).sum()
-        assert row_of(done, name) == [name, str(count), f"{count / 7:.1%}"]
-    assert "7 predictions written to out.csv" in done.out
-
-
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 def test_any_name_will_do(folder, output):
     items = ['a "fox"', "b,us", "[red]tiger[/red]", "łęópard\nof two lines", "e"]
@@ -192,13 +184,6 @@ def test_any_name_will_do(folder, output):
     assert found.targets == (target,)
     assert found.ids.tolist() == ids
     assert "t & <dög>" in done.out
-
-
-@pytest.mark.parametrize("name", ["demo", "rank", "consensus", "classify", "explain", "report"])
-def test_help_has_an_example(name):
-    done = rankshot(f"{name} --help")
-    assert done.status == 0
-    assert f"Example: rankshot {name} " in " ".join(done.out.split())
 
 
 # -------------------------------------------------------------------- whole or not at all
@@ -245,7 +230,9 @@ def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
 def test_a_signal_leaves_nothing_behind(folder, number):
     """The run takes far longer than we wait."""
     write_scores(folder / "scores.npz", np.tile(LOGITS, (100_000, 1)), ids=[])

@@ -332,6 +332,7 @@ def test_killed_at_every_file_and_started_again(place):
 # ---- other inputs, models and options
 
 
+@pytest.mark.slow
 def test_texts_of_a_table(place):
     write_text_transformer(place / "bert")
     (place / "t.csv").write_text("id,request\na,play music\nb,\nc,set alarm\n")

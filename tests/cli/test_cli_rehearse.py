@@ -188,7 +188,7 @@ def test_a_report_has_the_calibration_before_and_after(folder, in_python):
     assert "<dt>settings</dt><dd>settings.json</dd>" in text
 
 
-@pytest.mark.parametrize("ending", ["parquet", "npz"])
+@pytest.mark.parametrize("ending", ["parquet"])
 def test_other_formats_and_another_order_of_columns_and_rows(folder, ending):
     before = (folder / "settings.json").read_bytes()
     write_scores(folder / f"seen.{ending}", SEEN_SCORES[::-1, ::-1], SEEN[::-1], SEEN_IDS[::-1])
@@ -199,14 +199,6 @@ def test_other_formats_and_another_order_of_columns_and_rows(folder, ending):
     assert temperatures[0] == pytest.approx(temperatures[1], rel=1e-4)
     assert found["sources"] == wanted["sources"]
     assert found["notes"]["rehearsed classes"] == wanted["notes"]["rehearsed classes"]
-
-
-def test_labels_without_ids(folder):
-    write_scores(folder / "seen.csv", SEEN_SCORES, SEEN, [])
-    (folder / "labels.csv").write_text("label\n" + "\n".join(SEEN_LABELS), encoding="utf-8")
-    wanted = (folder / "settings.json").read_bytes()
-    run_well(WHOLE)
-    assert (folder / "settings.json").read_bytes() == wanted
 
 
 def test_what_is_left_out_is_said(folder):

@@ -51,7 +51,7 @@ def table_rows(text):
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
-@pytest.mark.parametrize("k", [None, 1, 2])
+@pytest.mark.parametrize("k", [None, 2])
 def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
     model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows()}[prior]
     out = run_well(f"consensus rankings.jsonl --prior {prior}" + (f" --k {k}" if k else ""))
@@ -104,7 +104,7 @@ def test_a_consensus_shows_ten_items_and_says_how_many_follow(folder):
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
-@pytest.mark.parametrize("k", [None, 1, 2, 3, 99])
+@pytest.mark.parametrize("k", [None, 2, 99])
 def test_the_consensus_that_is_shown_is_the_one_that_heads_use(folder, rng, prior, k):
     """Long lists that agree in their first places alone: only the first k of each are merged."""
     orders = [["a", "b", "c", *rng.permutation(list("defghijklmnopqr"))] for _ in range(3)]
@@ -134,15 +134,6 @@ def test_the_consensus_that_is_shown_is_the_one_that_heads_use(folder, rng, prio
         assert consensus.select(target="u").orders() == expected.orders()
 
 
-def test_consensus_of_a_preflib_file(folder):
-    (folder / "votes.soc").write_text(
-        "# NUMBER ALTERNATIVES: 2\n# ALTERNATIVE NAME 1: fox\n# ALTERNATIVE NAME 2: bus\n"
-        "3: 1,2\n1: 2,1\n"
-    )
-    (cells,) = table_rows(run_well("consensus votes.soc --prior mallows")).values()
-    assert cells[1] == "fox > bus"
-
-
 def test_consensus_names_the_command_for_tables_of_votes(folder):
     (folder / "votes.csv").write_text("winner,loser\nfox,bus\n")
     assert "use rankshot leaderboard" in rankshot("consensus votes.csv").err
@@ -166,11 +157,6 @@ def test_explain_says_what_python_says(folder, options, how):
     assert out == notes + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
     )
-
-
-def test_explain_by_default_the_first_three(folder):
-    out = run_well("explain scores.npz --rankings rankings.jsonl --score-type logits")
-    assert re.findall(r"^(\w+): ", out, re.MULTILINE) == ["x1", "x2", "x3"]
 
 
 def test_explain_by_row_number(folder, monkeypatch):
@@ -361,17 +347,6 @@ def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
         assert "'x5' (not a file, or a link that leads out of the folder)" in text
     assert {card.split()[-1] for card in show_cards(page(folder))} == {"x1", "x3", "x4"}
     assert str(folder) not in page(folder)
-
-
-def test_a_folder_without_any_picture_of_the_inputs_is_refused(folder, predicted):
-    save_picture(folder / "shots" / "other.png")
-    done = rankshot(f"{REPORT} --images shots")
-    assert done.status == 2
-    assert "shots: there is no picture of any input; ids must be paths below this" in done.err
-    assert "but the first are 'x1', 'x2', 'x3'" in done.err
-    done = rankshot(f"{REPORT} --images nowhere")
-    assert "nowhere: there is no such folder" in done.err
-    assert not (folder / "out.html").exists()
 
 
 def test_a_report_of_a_thousand_seen_classes_is_small(folder):

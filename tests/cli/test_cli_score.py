@@ -120,6 +120,7 @@ def test_files_beside_the_network_need_no_option(place):
     assert "preprocessing: resized to 8 x 8 (bilinear), minus 0, divided by 1, NCHW" in out
 
 
+@pytest.mark.slow
 def test_texts(place):
     write_text_transformer(place / "bert")
     (place / "t.csv").write_text("id,request\na,play music\nb,\nc,set alarm\n")

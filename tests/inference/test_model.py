@@ -204,6 +204,19 @@ def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path):
         rs.inference.open_model(tmp_path / "net.onnx")
 
 
+def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.txt").write_text("a\nb\nc\n")
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt", "labels": CLASSES})
+    assert rs.inference.open_model(path).classes == CLASSES
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt"})
+    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
+        plan_scoring(path, None, Preprocessing(**PLAIN))
+    write_onnx(path, metadata={"preprocessor_config": [1]})
+    with pytest.raises(rs.RankshotError, match="'preprocessor_config' in it is not a JSON object"):
+        plan_scoring(path, CLASSES)
+
+
 def test_weights_outside_of_the_folder_are_refused(tmp_path):
     (tmp_path / "a").mkdir()
     for location in ("../secret", str(tmp_path / "secret")):

@@ -194,7 +194,7 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place):
     reasons = dict(run.failed)
     assert f"{part}: not a complete Parquet file" in reasons["deep/a.parquet"]
     assert "it has no column 'bus', 'tram'" in reasons["animals.csv"]
-    assert f"{place}/scores/z.csv:46: 'tram' is 'nan'" in reasons["z.csv"]
+    assert f"{place}/scores/z.csv:46: 'tram' is nan; scores must be finite" in reasons["z.csv"]
     assert list_outputs().keys() == outputs_of(["a.x", "b.x", "deep/er/c.x"]) | {"_failed.csv"}
     with (place / "out/_failed.csv").open(newline="") as stream:
         assert list(csv.reader(stream)) == [["part", "reason"], *map(list, run.failed)]
@@ -311,6 +311,15 @@ def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch
         classify("scores", "new.rankshot", "out", executor=client)
 
 
+def test_an_output_that_is_not_there_at_the_end_is_missed(place):
+    def remove(run):
+        if run.n_finished == 5:
+            (place / "out/z.parquet").unlink()
+
+    with pytest.raises(rs.RankshotError, match=r"out: 'z.parquet' is not there, although"):
+        classify("scores", "new.rankshot", "out", progress=remove)
+
+
 def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
     """Both do the same job, and the disk of one fails."""
     classify("scores", "new.rankshot", "out")
@@ -387,7 +396,7 @@ def test_the_command(place, client):
     assert f"{place}/scores: 6 parts; the scores are interpreted as logits\n" in done.out
     assert "210 predictions written to out\n" in done.out
     assert "parts: 5 classified, 1 failed\n" in done.out
-    assert f"failed: {place}/scores/bad.csv: no rows" in done.out
+    assert f"failed: {place}/scores/bad.csv: needs the seen classes" in done.out
     (place / "scores/bad.csv").unlink()
     assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --update")
 

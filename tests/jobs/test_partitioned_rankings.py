@@ -166,6 +166,14 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, votes, ending):
         parts.reduce(len)
 
 
+def test_a_part_that_is_cut_off_names_itself(tmp_path, votes):
+    write_rankings(split(votes, 100, 200), tmp_path / "out")
+    path = tmp_path / "out" / "part-00002-of-00003.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(rs.RankshotError, match=r"00002-of-00003\.parquet: not a complete Parquet"):
+        read_rankings(tmp_path / "out")
+
+
 def test_nothing_to_read(tmp_path):
     with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: there is no such file"):
         read_rankings(tmp_path / "votes.jsonl")

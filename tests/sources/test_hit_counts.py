@@ -1,5 +1,6 @@
 """Hit counts as a source of similarities: from arrays and from CSV."""
 
+from math import log
 
 import numpy as np
 import pytest
@@ -91,3 +92,17 @@ def test_a_small_file_cannot_ask_for_a_huge_table(tmp_path):
     path.write_text("\n".join(["target,item,n_target,n_item,n_both", *lines]))
     with pytest.raises(RankshotError, match="20000 rows of 20000 items, too many to hold"):
         read_hit_counts(path)
+
+
+def test_measures_by_hand():
+    def table(measure):
+        return Similarity.from_hit_counts(
+            [10], [20, 5], [[4, 0]], 100, targets=["cat"], items=["fox", "bus"], measure=measure
+        )
+
+    assert table("dice")["cat", "fox"] == pytest.approx(8 / 30)
+    assert table("pmi")["cat", "fox"] == pytest.approx(log(2))
+    distance = (log(20) - log(4)) / (log(100) - log(10))
+    assert table("nwd")["cat", "fox"] == pytest.approx(np.exp(-2 * distance))
+    for measure in ("dice", "pmi", "nwd"):
+        assert table(measure).to_rankings().orders() == [["fox", "bus"]]

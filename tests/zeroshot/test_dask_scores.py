@@ -6,7 +6,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from head_cases import ITEMS, VOTES, each_case, fitted, random_scores
+from head_cases import ITEMS, VOTES, few_cases, fitted, random_scores
 
 import rankshot as rs
 
@@ -32,7 +32,7 @@ def unknown_lengths(array):
     return array[da.ones(array.shape[0], chunks=array.chunks[0]) > 0]
 
 
-@each_case
+@few_cases
 def test_few_heads_gives_the_same_to_the_last_bit(rng, name, kind):
     scores, head = random_scores(rng, kind, n=sum(BLOCKS)), fitted(name)
     lazy = rs.Scores(in_blocks(scores.values), ITEMS, kind)

@@ -131,9 +131,8 @@ def test_kind_columns_and_signs(estimator, kind):
 
 
 @pytest.mark.parametrize(("estimator", "kind"), CASES)
-@pytest.mark.parametrize("names", [["bus", "ant"], ["ant", "bus"]], ids="".join)
-def test_two_classes(estimator, kind, names):
-    model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator), names)
+def test_two_classes(estimator, kind):
+    model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator), ["bus", "ant"])
     scores = scores_of(model, X)
     assert scores.items == ("ant", "bus")
     assert scores.kind == kind
@@ -141,7 +140,7 @@ def test_two_classes(estimator, kind, names):
     assert_every_pair_knows_its_classes(scores, y)
 
 
-@pytest.mark.parametrize("estimator", ONE_VS_REST, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("estimator", ONE_VS_REST[::4], ids=lambda model: type(model).__name__)
 def test_one_vs_rest_columns_are_positive_for_their_class_alone(estimator):
     X, y, centers = around_a_circle(NAMES)
     scaled = StandardScaler().fit(X)
@@ -156,10 +155,9 @@ def test_one_vs_rest_columns_are_positive_for_their_class_alone(estimator):
 # -------------------------------------------------------------------- values
 
 
-@pytest.mark.parametrize("labels", [NAMES, NAMES[:2]], ids=["five", "two"])
 @pytest.mark.parametrize("estimator", MULTICLASS, ids=lambda model: type(model).__name__)
-def test_the_softmax_of_multiclass_scores_is_predict_proba(estimator, labels):
-    X, y, _ = around_a_circle(labels, std=2.0)
+def test_the_softmax_of_multiclass_scores_is_predict_proba(estimator):
+    X, y, _ = around_a_circle(NAMES, std=2.0)
     X = StandardScaler().fit_transform(X)
     model = estimator.fit(X, y)
     # The millionth that a probability of zero counts as is all that may differ.

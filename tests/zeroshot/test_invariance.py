@@ -1,5 +1,7 @@
 """Names decide, columns do not: permuting items or targets permutes the answer and no more."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from head_cases import (
@@ -120,9 +122,7 @@ def test_other_columns_and_other_names_permute_the_answer(name, problem):
         check_permuted(*heads, problem, kind)
 
 
-@pytest.mark.parametrize(
-    "name", ["default", "mean-decay", "consensus-decay", "consensus", "weighted", "weighted-steep"]
-)
+@pytest.mark.parametrize("name", ["default", "mean-decay", "consensus", "weighted"])
 @EXAMPLES
 @given(problem=problems(), data=st.data())
 def test_they_do_with_a_reference_too(name, problem, data):
@@ -219,9 +219,6 @@ def tied_targets(order):
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [3, 30, 300])
-@pytest.mark.parametrize("decay", [0, 0.5])
 @pytest.mark.parametrize(
     "head",
     [
@@ -231,10 +228,10 @@ def tied_targets(order):
         rs.ProbabilisticRanking(k=3, posterior="sum"),
     ],
 )
-def test_rounding_does_not_choose_between_equals(rng, head, decay, scale, dtype, kind):
+def test_rounding_does_not_choose_between_equals(rng, head, kind):
     """Sums taken in another order differ in their last digit, and float32 has few of them."""
     first, second = np.triu_indices(6, 1)
-    for _ in range(3):
+    for decay, scale, dtype in product([0, 0.5], [3, 30, 300], [np.float32, np.float64]):
         f = (rng.integers(-1000, 1000, (300, 6)) * scale / 1000).astype(dtype)
         f[:, 3] = f[:, 2]
         values = f[:, first] - f[:, second] if kind == "one-vs-one" else f

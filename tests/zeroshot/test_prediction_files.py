@@ -42,8 +42,7 @@ def write(path, ids, labels, proba, targets, batch_rows=None):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("batch_rows", [1, 7, 1000])
+@pytest.mark.parametrize(("dtype", "batch_rows"), [(np.float32, 7), (np.float64, 1000)])
 def test_batches_leave_no_trace(tmp_path, rng, ending, dtype, batch_rows):
     proba, labels = probabilities(rng, 60, 4, dtype)
     targets, ids = [f"t{j}" for j in range(4)], [f"x{i}" for i in rng.permutation(60)]
@@ -140,9 +139,9 @@ def test_a_rounding_error_is_a_probability(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-@pytest.mark.parametrize("there", [True, False])
-@pytest.mark.parametrize("before", [0, 3])
+@pytest.mark.parametrize(
+    ("error", "there", "before"), [(KeyboardInterrupt, True, 3), (RuntimeError, False, 0)]
+)
 def test_an_interrupted_run_leaves_the_old_file_or_none(
     tmp_path, monkeypatch, ending, error, there, before
 ):

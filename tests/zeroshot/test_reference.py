@@ -81,8 +81,7 @@ def test_what_is_added_to_a_column_and_the_scale_of_all_do_not_matter(rng, name,
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("constant", [0.0, 0.1, -1 / 3, 1e5 / 7])
-@pytest.mark.parametrize("n", [10, 1000])
+@pytest.mark.parametrize(("n", "constant"), [(10, 0.0), (10, -1 / 3), (1000, 1e5 / 7)])
 def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
     """The mean of many tenths is no tenth: rounding error is no deviation."""
     usual = scores(rng, "multiclass", n).values.astype(dtype)
@@ -182,7 +181,7 @@ def test_scores_of_another_kind_are_refused(rng, kind):
                 ask(scores(rng, other, n=2))
 
 
-@pytest.mark.parametrize("n", [0, 1, 9])
+@pytest.mark.parametrize("n", [0, 9])
 def test_a_few_inputs_are_no_reference(rng, n):
     with pytest.raises(RankshotError, match=f"the reference has {n} inputs: at least 10 are"):
         fitted("default", scores(rng, "multiclass", n))

@@ -74,7 +74,7 @@ def logs(table):
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("k", [2, 5])
 def test_plackett_luce_is_the_model_with_scores_for_log_worths(rng, kind, k):
     rankings = some_rankings(kind=kind).top(k)
     values = rng.normal(scale=2, size=(4, C))
@@ -95,7 +95,7 @@ def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind, decay):
 
 
 @pytest.mark.parametrize("gap", [1.0, 1000.0])
-@pytest.mark.parametrize("k", range(1, C + 1))
+@pytest.mark.parametrize("k", [1, 2, C])
 def test_the_probabilities_of_all_lists_add_up_to_one(k, gap):
     lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
     total = np.exp(PlackettLuceScorer(lists).log_prob_by_group(confident(gap)).T).sum(axis=1)
@@ -114,7 +114,7 @@ def test_plackett_luce_is_right_for_confident_classifiers(gap, decay):
 
 
 @each_decay
-@pytest.mark.parametrize("gap", [40.0, 699.0, 1000.0])
+@pytest.mark.parametrize("gap", [40.0, 1000.0])
 def test_subsets_are_right_for_confident_classifiers(gap, decay):
     rankings = some_rankings(kind="subset").top(2)
     values = confident(gap)
@@ -170,7 +170,7 @@ def model_of(row):
     return rs.BabingtonSmith.from_log_odds(table, items=ITEMS)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("k", [2, 5])
 def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
     values = rng.normal(size=(4, PAIRS))
     log_weight = BabingtonSmithScorer(of_length(k)).log_prob_by_group(values)
@@ -209,8 +209,8 @@ def confident_pairs(gap):
 
 
 @each_decay
-@pytest.mark.parametrize("gap", [0.5, 40.0, 300.0, 1000.0])
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("gap", [0.5, 1000.0])
+@pytest.mark.parametrize("k", [1, 3, 5])
 def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
     values = confident_pairs(gap)
     log_weight = BabingtonSmithScorer(of_length(k), decay).log_prob_by_group(values)

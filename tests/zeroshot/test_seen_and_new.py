@@ -39,8 +39,7 @@ def class_scores(scores):
 
 
 @each_kind
-@pytest.mark.parametrize("with_reference", [True, False])
-@pytest.mark.parametrize("none", [True, False])
+@pytest.mark.parametrize(("with_reference", "none"), [(True, True), (True, False), (False, False)])
 def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, none):
     scores, usual = random_scores(rng, kind), random_scores(rng, kind, n=40)
     reference = usual if with_reference else None

@@ -73,7 +73,7 @@ def enumerated(head, scores):
 
 @each_kind
 @each_prior
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("k", [2, 5])
 def test_the_exact_sum(rng, prior, kind, k):
     head, scores = head_of(prior, k).fit(RANKINGS), scores_of(rng, kind)
     proba, error = head.sum_over_rankings(scores)
@@ -95,7 +95,7 @@ def test_a_ranking_that_no_target_could_have_speaks_for_none():
 @pytest.mark.usefixtures("sampling")
 @each_kind
 @each_prior
-@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("k", [2])
 def test_the_estimate_is_within_its_errors(rng, prior, kind, k):
     head = head_of(prior, k, n_samples=3000, random_state=0).fit(RANKINGS)
     scores = scores_of(rng, kind)
@@ -150,7 +150,7 @@ def test_a_candidate_that_no_draw_speaks_for():
 
 
 @pytest.mark.parametrize("scores", [[0.3, -1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", [1, 3])
 def test_draws_have_the_probabilities_of_plackett_luce(rng, scores, k):
     n = 50_000
     drawn = draw_lists(np.array(scores), -rng.standard_exponential((k, n)))

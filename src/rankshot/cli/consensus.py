@@ -204,10 +204,10 @@ def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:
         if is_mallows:
             order = [format_order(summary.order), f"{model.spread_:.3g}"]
         else:
-            worths = dict(zip(model.items_, model.worths_, strict=True))
-            order = [
-                format_order(summary.order, lambda name, worths=worths: f" {worths[name]:.2g}")
-            ]
+            worths = dict(
+                zip(model.items_, (f" {worth:.2g}" for worth in model.worths_), strict=True)
+            )
+            order = [format_order(summary.order, worths.__getitem__)]
         # If all agree, nobody is furthest.
         furthest = [f"{name} {far:.2f}" for name, far in summary.disagreement[:3] if far >= 0.005]
         rows.append(

@@ -111,12 +111,18 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
     return ScoreTable(path, names, kind, has_ids=False, n_rows=0, batch_rows=1), of_reference
 
 
+def _hash_file(path: Path) -> str:
+    from hashlib import file_digest
+
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
 def save_head(
     model: BaseHead, output: Path, options: HeadOptions, score_type: ScoreType, note: str = ""
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
     import json
-    from hashlib import sha256
 
     files = {
         "rankings": options.rankings,
@@ -125,7 +131,7 @@ def save_head(
     }
     provenance: dict[str, Any] = {
         "files": {
-            what: {"name": path.name, "sha256": sha256(path.read_bytes()).hexdigest()}
+            what: {"name": path.name, "sha256": _hash_file(path)}
             for what, path in files.items()
             if path is not None
         }

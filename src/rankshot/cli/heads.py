@@ -385,7 +385,7 @@ def _check_scores(
 
 def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
     """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
-    from rankshot.zeroshot.rehearsal import quote_sources, select_sources, source_names
+    from rankshot.zeroshot.heads.base import quote_sources, select_sources, source_names
 
     try:
         chosen = select_sources(rankings, sources)

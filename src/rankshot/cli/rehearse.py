@@ -190,8 +190,8 @@ def _describe_settings(head: Any) -> str:
 
 def _print_choice(rehearsal: Rehearsal) -> None:
     """Print what was tried, and what was chosen."""
+    from rankshot.zeroshot.heads.base import quote_sources
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import quote_sources
 
     rows = [
         [each.what, str(each.accuracy), "chosen" if each.accuracy is rehearsal.accuracy_ else ""]

@@ -207,7 +207,15 @@ def _find_places(
 ) -> tuple[list[int], list[str]]:
     """Return the positions and the names of columns."""
     columns = [name.strip() for name in header] if strip else header
-    places = [find_column(columns, one, path) if isinstance(one, str) else one for one in wanted]
+    once = {name: j for j, name in enumerate(columns)} if len({*columns}) == len(columns) else {}
+    places = [
+        one
+        if not isinstance(one, str)
+        else once[one]
+        if one in once
+        else find_column(columns, one, path)
+        for one in wanted
+    ]
     return places, [columns[j] for j in places]
 
 
@@ -371,19 +379,21 @@ def _read_parquet(
     is_nested = import_pyarrow().types.is_nested
     with open_parquet(path) as file:
         schema = file.schema_arrow
-        text_places, text_names = _find_places(schema.names, texts, path, strip=strip)
-        places, names = _find_places(schema.names, numbers, path, strip=strip)
+        # Arrow makes this list each time it is asked for.
+        all_names = schema.names
+        text_places, text_names = _find_places(all_names, texts, path, strip=strip)
+        places, names = _find_places(all_names, numbers, path, strip=strip)
         for j in text_places:
             if is_nested(schema.types[j]):
                 raise RankshotError(
-                    f"{path}: column {schema.names[j]!r} holds {schema.types[j]}, not text"
+                    f"{path}: column {all_names[j]!r} holds {schema.types[j]}, not text"
                 )
         require_number_types(schema, places, path, allow_missing=rule.allow_missing)
-        wanted: list[str] | None = [schema.names[j] for j in sorted({*text_places, *places})]
+        wanted: list[str] | None = [all_names[j] for j in sorted({*text_places, *places})]
         # Names may occur twice where all columns are wanted; then they are taken by position.
-        keys: Sequence[Any] = schema.names
-        if wanted is not None and len(wanted) == len(schema.names):
-            wanted, keys = None, range(len(schema.names))
+        keys: Sequence[Any] = all_names
+        if wanted is not None and len(wanted) == len(all_names):
+            wanted, keys = None, range(len(all_names))
         row = 0
         for batch in file.iter_batches(size, columns=wanted):
             columns = [_read_texts(batch.column(keys[j])) for j in text_places]

@@ -442,7 +442,11 @@ def change_preprocessing(
         return base
     if base is not None:
         return base.with_changes(size, mean, std, layout)
-    values = {"size": fixed_size if size is None else size, "mean": mean, "std": std}
+    values: dict[str, Any] = {
+        "size": fixed_size if size is None else size,
+        "mean": mean,
+        "std": std,
+    }
     if missing := [name for name, value in values.items() if value is None]:
         raise RankshotError(
             f"the preprocessing lacks {' and '.join(missing)}; give size, mean and std, or a preset"
@@ -546,7 +550,7 @@ def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None
         shortest = size
     if kind == _CONVNEXT and crop is None:
         # Small inputs are the middle of a larger picture, large ones the whole picture.
-        require_whole_number("shortest_edge", shortest, MAX_SIDE)
+        shortest = require_whole_number("shortest_edge", shortest or 0, MAX_SIDE)
         share = 224 / 256 if share is None else share
         require_number("crop_pct", share, above=0, below=np.inf)
         return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import replace_file
+from rankshot.core.tables import ID, import_pyarrow
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import (
     JSON_ENDINGS,
@@ -70,7 +71,6 @@ from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
     ENDINGS,
     Block,
-    open_scores,
     require_score_file,
     write_score_table,
 )
@@ -86,6 +86,8 @@ BLOCK_SCORES = 2**20
 """So many scores are collected before they are written."""
 FIRST_PARTS = 5
 """What the first scores tell is found in the first of so many parts that has any."""
+PRECISION_KEY = "rankshot.precision"
+"""The key in the footer of a part that is to be joined: float32 or float64."""
 PROBABILITIES = "probabilities"
 """The count of rows whose scores are the logarithms of probabilities."""
 
@@ -287,7 +289,7 @@ def score_inputs(
     require_score_file(table or Path(target, "part.parquet"), names, plan.model.kind)
     _refuse_inside(target, listed)
     folder = target if table is None else f"{table}.parts"
-    job = _ScoreJob.from_plan(plan, listed, on_error)
+    job = _ScoreJob.from_plan(plan, listed, on_error, are_rows=table is not None)
     key = fingerprint([job.description, [part.version for part in listed.parts]])
     again = again or plan.model.fingerprint is None
     if table is not None and not again:
@@ -389,10 +391,13 @@ class _ScoreJob:
     on_error: str
     column: str | None
     id_column: str | None
+    are_rows: bool
     has_probabilities: bool | None = None
 
     @classmethod
-    def from_plan(cls, plan: ScoringPlan, listed: InputParts, on_error: str) -> _ScoreJob:
+    def from_plan(
+        cls, plan: ScoringPlan, listed: InputParts, on_error: str, *, are_rows: bool
+    ) -> _ScoreJob:
         model = plan.model
         return cls(
             model.name,
@@ -404,6 +409,7 @@ class _ScoreJob:
             on_error,
             listed.column,
             listed.id_column,
+            are_rows,
         )
 
     @property
@@ -473,9 +479,12 @@ class _ScoreJob:
         begin = perf_counter()
         with _model_lock, closing(batches):
             waited = perf_counter()
-            n_rows = write_score_table(
-                target, plan.classes.names, blocks, plan.model.kind, metadata, allow_empty=True
-            )
+            if self.are_rows:
+                n_rows = _write_rows(target, blocks(), metadata)
+            else:
+                n_rows = write_score_table(
+                    target, plan.classes.names, blocks, plan.model.kind, metadata, allow_empty=True
+                )
             seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
         # In one process, parts are done in order: the first scores tell for all what they are.
         self.has_probabilities = plan.has_probabilities
@@ -529,6 +538,60 @@ def _try_first_parts(
 # -------------------------------------------------------------------- one table
 
 
+def _write_rows(target: Path, blocks: Iterable[Block], metadata: Mapping[str, str]) -> int:
+    """Write scores until they are joined into a table: the bytes of a row are one cell.
+
+    A Parquet file with a column per class takes ten times as long to write, and to read again.
+    """
+    arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
+    writer, dtype, n_rows = None, np.dtype(np.float32), 0
+    with target.open("wb") as stream:
+        try:
+            for ids, values in chain(blocks, [([], np.empty((0, 1), np.float32))]):
+                if writer is None:
+                    dtype, cell = values.dtype, arrow.binary(values.shape[1] * values.itemsize)
+                    writer = parquet.ParquetWriter(
+                        stream,
+                        arrow.schema([(ID, arrow.string()), ("scores", cell)]),
+                        compression="none",
+                        use_dictionary=False,
+                        write_statistics=False,
+                        write_page_checksum=True,
+                    )
+                if len(ids):
+                    content = arrow.py_buffer(np.ascontiguousarray(values, dtype))
+                    rows = arrow.FixedSizeBinaryArray.from_buffers(cell, len(ids), [None, content])
+                    texts = arrow.array(ids, arrow.string())
+                    writer.write_table(arrow.table([texts, rows], writer.schema))
+                    n_rows += len(ids)
+            cast("Any", writer).add_key_value_metadata({**metadata, PRECISION_KEY: dtype.str})
+        finally:
+            # A writer that is not closed would write when it is deleted.
+            if writer is not None:
+                writer.close()
+    return n_rows
+
+
+def _read_rows(part: Path) -> Iterator[Block]:
+    """Yield what `_write_rows` has written."""
+    parquet = import_pyarrow("pyarrow.parquet")
+    try:
+        with part.open("rb") as stream:
+            file = parquet.ParquetFile(stream, page_checksum_verification=True)
+            dtype = np.dtype(file.metadata.metadata[PRECISION_KEY.encode()].decode())
+            for i in range(file.num_row_groups):
+                for batch in file.read_row_group(i).to_batches():
+                    ids, rows = batch.columns
+                    place = rows.offset * rows.type.byte_width
+                    size = len(rows) * rows.type.byte_width // dtype.itemsize
+                    values = np.frombuffer(rows.buffers()[1], dtype, size, place)
+                    yield ids.to_pylist(), values.reshape(len(rows), -1)
+    except (import_pyarrow().ArrowException, OSError) as error:
+        raise RankshotError(
+            f"{part}: was damaged after it was written ({error}); remove it, and begin again"
+        ) from None
+
+
 def _list_beside(table: Path) -> Path:
     return table.with_suffix(".skipped.csv")
 
@@ -537,9 +600,8 @@ def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key
     """Make one table of the parts, and remove them; a file beside it says what was done."""
 
     def read_blocks() -> Iterator[Block]:
-        for ids, scores in open_scores(folder).batches():
-            assert ids is not None  # noqa: S101 (all parts have them)
-            yield ids.tolist(), scores.values
+        for part in sorted(folder.rglob("*.parquet")):
+            yield from _read_rows(part)
 
     write_skipped(str(table.parent), _list_beside(table).name, run.skipped)
     write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)

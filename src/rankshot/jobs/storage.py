@@ -341,7 +341,11 @@ def new_part(address: str) -> Iterator[Path]:
         with _name_output(address):
             target.parent.mkdir(parents=True, exist_ok=True)
         with replace_path(target) as temporary:
-            yield temporary
+            try:
+                yield temporary
+            except OutputError as error:
+                # The writer knows only the name of the file that is not complete.
+                raise OutputError(str(error).replace(str(temporary), address)) from None
         return
     folder = Path(tempfile.mkdtemp(prefix="rankshot-"))
     copy = folder / f"part{PurePosixPath(place.path).suffix}"

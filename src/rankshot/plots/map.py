@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
-from sklearn.manifold import ClassicalMDS
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_whole_number
@@ -322,11 +322,17 @@ def place_points(distances: Floats) -> Floats:
     """Place points in the plane, by classical scaling, at nearly the given distances.
 
     The farthest point on each axis has a positive coordinate. An axis that the distances do not
-    need is 0: scikit-learn takes the root of an eigenvalue that may be negative there.
+    need is 0.
     """
-    with np.errstate(invalid="ignore"):
-        points = ClassicalMDS(metric="precomputed").fit_transform(distances)
-    return np.asarray(np.nan_to_num(points))
+    squares = np.square(distances)
+    rows = squares.mean(axis=1)
+    products = -0.5 * (squares - rows - rows[:, None] + squares.mean())
+    n_axes = min(2, len(products))
+    values, vectors = eigh(products, subset_by_index=(len(products) - n_axes, len(products) - 1))
+    points = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0))
+    farthest = np.take_along_axis(points, np.abs(points).argmax(axis=0)[None], axis=0)
+    points = points * np.where(farthest < 0, -1, 1)
+    return np.pad(points, ((0, 0), (0, 2 - n_axes)))
 
 
 class RankingMap(NamedTuple):

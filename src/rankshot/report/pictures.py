@@ -58,7 +58,7 @@ class Thumbnail:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import Thumbnail
+    >>> from rankshot.report.pictures import Thumbnail
     >>> red = Thumbnail.from_pixels(np.full((32, 32, 3), (255, 0, 0), dtype=np.uint8))
     >>> red.media_type, red.is_tiny, red.uri[:22]
     ('image/png', True, 'data:image/png;base64,')
@@ -97,7 +97,7 @@ class PictureFolder:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from PIL import Image
-    >>> from rankshot.report import PictureFolder
+    >>> from rankshot.report.pictures import PictureFolder
     >>> with TemporaryDirectory() as folder:
     ...     Image.new("RGB", (64, 48), "tan").save(Path(folder, "cat.png"))
     ...     pictures = PictureFolder(folder)
@@ -213,7 +213,7 @@ def choose_pictures(outcomes: Outcomes, candidates: Rows) -> list[int]:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import Outcomes, choose_pictures
+    >>> from rankshot.report.pictures import Outcomes, choose_pictures
     >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.5, 0.5]])
     >>> predicted = np.array(["cat", "cat", "dog", "dog", "cat"])
     >>> truth = np.array(["cat", "cat", "cat", "dog", "dog"])
@@ -329,7 +329,7 @@ def build_gallery(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import Outcomes, Thumbnail, build_gallery
+    >>> from rankshot.report.pictures import Outcomes, Thumbnail, build_gallery
     >>> outcomes = Outcomes(
     ...     predicted=np.array(["cat", "cat"]), proba=np.array([[0.6, 0.4], [0.9, 0.1]]),
     ...     truth=np.array(["cat", "dog"]), classes=["cat", "dog"])

@@ -184,7 +184,7 @@ def choose_examples(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import choose_examples
+    >>> from rankshot.report.predictions import choose_examples
     >>> predicted = np.array(["cat", "cat", "dog", "dog"])
     >>> truth = np.array(["dog", "cat", "dog", "cat"])
     >>> choose_examples(predicted, truth, ["cat", "dog"])
@@ -224,7 +224,7 @@ def choose_rival(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import choose_rival
+    >>> from rankshot.report.predictions import choose_rival
     >>> proba = np.array([0.6, 0.3, 0.1])
     >>> choose_rival("cat", "fox", proba, ["cat", "dog", "fox"])
     'fox'

@@ -152,7 +152,7 @@ def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
     Examples
     --------
     >>> import pandas as pd
-    >>> from rankshot import similarity_from_frame
+    >>> from rankshot.sources import similarity_from_frame
     >>> frame = pd.DataFrame({"tiger": [.9, .2], "bus": [.1, .8]}, index=["cat", "truck"])
     >>> similarity_from_frame(frame).to_rankings()
     Rankings: 2 rankings of 2 items, 2 targets, 1 source
@@ -208,7 +208,7 @@ def read_hit_counts(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from rankshot import read_hit_counts
+    >>> from rankshot.sources import read_hit_counts
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "flickr.csv"

@@ -10,7 +10,6 @@ from .export import (
 )
 from .overview import (
     Overview as Overview,
-    Participant as Participant,
     read_overview as read_overview,
 )
 from .quality import Flag as Flag, find_flags as find_flags

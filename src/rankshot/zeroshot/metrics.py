@@ -410,7 +410,6 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
     return require_scored_table(y_true, proba, classes).pairwise_accuracy()
 
 
-Floats = NDArray[np.float64]
 ROUNDING = 1e-6
 """How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
 
@@ -592,7 +591,6 @@ def require_labels(labels: ArrayLike, what: str) -> list[str]:
     return names
 
 
-Floats = NDArray[np.float64]
 RESAMPLES_PER_BLOCK = 50
 """Resamples that are drawn together; it limits the memory."""
 
@@ -710,7 +708,6 @@ def class_weights(y_true: ArrayLike) -> Floats:
     return np.asarray(1.0 / size[code])
 
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 MAX_CLASSES = 40
 """Classes in a matrix, and pairs in a list."""
@@ -726,12 +723,6 @@ def count_confusions(
     """Return how many inputs of each class (row) got each class (column).
 
     An input whose true or predicted class is none of the ``classes`` is not counted.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import count_confusions
-    >>> count_confusions(["cat", "dog", "dog"], ["cat", "cat", "none"], ["cat", "dog"]).tolist()
-    [[1, 0], [1, 0]]
     """
     with warnings.catch_warnings():
         # scikit-learn asks for `labels` where there is one class, or nearly one class per input.
@@ -744,16 +735,6 @@ def choose_confused_classes(confusion: NDArray[np.integer], classes: Sequence[st
 
     A class is confused if its inputs got another class, or if it was given to inputs of another.
     A few classes are all shown.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.zeroshot.metrics import choose_confused_classes
-    >>> names = [f"class {i}" for i in range(30)]
-    >>> confusion = 9 * np.eye(30, dtype=int)
-    >>> confusion[4, 17] = 1
-    >>> choose_confused_classes(confusion, names)
-    [4, 17]
     """
     if len(classes) <= FEW_CLASSES:
         return list(range(len(classes)))
@@ -777,13 +758,6 @@ def find_largest_confusions(
     """Return the pairs (true class, predicted class) with the largest counts, largest first.
 
     Classes are given by their positions in ``classes``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.zeroshot.metrics import find_largest_confusions
-    >>> find_largest_confusions(np.array([[9, 2], [3, 9]]), ["cat", "dog"])
-    [(1, 0), (0, 1)]
     """
     wrong = np.array(confusion, dtype=float)
     np.fill_diagonal(wrong, 0)

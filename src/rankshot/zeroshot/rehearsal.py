@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice, require_whole_number
-from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.restriction import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
@@ -29,9 +28,12 @@ from rankshot.zeroshot.heads.base import (
     BaseHead,
     Semantics,
     align_to,
+    find_unranked,
     only_new,
     require_semantics,
+    select_sources,
     select_targets,
+    source_names,
     takes_reference,
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
@@ -265,8 +267,7 @@ class Rehearsal(BaseEstimator):
         before = stage.fit(stage.folds[0], chosen.settings).temperature_
         after = _fit_temperature(outcomes)
         self.calibration_error_ = tuple(
-            float(np.mean([_calibration_error(one, t) for one in outcomes]))
-            for t in (before, after)
+            float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
         settings = stage.with_temperature(after)
         self.together_: GeneralizedAccuracy | None = None
@@ -488,44 +489,6 @@ def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ..
     return align_to(about, items)
 
 
-# ---- Sources
-
-
-def source_names(semantics: Semantics) -> tuple[str, ...]:
-    """Return the names of the sources, sorted; rankings without a source have the name ""."""
-    if isinstance(semantics, Similarity):
-        return (semantics.source,)
-    return tuple(sorted({source or "" for source in semantics.sources}))
-
-
-def quote_sources(sources: Iterable[str]) -> str:
-    """Return the names of sources for a message."""
-    return quote_names(source or "no source" for source in sources)
-
-
-def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
-    """Return the rankings of some sources; no target may get lost."""
-    if lost := _find_unranked(semantics, sources):
-        raise RankshotError(
-            f"{quote_names(lost)}: no ranking by {quote_sources(sources)}, which the rehearsal "
-            f"chose, only by {quote_sources(source_names(semantics))}; rank them by the same "
-            "sources, or leave them out"
-        )
-    return semantics if isinstance(semantics, Similarity) else semantics[_is_by(semantics, sources)]
-
-
-def _find_unranked(semantics: Semantics, sources: tuple[str, ...]) -> list[str]:
-    """Return the targets that none of some sources ranks, sorted."""
-    if isinstance(semantics, Similarity):
-        return []
-    ranked = semantics[_is_by(semantics, sources)]
-    return sorted({*semantics.target_names} - {*ranked.target_names})
-
-
-def _is_by(rankings: Rankings, sources: tuple[str, ...]) -> NDArray[np.bool_]:
-    return np.array([(source or "") in sources for source in rankings.sources], bool)
-
-
 # ---- Trials: what is tried, what is chosen, and the temperature that calibrates it
 
 
@@ -566,6 +529,10 @@ class _Outcome(NamedTuple):
     classes: Labels
     values: Floats
     correlations: Floats
+
+    def calibration_error(self, temperature: float) -> float:
+        proba = softmax(self.values / temperature, axis=1)
+        return expected_calibration_error(self.labels, proba, self.classes)
 
 
 class _Trials:
@@ -632,7 +599,7 @@ class _Trials:
 
     def _rank_all(self, sources: tuple[str, ...]) -> bool:
         """Return whether some sources together rank all classes of every fold."""
-        return not any(_find_unranked(fold.semantics, sources) for fold in self.folds)
+        return not any(find_unranked(fold.semantics, sources) for fold in self.folds)
 
     def _keep_if_better(self, trials: list[Trial]) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
@@ -700,11 +667,6 @@ def _fit_temperature(outcomes: Sequence[_Outcome]) -> float:
 
     found = minimize_scalar(loss, bounds=np.log(TEMPERATURES), method="bounded")
     return float(np.exp(found.x))
-
-
-def _calibration_error(outcome: _Outcome, temperature: float) -> float:
-    proba = np.exp(log_softmax(outcome.values / temperature, axis=1))
-    return expected_calibration_error(outcome.labels, proba, outcome.classes)
 
 
 # ---- The gate between seen and new classes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -253,12 +253,15 @@ class BaseHead(ABC):
             else:
                 # JSON has no infinite numbers, arrays do.
                 is_infinite = isinstance(value, float) and not np.isfinite(value)
-                plain = asdict(value) if is_dataclass(value) and name == "gate_" else value
+                plain = (
+                    asdict(cast("Any", value)) if is_dataclass(value) and name == "gate_" else value
+                )
                 state[name.strip("_")] = np.array(value) if is_infinite else plain
         return state
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
         """Set what `fit` learned; ``items_`` and ``classes_`` are set already."""
+        value: Any
         for name in self._learned:
             if name == "reference_" and "reference_kind" in state:
                 value = Reference(*(state[f"reference_{part.name}"] for part in fields(Reference)))
@@ -317,6 +320,41 @@ def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics
     if isinstance(semantics, Rankings):
         return semantics[wanted]
     return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
+
+
+def source_names(semantics: Semantics) -> tuple[str, ...]:
+    """Return the names of the sources, sorted; rankings without a source have the name ""."""
+    if isinstance(semantics, Similarity):
+        return (semantics.source,)
+    return tuple(sorted({source or "" for source in semantics.sources}))
+
+
+def quote_sources(sources: Iterable[str]) -> str:
+    """Return the names of sources for a message."""
+    return quote_names(source or "no source" for source in sources)
+
+
+def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
+    """Return the rankings of some sources; no target may get lost."""
+    if lost := find_unranked(semantics, sources):
+        raise RankshotError(
+            f"{quote_names(lost)}: no ranking by {quote_sources(sources)}, which the rehearsal "
+            f"chose, only by {quote_sources(source_names(semantics))}; rank them by the same "
+            "sources, or leave them out"
+        )
+    return semantics if isinstance(semantics, Similarity) else semantics[_is_by(semantics, sources)]
+
+
+def find_unranked(semantics: Semantics, sources: tuple[str, ...]) -> list[str]:
+    """Return the targets that none of some sources ranks, sorted."""
+    if isinstance(semantics, Similarity):
+        return []
+    ranked = semantics[_is_by(semantics, sources)]
+    return sorted({*semantics.target_names} - {*ranked.target_names})
+
+
+def _is_by(rankings: Rankings, sources: tuple[str, ...]) -> NDArray[np.bool_]:
+    return np.array([(source or "") in sources for source in rankings.sources], bool)
 
 
 def require_targets(rankings: Rankings) -> Rankings:

@@ -234,7 +234,6 @@ def _connected(ranked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(part[:n_sources, None] == part[n_sources:])
 
 
-Floats = NDArray[np.floating]
 TEMPERATURE_WITH_REFERENCE = 0.25
 """The geometric mean of the best temperatures on held-out seen classes of three data sets with two
 classifiers each, rounded. They are .08 to .52."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from math import perm
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class SumOverRankings:
         return log_proba, np.sqrt(variance / n_samples)
 
     def _sample_by_pairs(self, scores: Floats) -> Ints:
-        C, (k, n_samples) = len(self._items), np.shape(self._log_uniform)
+        C, (k, n_samples) = len(self._items), np.shape(cast("Any", self._log_uniform))
         log_odds = np.zeros((C, C))
         log_odds[np.triu_indices(C, 1)] = scores
         model = BabingtonSmith.from_log_odds(log_odds - log_odds.T, items=self._items)

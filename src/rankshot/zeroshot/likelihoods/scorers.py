@@ -82,7 +82,6 @@ def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.f
     return -np.asarray((weights * np.log(np.maximum(left, 1))).sum(axis=1))
 
 
-Floats = NDArray[np.floating]
 Ints = NDArray[np.int32]
 
 
@@ -228,7 +227,6 @@ class BabingtonSmithScorer:
         return np.asarray(result - gammaln(g + 1) + gammaln(g - taken + 1))
 
 
-Floats = NDArray[np.floating]
 TIE_TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-14}
 """The relative error of the probability that tied items come next."""
 SPARSE = 0.05
