@@ -7,7 +7,7 @@ from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from small_studies import small_study
 
 from rankshot.survey.overview import read_overview
-from rankshot.survey.store.people import exclude, set_state
+from rankshot.survey.store.people import set_state
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 FULL = "https://app.prolific.com/submissions/complete?cc=FULL&amp;a=1"
@@ -170,16 +170,6 @@ def test_a_pilot_says_that_it_is_a_test(opened):
     assert text in finish(client, home)
     assert people(database) == []
     assert len(people(database, pilot=True)) == 1
-
-
-def test_the_excluded_read_that_it_is_over(opened):
-    client, database = opened
-    home = begin(client, ANN)
-    client.get(home)
-    exclude(database, [rater_of(database, home)], "a secret reason")
-    page = client.get(home)
-    assert page.status == 410
-    assert "a secret reason" not in page.text
 
 
 # ---- Who may start

@@ -18,7 +18,6 @@ from rankshot.survey.languages import (
 from rankshot.survey.overview import read_answers
 from rankshot.survey.study import Translation
 
-GIVEN = ("ar", "de", "en", "es")
 TRANSLATIONS = {
     "de": Translation(
         title="Ähnlich",

@@ -138,11 +138,3 @@ def test_who_is_paid(page):
     decisions = {row["rater"]: row["decision"] for row in csv.DictReader(io.StringIO(table))}
     assert (decisions[ann], decisions[bob]) == ("look at", "reject")
     assert sorted(decisions.values()) == ["look at", "reject", "wait"]
-
-
-def test_page_and_export_count_flagged_raters_alike(page):
-    """Somebody who skips everything is flagged, but has no answer that could be left out."""
-    page.take_part("ann")
-    page.take_part("bob", skip="yes")
-    assert page.figure("Flagged raters") == "2 of 2"
-    assert "4 of 4 answers are left out. They are from 1 rater." in page.text()

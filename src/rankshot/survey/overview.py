@@ -562,8 +562,8 @@ def _merge_answers(
         shown = Rankings.from_positions(table + 1, items=items, kind="subset")
         rankings = shown.top(n_ranked)
         is_ranked = np.any((table >= 0) & (table < n_ranked[:, None]), axis=0)
-        method = "exact" if len(items) <= MOST_SOLVED_ITEMS else "insertion"
-        found = kemeny(rankings, method).order  # type: ignore[arg-type]
+        is_small = len(items) <= MOST_SOLVED_ITEMS
+        found = kemeny(rankings, "exact" if is_small else "insertion").order
         order = _tie_neighbours(found, items, is_ranked, pairwise_margins(table))
         memo[target] = key, order, concordance(rankings)
     return memo[target][1:]
