@@ -49,7 +49,7 @@ def ask_command(row, head, folder):
         f"classify {folder}/scores.csv --rankings {folder}/rankings.jsonl -o {folder}/out.csv"
     )
     assert done.status == 0
-    return "taken as probabilities" in done.out
+    return "interpreted as probabilities" in done.out
 
 
 def ask_score(row, head, folder):
