@@ -158,7 +158,7 @@ def read_bibtex(text):
 
 OTHER_TESTS = {
     "docs/api/files.md": "tests/test_api_reference.py",
-    "docs/guide/troubleshooting.md": "tests/test_troubleshooting.py",
+    "docs/guide/troubleshooting.md": "tests/cli/test_cli_bad_input.py",
 }
 """Pages whose blocks of text are read by another test."""
 READERS = {
@@ -209,7 +209,7 @@ def find_fault(words):
             return None
         if word not in command.commands:
             return word
-        command = command.commands[word]
+        command = command.get_command(None, word)
     options = {name for given in command.params for name in given.opts} | {"--help"}
     return next((w for w in words if re.match(r"--?[a-z]", w) and w not in options), None)
 
