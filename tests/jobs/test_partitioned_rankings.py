@@ -320,7 +320,7 @@ def test_workers_give_the_same_answer_though_one_is_killed(default_client, tmp_p
     kill.start()
     counts, n = parts.reduce(count_slowly)
     kill.join()
-    default_client.wait_for_workers(2, timeout=120)
+    default_client.wait_for_workers(2, timeout=30)
     assert victim not in default_client.run(os.getpid).values()
     assert n == len(votes)
     np.testing.assert_array_equal(counts, expected[0])

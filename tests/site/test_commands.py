@@ -158,7 +158,7 @@ def read_bibtex(text):
 
 OTHER_TESTS = {
     "docs/api/files.md": "tests/test_api_reference.py",
-    "docs/guide/troubleshooting.md": "tests/cli/test_cli_bad_input.py",
+    "docs/guide/troubleshooting.md": "tests/test_troubleshooting.py",
 }
 """Pages whose blocks of text are read by another test."""
 READERS = {

@@ -159,8 +159,7 @@ def clusters(rng, sizes, kind="multiclass", named=1.2):
     [("equal", [50] * 4, 1.2), ("estimated", [90, 60, 30, 20], 1.6)],
 )
 def test_clusters_are_found_from_a_poor_head(rng, monkeypatch, kind, class_prior, sizes, named):
-    # Not all inputs have found their cluster after the usual ten iterations, with which all
-    # published results were computed.
+    # The usual ten iterations do not find the cluster of every input.
     monkeypatch.setattr(batch_refinement, "N_ITERATIONS", 20)
     head, scores, truth = clusters(rng, sizes, kind, named)
     assert 0.4 < np.mean(head.predict(scores) == truth) < 0.8
