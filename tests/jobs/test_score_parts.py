@@ -247,7 +247,9 @@ def test_a_worker_without_the_model_ends_the_job(place, client):
 
     client.run(hide_model)
     try:
-        with pytest.raises(JobError, match=r"a worker cannot begin: elsewhere.onnx: there is no"):
+        with pytest.raises(
+            rs.RankshotError, match=r"a worker cannot begin: elsewhere.onnx: there is no"
+        ):
             run_parts(client)
     finally:
         client.run(show_model)
@@ -261,7 +263,7 @@ def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
     [part] = list_inputs(plan, "few", batch_size=3).parts
     Path("few/0001.png").unlink()
     with fetch_part(part) as source, pytest.raises(JobError, match=r"0001.png: a worker cannot"):
-        list(_read_packed(*source))
+        list(_read_packed(source))
 
 
 # -------------------------------------------------------------------- what is refused
@@ -309,7 +311,7 @@ def test_what_cannot_be_scored_is_refused_at_once(place):
     for model, inputs, output, message in [
         (len, "photos", "out", "workers open the model themselves"),
         ("net.onnx", "photos/*.csv", "out", "datasets of tables are for models of texts"),
-        ("net.onnx", "photos", "photos/out", "is inside of photos"),
+        ("net.onnx", "photos", "photos/out", "is the dataset, or inside of it"),
         ("net.onnx", "empty", "out", "there are no inputs in it"),
     ]:
         Path("empty").mkdir(exist_ok=True)
