@@ -128,7 +128,12 @@ class ScoreTable:
         texts = [ID] if self.has_ids else []
         names = _name_columns(self.items, self.kind)
         for path in _list_parts(self.path):
-            if _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
+            same = path == self.path or _read_header(path)[:3] == (
+                self.items,
+                self.kind,
+                self.has_ids,
+            )
+            if not same:
                 raise RankshotError(f"{path}: has other columns than the first table")
             for batch in read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows):
                 yield batch.require_text(0) if texts else None, batch.numbers
