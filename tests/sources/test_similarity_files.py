@@ -144,7 +144,7 @@ def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
 
 def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):
     monkeypatch.setattr("rankshot.sources.similarity_files.MAX_CELLS", 3)
-    with pytest.raises(RankshotError, match="has 2 rows of 2 columns, too many to hold"):
+    with pytest.raises(RankshotError, match="2 rows of 2 columns, too many to hold"):
         parquet(("target", ["x", "y"]), ("a", [1, 2]))
 
 
@@ -237,7 +237,7 @@ def test_bad_frames():
         {"a": pandas.to_datetime(["2020-01-01"])},
         index=["x"],
     )
-    refused("columns is empty", index=["x"])
+    refused("items is empty", index=["x"])
     refused("items is empty", {"target": ["x"]})
     with pytest.raises(RankshotError, match=r"data frame of .*, not \[1\]"):
         similarity_from_frame([1])
