@@ -124,7 +124,7 @@ def parquet(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ([("a", [1.0])], r"t.parquet: the targets must be .*the columns are 'a'"),
+        ([("a", [1.0])], "t.parquet: the columns must be the targets and the items, not 'a';"),
         ([("a", ["x"]), ("b", ["y"])], "or the only column of text"),
         ([("target", ["x"])], "must be the targets and the items, not 'target'"),
         ([("target", ["x", "x"]), ("a", [1, 2])], "t.parquet: row 1: the target 'x' occurs twice"),

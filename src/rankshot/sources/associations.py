@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,7 +133,7 @@ def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
     return np.log(values, out=np.zeros(values.shape), where=where)
 
 
-HIT_MEASURES = {"dice": dice, "pmi": pmi, "nwd": normalized_web_similarity}
+HIT_MEASURES: dict[str, Any] = {"dice": dice, "pmi": pmi, "nwd": normalized_web_similarity}
 
 
 def read_hit_counts(

@@ -272,14 +272,6 @@ class NameIndex:
 
         A plural that is itself a name means that name: if "glass" and "glasses" are both given,
         the word "glasses" counts as the second.
-
-        Examples
-        --------
-        >>> names, entry = NameIndex.build(["Pine_tree", "bus", "pine tree"])
-        >>> names.entries, entry
-        (('bus', 'pine tree'), array([1, 0, 1]))
-        >>> sorted(names.forms)
-        [('bus',), ('buses',), ('pine', 'tree'), ('pine', 'trees')]
         """
         split_names = [tuple(WORD.findall(name.lower())) for name in names]
         # Sorted, so that nothing depends on the order in which names are given.
@@ -297,13 +289,7 @@ class NameIndex:
 
 
 def plurals(word: str) -> tuple[str, ...]:
-    """Return the regular plurals of a word; irregular ones (mice, men) are not known.
-
-    Examples
-    --------
-    >>> plurals("truck"), plurals("bus"), plurals("poppy"), plurals("mango")
-    (('trucks',), ('buses',), ('poppies',), ('mangos', 'mangoes'))
-    """
+    """Return the regular plurals of a word; irregular ones (mice, men) are not known."""
     if word.endswith(SIBILANTS):
         return (word + "es",)
     if word.endswith("y") and word[-2:-1] not in tuple("aeiou"):
@@ -330,15 +316,7 @@ class TokenizedText(NamedTuple):
 
 
 def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText:
-    """Split text into words and find the names: the leftmost one first, then the longest.
-
-    Examples
-    --------
-    >>> names, _ = NameIndex.build(["truck", "pickup_truck"])
-    >>> found = tokenize("Pickup trucks, a truck.", names, blank_lines=False)
-    >>> [names.entries[i] if i >= 0 else None for i in found.entries]
-    ['pickup truck', None, 'truck']
-    """
+    """Split text into words and find the names: the leftmost one first, then the longest."""
     run = (PARAGRAPHS if blank_lines else LINES).findall(text.lower())
     code = dict(zip(dict.fromkeys(run), count(), strict=False))
     words = np.fromiter(map(code.__getitem__, run), np.int64, len(run))
@@ -428,11 +406,11 @@ def count_block(
     tokens, vocabulary = found.tokens(), [*found.vocabulary, *names.entries]
     _, texts = np.unique(found.texts, return_inverse=True)
     if window is None:
-        parts = _count_texts(tokens, texts, len(vocabulary), is_target, contexts=contexts)
+        counted = _count_texts(tokens, texts, len(vocabulary), is_target, contexts=contexts)
     else:
         entries, V = found.entries, len(vocabulary)
-        parts = _count_windows(entries, tokens, texts, V, is_target, window, contexts=contexts)
-    *counts, total, token_totals, near = parts
+        counted = _count_windows(entries, tokens, texts, V, is_target, window, contexts=contexts)
+    counts, token_totals, near = counted
     kept = [
         i
         for i in (np.flatnonzero(token_totals).tolist() if contexts else ())
@@ -442,14 +420,15 @@ def count_block(
     near = near.tocoo()
     other = near.col != near.row + len(found.vocabulary)
     near = csr_array((near.data[other], (near.row[other], near.col[other])), shape=near.shape)
-    near_totals = counts[1] if window is None else np.asarray(near.sum(axis=1), np.int64)
-    words = [vocabulary[i] for i in kept]
-    return Counts(*counts, near_totals, total, words, token_totals[kept], near[:, kept])
+    near_totals = counts["with_name"] if window is None else np.asarray(near.sum(axis=1), np.int64)
+    words, near = [vocabulary[i] for i in kept], near[:, kept]
+    context = {"words": words, "word_totals": token_totals[kept], "near": near}
+    return Counts(**counts, **context, near_totals=near_totals)
 
 
 def _count_texts(
     tokens: Ints, texts: Ints, V: int, is_target: NDArray[np.bool_], *, contexts: bool
-) -> list[Any]:
+) -> tuple[dict[str, Any], Ints, Any]:
     n_texts, M = int(texts.max(initial=-1)) + 1, is_target.size
     text, token = np.divmod(np.unique(texts * V + tokens), V)
     holds = csr_array((np.ones(text.size, np.int64), (text, token)), shape=(n_texts, V))
@@ -459,7 +438,8 @@ def _count_texts(
     with_pair = (targets.T @ names).tocsr()
     near = names.T @ holds if contexts else csr_array((M, V), dtype=np.int64)
     totals = np.bincount(token, minlength=V)
-    return [n_texts, with_name, with_name, with_pair, with_pair, n_texts, totals, near]
+    counts = {"units": n_texts, "total": n_texts, "with_name": with_name, "occurrences": with_name}
+    return counts | {"with_pair": with_pair, "meetings": with_pair}, totals, near
 
 
 def _count_windows(
@@ -471,7 +451,7 @@ def _count_windows(
     width: int,
     *,
     contexts: bool,
-) -> list[Any]:
+) -> tuple[dict[str, Any], Ints, Any]:
     M = is_target.size
     units = tokens.size + (int(texts.max(initial=-1)) + 1) * (width - 1)
     where = np.flatnonzero(entries >= 0)
@@ -504,8 +484,9 @@ def _count_windows(
             cells = name[inside], tokens[other[inside]]
             near_words = near_words + csr_array((weight, cells), shape=(M, V))
     totals = np.bincount(tokens, minlength=V)
+    counts = {"units": units, "total": tokens.size, "with_pair": with_pair, "meetings": meetings}
     occurrences = np.bincount(name, minlength=M)
-    return [units, with_name, occurrences, with_pair, meetings, tokens.size, totals, near_words]
+    return counts | {"with_name": with_name, "occurrences": occurrences}, totals, near_words
 
 
 def _first_windows(name: Ints, place: Ints, width: int) -> Ints:

@@ -137,16 +137,7 @@ class Similarity:
         return self.reindex(*wanted)
 
     def reindex(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the rows and columns of the given names; names not in the table get NaN.
-
-        Examples
-        --------
-        >>> from rankshot import Similarity
-        >>> table = Similarity([[.9, .2]], ["cat"], ["tiger", "bus"])
-        >>> table.reindex(["cat", "yeti"], ["bus", "whale"]).values
-        array([[0.2, nan],
-               [nan, nan]])
-        """
+        """Return the rows and columns of the given names; names not in the table get NaN."""
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         row = {name: i for i, name in enumerate(self.targets)}
         column = {name: j for j, name in enumerate(self.items)}
@@ -226,8 +217,7 @@ def _replace_zeros(scaled: Floats) -> Floats:
 def _merge_tables(
     tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
 ) -> Similarity:
-    is_list = isinstance(tables, Sequence) and len(tables) > 0
-    if not is_list or not all(isinstance(table, Similarity) for table in tables):
+    if not isinstance(tables, Sequence) or not tables:
         raise RankshotError(f"the {name} needs a list of Similarity tables, at least one")
     first = tables[0]
     values = np.stack(
