@@ -232,9 +232,9 @@ def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:
     say(
         "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
         "m rankings agree no more than by chance), of rankings that compare the same items; "
-        "- stands for fewer than two. The distances are Kendall distances over the first "
-        f"{places} places, divided by the largest possible distance (0: all rankings agree), on "
-        "the items that both rankings compare. Items that are in none of these places do not "
-        "count. The column furthest names the three raters or sources that are furthest from the "
-        "consensus."
+        "- stands for fewer than two. The distances to the consensus are Kendall distances over "
+        f"the first {places} places, divided by the largest possible distance (0: all rankings "
+        "agree), on the items that a ranking compares. Items that are in none of these places do "
+        "not count. The column furthest names the three raters or sources that are furthest from "
+        "the consensus."
     )
