@@ -19,7 +19,7 @@ from rankshot.cli.console import (
     say,
     silence_dask,
 )
-from rankshot.core.errors import RankshotError, errors_about, format_count
+from rankshot.core.errors import RankshotError, format_count, prefix_errors
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -91,7 +91,7 @@ def consensus(
         check_writable(output, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
     items = None if seen is None else read_seen_labels(seen).names
     with _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts) as given:
-        with errors_about(rankings):
+        with prefix_errors(rankings):
             summaries = summarize(given, model(), k)
         if output is not None:
             priors = {summary.target: summary.model for summary in summaries}
@@ -220,9 +220,9 @@ def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:
     say(
         "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
         "m rankings agree no more than by chance), of rankings that compare the same items; "
-        "- stands for fewer than two. The distances are Kendall distances over the first "
-        f"{places} places, divided by the largest possible distance (0: all rankings agree), on "
-        "the items that both rankings compare. Items that are in none of these places do not "
-        "count. The column furthest names the three raters or sources that are furthest from the "
-        "consensus."
+        "- stands for fewer than two. The distances to the consensus are Kendall distances over "
+        f"the first {places} places, divided by the largest possible distance (0: all rankings "
+        "agree), on the items that a ranking compares. Items that are in none of these places do "
+        "not count. The column furthest names the three raters or sources that are furthest from "
+        "the consensus."
     )

@@ -16,7 +16,7 @@ from rankshot.cli.score_tables import (
     read_rankings_of,
     say_matched,
 )
-from rankshot.core.errors import RankshotError, errors_about, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
 from rankshot.zeroshot.settings import METHODS, RANKING_HEADS, REFERENCE_HEADS, HeadSettings
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def _check_rehearsed(options: HeadOptions) -> None:
     is_all = options.settings.classes == "all"
     needs_reference = options.fits_reference or is_all
     what = "the gate to the seen classes" if is_all else "the head"
-    with errors_about(options.settings_file):
+    with prefix_errors(options.settings_file):
         if is_all:
             require_gate(options.settings)
         refuse(
@@ -268,7 +268,7 @@ def fit_head(
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
     # The options are checked already, so an error is about the content of the files.
-    with errors_about(*filter(None, options.files)):
+    with prefix_errors(*filter(None, options.files)):
         fitted: BaseHead = model.fit(semantics, **given)
     _print_remarks(fitted, options.rankings, competes=settings.classes == "all")
     if settings.classes == "new":
@@ -306,7 +306,7 @@ def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
     """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
     from rankshot.zeroshot.heads.base import quote_sources, select_sources, source_names
 
-    with errors_about(path):
+    with prefix_errors(path):
         chosen = select_sources(rankings, sources)
     there = set(source_names(rankings))
     if unused := sorted(there - set(sources)):
@@ -340,7 +340,7 @@ def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
         )
     table = read_similarity(path)
     table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
-    with errors_about(path, scores.path):
+    with prefix_errors(path, scores.path):
         return table.select(table.targets, scores.items)
 
 
@@ -349,7 +349,7 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
     from rankshot.zeroshot.heads.base import only_new, require_targets
 
     rankings = read_rankings_of(path, scores)
-    with errors_about(path):
+    with prefix_errors(path):
         new = only_new(require_targets(rankings))
     if seen := sorted(set(rankings.target_names) & set(scores.items)):
         say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import check_writable, print_table, refuse, say
-from rankshot.core.errors import RankshotError, errors_about, quote_names
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names
 
 if TYPE_CHECKING:
     from rankshot.ranking import Leaderboard, Rankings
@@ -125,7 +125,7 @@ def leaderboard(
     rankings = _read_votes(votes, {name: each for name, each in columns.items() if each}, target)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with errors_about(votes):
+        with prefix_errors(votes):
             board = make_leaderboard(
                 rankings, model, level=level, method=method.value, n_draws=draws, random_state=seed
             )
@@ -181,7 +181,7 @@ def _read_votes(path: Path, columns: dict[str, str], target: str | None) -> Rank
     else:
         rankings = read_rankings(path)
     if target is not None:
-        with errors_about(path):
+        with prefix_errors(path):
             return rankings.select(target=target)
     names = rankings.target_names
     several = f"{path}: has rankings of several targets ({quote_names(names)}); choose one with"

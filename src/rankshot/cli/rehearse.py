@@ -16,7 +16,7 @@ from rankshot.cli.score_tables import (
     read_all_scores,
     rename,
 )
-from rankshot.core.errors import errors_about, format_count, quote_names
+from rankshot.core.errors import format_count, prefix_errors, quote_names
 from rankshot.zeroshot.settings import HeadSettings
 
 if TYPE_CHECKING:
@@ -97,13 +97,13 @@ def rehearse(
     rehearsal = Rehearsal(
         build_head(HeadSettings(head=head.value)), verbose=Console(stderr=True).is_terminal
     )
-    with errors_about(f"{scores}, {truth}", rankings):
+    with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
         say(f"{rankings}: left out, since no input is of them: {quote_names(without)}")
     predicted = None
     if about_new is not None:
-        with errors_about(new_rankings):
+        with prefix_errors(new_rankings):
             predicted = rehearsal.predict_accuracy(about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:

@@ -12,8 +12,8 @@ from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
 from rankshot.cli.score_tables import ScoreType, find_inputs, read_first_ids, read_rankings_of
 from rankshot.core.errors import (
     RankshotError,
-    errors_about,
     format_count,
+    prefix_errors,
     quote_names,
     short_repr,
     suggest_name,
@@ -153,7 +153,7 @@ def report(
     ids = [str(name) for name in predicted.ids]
     labels = None if truth is None else _read_labels(truth, predicted)
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
-    with errors_about(predictions):
+    with prefix_errors(predictions):
         page = _build_page(title, outcomes)
     pictures, choice, notes = _read_pictures(images, outcomes, ids)
     whys: dict[int, Explanation] = {}
@@ -264,7 +264,7 @@ def _add_rankings(
     if consensus is None:
         prior = getattr(options.model, "prior", None)
         merging = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
-        with errors_about(path):
+        with prefix_errors(path):
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
     # Without scores, it is not known how the predictions were made.
@@ -292,7 +292,7 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
     path = cast("Path", options.rankings)
     # `fit_head` has read the same rankings, and printed what was matched.
     rankings = read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
-    with errors_about(path):
+    with prefix_errors(path):
         return path, require_targets(rankings)
 
 

@@ -69,12 +69,12 @@ class RowError(RankshotError):
 
 
 @contextmanager
-def errors_about(*files: object) -> Iterator[None]:
-    """Put the names of files before the messages of errors in the block."""
+def prefix_errors(*where: object) -> Iterator[None]:
+    """Put files, or other places, before the message of a `RankshotError` in the block."""
     try:
         yield
     except RankshotError as error:
-        raise RankshotError(f"{' and '.join(map(str, files))}: {error}") from None
+        raise RankshotError(f"{' and '.join(map(str, where))}: {error}") from None
 
 
 def short_repr(value: object) -> str:
