@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.plots.map import place_points
-from rankshot.ranking.mean_distances import mean_kendall_distance
+from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet
 from rankshot.sources.wordnet_nouns import Nouns, load_nouns

@@ -8,8 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.ranking.distances import kendall_distance
-from rankshot.ranking.mean_distances import mean_kendall_distance
+from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
