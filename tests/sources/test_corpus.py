@@ -4,13 +4,13 @@ import gzip
 import lzma
 import subprocess
 import sys
-import tracemalloc
 from collections import Counter
 from math import log, sqrt
 
 import numpy as np
 import pytest
 
+from peak_memory import peak_of
 from rankshot.core.errors import RankshotError
 from rankshot.sources import corpus as corpus_module
 from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize, train_word2vec
@@ -205,10 +205,7 @@ def test_hostile_files_do_not_fill_the_memory(tmp_path, piece, megabytes):
     with lzma.open(path, "wb", preset=0) as stream:
         for _ in range(megabytes):
             stream.write(part)
-    tracemalloc.start()
-    table = Corpus(path, workers=1).similarity(["fox"], ["bus"])
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    peak, table = peak_of(lambda: Corpus(path, 3, workers=1).similarity(["fox"], ["bus"]))
     assert peak < 60e6
     assert np.isnan(table["fox", "bus"]) != ("fox" in piece)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError
 from rankshot.core.files import MARK
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import as_names, require_module, require_whole_number
@@ -445,12 +445,8 @@ def train_word2vec(
     )
     sentences = _Sentences(Path(path), index)
     model.build_vocab(sentences)
-    if not len(model.wv):
-        raise RankshotError(
-            f"{path}: no word occurs {min_count} times, so no vectors can be trained for "
-            f"{quote_names(wanted)}"
-        )
-    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
+    if len(model.wv):
+        model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     words = [index.entries[i].replace(" ", "_") for i in entry]
     return {
         name: np.array(model.wv[word])

@@ -104,18 +104,19 @@ def make_question(question: str, inputs: str | None = None) -> Question:
             f"{quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
         )
     whole = text if order is None else ONE_LIST.format(text=text, order=order)
+    problem = ""
     if ("{inputs}" in text) != bool(inputs or usual):
-        what = "has no field {inputs}" if inputs else "has the field {inputs}: give inputs as well"
-        raise RankshotError(f"inputs={short_repr(inputs)}: this question {what}")
+        problem = "has no {inputs}, but inputs are given" if inputs else "needs inputs"
     # Braces in the words are literal.
     words = (inputs or usual).replace("{", "{{").replace("}", "}}")
     whole, text = whole.replace("{inputs}", words), text.replace("{inputs}", words)
     lacking = [f"{{{name}}}" for name in FIELDS if f"{{{name}}}" not in whole]
-    problem = f"lacks {' and '.join(lacking)}" if lacking else ""
     try:
         whole.format(**dict.fromkeys(FIELDS, ""))
     except (LookupError, ValueError) as error:
-        problem += f"{' and ' if problem else ''}has an unknown or broken field ({error})"
+        problem = f"has an unknown or broken field ({error})"
+    if lacking:
+        problem = f"lacks {' and '.join(lacking)}"
     if problem:
         raise RankshotError(f"question: the template {problem}; a literal brace is written twice")
     return Question(whole, None if order is None else text, order)
