@@ -78,13 +78,8 @@ SCORES = [
         "row 0, column 'leopard': -0.1 is not a probability",
     ),
     bad(
-        lambda: rs.scores_of(LogisticRegression(), Scores([[1.0, 2.0]], ["a", "b"])),
-        "expected inputs of a classifier, not Scores: pass these to a head, as in "
-        "head.predict(scores)",
-    ),
-    bad(
         lambda: rs.scores_of("svm", X),
-        "expected a fitted scikit-learn classifier, not 'svm'",
+        "expected a fitted classifier with one output, not 'svm'",
     ),
 ]
 
@@ -206,9 +201,7 @@ METRICS = [
     ),
 ]
 
-PLATT_SCALING = []
-
-ALL = [*SCORES, *HEADS, *CLASSIFIER, *METRICS, *PLATT_SCALING]
+ALL = [*SCORES, *HEADS, *CLASSIFIER, *METRICS]
 
 
 @pytest.mark.parametrize(("call", "message"), ALL)

@@ -119,12 +119,8 @@ class MeanOverSources:
     sources, cannot be compared so: the value of a class is the mean over the sources that are
     connected with its own, and these values are compared as they are.
 
-    Parameters
-    ----------
-    rankings : Rankings
-        At least one ranking for each class. Rankings without a source count as one source.
-    classes : ndarray of str
-        The classes, in the order of the result.
+    There is at least one ranking for each of the ``classes``. Rankings without a source count as
+    one source, named "".
 
     Attributes
     ----------
@@ -133,7 +129,6 @@ class MeanOverSources:
         so that their log-probabilities may be added.
     missing : dict of str to list of str
         For each source that does not rank all classes connected with it: those that it lacks.
-        Rankings without a source have the name "".
     unused : tuple of str
         The sources that rank one of several classes.
     """
