@@ -124,20 +124,13 @@ CASES = [pytest.param(model, kind, id=" ".join(str(model).split())) for model, k
 
 @pytest.mark.parametrize(("estimator", "kind"), CASES)
 def test_kind_columns_and_signs(estimator, kind):
-    model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator))
-    scores = scores_of(model, X)
-    assert scores.kind == kind
-    assert_every_pair_knows_its_classes(scores, y)
-
-
-@pytest.mark.parametrize(("estimator", "kind"), CASES)
-def test_two_classes(estimator, kind):
-    model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator), ["bus", "ant"])
-    scores = scores_of(model, X)
-    assert scores.items == ("ant", "bus")
-    assert scores.kind == kind
+    """Of five classes and of two."""
+    for labels in (NAMES, np.array(["bus", "ant"])):
+        model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator), labels)
+        scores = scores_of(model, X)
+        assert scores.kind == kind
+        assert_every_pair_knows_its_classes(scores, y)
     assert scores.values.shape[1] == (1 if kind == "one-vs-one" else 2)
-    assert_every_pair_knows_its_classes(scores, y)
 
 
 @pytest.mark.parametrize("estimator", ONE_VS_REST[::4], ids=lambda model: type(model).__name__)

@@ -59,14 +59,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         (generalised zero-shot classification). In the second case the head becomes a
         `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
         head, and a gate decides between the two. Rankings of seen classes are not used.
-    gate : Gate, optional
-        The gate; by default that of `SeenAndNew`. Used with ``classes="all"`` only.
-    seen_temperature : float, optional
-        The temperature of the seen classes; by default that of `SeenAndNew`. Used with
-        ``classes="all"`` only.
-    none : bool
-        Whether inputs of no class at all may get the class "none of these". Used with
-        ``classes="all"`` only.
+    gate, seen_temperature, none
+        Parameters of this `SeenAndNew`.
     calibration : float
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
@@ -190,7 +184,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         require_semantics(self.rankings)
         require_choice("classes", self.classes, ("new", "all"))
-        require_number("calibration", self.calibration, above=-np.inf, below=np.inf)
+        require_number("calibration", self.calibration, below=np.inf)
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
 

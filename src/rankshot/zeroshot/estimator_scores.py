@@ -40,15 +40,10 @@ def scores_of(estimator: Any, X: Any) -> Scores:
         - all others: "multiclass", from ``decision_function`` if the estimator has one, and
           otherwise from the logarithm of ``predict_proba``.
 
-        `OneVsOneClassifier` and `OneVsRestClassifier` hold binary estimators. Each of these
-        gives its decision value, or the log-odds of its probability if it has no decision
-        value. Log-odds of calibrated estimators are Platt-scaled scores.
-
-    Notes
-    -----
-    A classifier of two classes has one value f, for the second class. It becomes the two scores
-    -f/2 and f/2, whose softmax is the sigmoid of f. As a one-vs-one score it becomes -f, which
-    is positive where the first class is preferred.
+        The binary estimators of `OneVsOneClassifier` and `OneVsRestClassifier` give their
+        decision value, or the log-odds of their probability. A classifier of two classes has one
+        value f, for the second class. It becomes the two scores -f/2 and f/2, whose softmax is
+        the sigmoid of f; as a one-vs-one score it becomes -f.
 
     Examples
     --------

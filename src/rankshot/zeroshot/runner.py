@@ -299,7 +299,7 @@ def _mask_of_names(lists: list[Any], classes: NDArray[Any]) -> NDArray[np.bool_]
     code = {name: i for i, name in enumerate(classes.tolist())}
     mask = np.zeros((len(lists), len(classes)), bool)
     for row, names in enumerate(lists):
-        for name in [names] if isinstance(names, str) else names:
+        for name in names:
             if name not in code:
                 raise RankshotError(
                     f"candidates: input {row}: no class {name!r}{suggest_name(name, classes)}"

@@ -67,8 +67,6 @@ def open_predictions(
     path: str | Path,
     targets: Iterable[Any],
     metadata: Mapping[str, str] | None = None,
-    *,
-    allow_empty: bool = False,
 ) -> Iterator[PredictionWriter]:
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
@@ -87,8 +85,6 @@ def open_predictions(
         The classes that may be predicted, in the order of the columns of probabilities.
     metadata : mapping of str to str, optional
         What a Parquet file says about itself in its footer. It may be filled until the block ends.
-    allow_empty : bool
-        Write a file without rows, as a part of a dataset may be, if there are none.
 
     Examples
     --------
@@ -113,10 +109,9 @@ def open_predictions(
     with open_writer(path, columns, metadata) as put:
         writer = PredictionWriter(names, put)
         yield writer
-        if writer.n_rows == 0 and allow_empty:
+        if writer.n_rows == 0:
+            # The columns of a Parquet file are known from its first rows, even if these are none.
             writer.write([], [], np.empty((0, len(names)), np.float32))
-        elif writer.n_rows == 0:
-            raise RankshotError(f"{path}: there are no predictions to write")
 
 
 def read_predictions(path: str | Path) -> Predictions:
@@ -197,8 +192,6 @@ class PredictionWriter:
                 f"{len(names)} ids, {len(given)} labels and probabilities of shape {table.shape}, "
                 f"not {(len(names), len(self.targets))}"
             )
-        if "" in names:
-            raise RankshotError(f"row {self.n_rows + names.index('')} has no id")
         _require_probabilities(table, lambda row: f"row {self.n_rows + row}", self.targets)
         codes = np.array([self._code.get(label, -1) for label in given], np.intp)
         if (codes < 0).any():
@@ -323,11 +316,8 @@ def classify_to_file(
     """
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}
-    is_empty = table.n_rows == 0
     with ExitStack() as stack:
-        writer = stack.enter_context(
-            open_predictions(output, head.classes_, metadata, allow_empty=is_empty)
-        )
+        writer = stack.enter_context(open_predictions(output, head.classes_, metadata))
         batches = table.batches()
         while True:
             with done.time("reading"):

@@ -53,10 +53,11 @@ Semantics = Rankings | Similarity
 class BaseHead(ABC):
     """The methods that all heads share: labels, probabilities and the most probable classes.
 
-    A head sets ``items_`` (the seen classes) and ``classes_`` in `fit`. The latter are the classes
-    that it may answer, sorted: the new classes, and also seen classes if it was fitted to their
-    rankings or similarities. Its `_log_posterior` returns how probable each of them is, up to a
-    constant per input. It is divided by ``temperature_``.
+    A fitted head has ``items_``, the seen classes in the order of the columns of the scores, and
+    ``classes_``, the classes that it may answer, sorted: the new classes, and also seen classes if
+    it was fitted to their rankings or similarities. Its log-posteriors are divided by
+    ``temperature_``. If `fit` got a reference, ``reference_`` has its means and standard
+    deviations.
 
     Examples
     --------
@@ -103,13 +104,15 @@ class BaseHead(ABC):
         result = self._formula(f, kind, self._constants(kind, f.dtype), np, None)
         return np.ascontiguousarray(result.T)
 
-    def _evaluate(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+    def _evaluate(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost, prefix: str = "head"
+    ) -> Array:
         """Return the same, with one row per input, for a head around this one.
 
-        ``c`` has the constants of this head with the prefix "head"; NumPy arrays need none.
+        ``c`` has the constants of this head, with a prefix; NumPy arrays need none.
         """
         if xp is not np:
-            return self._formula(f, kind, without_prefix("head", c), xp, lost)
+            return self._formula(f, kind, without_prefix(prefix, c), xp, lost)
         # Sums of infinite numbers are not known.
         return np.maximum(self._log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
 
@@ -177,7 +180,7 @@ class BaseHead(ABC):
         return run_head(self, scores, normalize=False)
 
     def to_torch(self, kind: Kind = "multiclass") -> Any:
-        """Return the fitted head as a module of torch, from scores to log-probabilities.
+        """Return the fitted head as a torch module, from scores to log-probabilities.
 
         The module takes scores of one ``kind``. It can be compiled, exported and moved to any
         device. Its ``classes`` are the names of the columns. It is differentiable, except that of
@@ -478,17 +481,9 @@ ROUNDING_UNITS = 16
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Means and standard deviations over inputs of seen classes.
+    """Means and standard deviations over inputs of seen classes, for one kind of scores.
 
-    Attributes
-    ----------
-    kind : str
-        The kind of the scores.
-    score_mean, score_std : ndarray of shape (columns,)
-        Mean and standard deviation of each column of the scores.
-    target_mean, target_std : ndarray of shape (new classes,)
-        Mean and standard deviation of the log-posterior of each new class, computed from the
-        standardised scores.
+    Those of the log-posterior of each new class (target) are computed from standardised scores.
     """
 
     kind: Kind

@@ -93,8 +93,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
     Attributes
     ----------
-    items_, classes_
-        Those of the head.
     fell_back_ : bool
         Whether the head's own answers are kept. With fewer inputs than classes they are, and the
         following attributes do not exist.

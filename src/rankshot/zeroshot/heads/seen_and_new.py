@@ -68,9 +68,8 @@ class Gate:
     none: Coefficients | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "new", _require_coefficients("new", self.new))
-        if self.none is not None:
-            object.__setattr__(self, "none", _require_coefficients("none", self.none))
+        for name, values in vars(self).copy().items():
+            self.__dict__[name] = None if values is None else _require_coefficients(name, values)
 
     def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
         """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
@@ -198,8 +197,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     Attributes
     ----------
-    items_ : tuple of str
-        The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
         The seen and the new classes, and "none of these" if wanted, sorted.
     seen_ : ndarray of bool
@@ -208,8 +205,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
         The gate that is used.
     seen_temperature_ : float or None
         T, or None for the default of the kind of the scores.
-    reference_ : Reference or None
-        Means and standard deviations over the ``reference`` of `fit`, if there was one.
 
     Examples
     --------
@@ -358,8 +353,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     ) -> Array:
         """Return how well each input fits the best new and the best seen class, as columns."""
         if self.reference_ is None:
-            theirs = {"head" + key.removeprefix("rankings"): c[key] for key in c}
-            by_rankings = self._rankings._evaluate(f, "multiclass", theirs, xp, lost)
+            by_rankings = self._rankings._evaluate(f, "multiclass", c, xp, lost, "rankings")
             s = largest(log_softmax(f, xp, 1), xp, 1) + log(len(self.items_))
             return xp.concat([largest(by_rankings, xp, 1), s], axis=1) / _row_std(f, xp)
         z = largest(standardize(log_posterior, c["target_mean"], c["target_std"]), xp, 1)
