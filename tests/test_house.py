@@ -171,11 +171,6 @@ def test_what_is_public_at_the_top_is_public_on_its_floor():
         assert getattr(importlib.import_module(f"rankshot.{home}"), name) is getattr(rs, name)
 
 
-def test_an_unknown_name_is_refused():
-    with pytest.raises(AttributeError, match="PlacketLuce"):
-        _ = rs.PlacketLuce
-
-
 def test_no_module_hides_a_public_name_of_its_package():
     """``rankshot.ranking.kemeny`` must stay the function, whatever has been imported."""
     packages = [

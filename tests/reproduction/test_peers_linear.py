@@ -100,17 +100,6 @@ def test_sae_minimises_its_objective(data, rng, weight):
     assert_minimum(objective, peer.weights_, rng)
 
 
-@pytest.mark.parametrize("weight", [0.05, 1.0, 30.0])
-def test_sae_solves_the_sylvester_equation(data, weight):
-    """A W + W B = C, as the linear system (B ⊗ I + I ⊗ A) vec W = vec C, column by column."""
-    X, S = data.X, data.vector_of_input
-    A, B, C = S.T @ S, weight * X.T @ X, (1 + weight) * S.T @ X
-    system = np.kron(B, np.eye(3)) + np.kron(np.eye(5), A)
-    W = np.linalg.solve(system, C.ravel(order="F")).reshape((3, 5), order="F")
-    peer = SAE(encoder_weight=weight).fit(X, data.y, data.vectors)
-    np.testing.assert_allclose(peer.weights_, W, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 300.0])
 def test_vector_regression_is_ridge_regression(data, penalty):
     # Features far from zero, so that the intercept matters.

@@ -325,7 +325,6 @@ def test_an_answer_is_whole_on_the_disk_before_the_next_question(make, oracle, l
         (b'{"target": "cat"\n{"target": "cat", "ranking": ["fox"]}\n', 1),
         (b'{"target": "cat", "ranking": ["fox"]}\n\nrubbish\n', 3),
         (b'{"target": "cat", "ranking": "fox"}\n', 1),
-        (b'{"target": "cat", "ranking": ["a", "a"], "items": ["a", "b"], "k": 2}\n', 1),
         (b"[" * 100_000 + b"\n", 1),
         (b"\xff\xfe\n", 1),
     ],

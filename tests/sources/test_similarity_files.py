@@ -124,7 +124,7 @@ def parquet(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ([("a", [1.0])], r"t.parquet: the targets must be .*the columns are 'a'"),
+        ([("a", [1.0])], "t.parquet: the columns must be the targets and the items, not 'a';"),
         ([("a", ["x"]), ("b", ["y"])], "or the only column of text"),
         ([("target", ["x"])], "must be the targets and the items, not 'target'"),
         ([("target", ["x", "x"]), ("a", [1, 2])], "t.parquet: row 1: the target 'x' occurs twice"),
@@ -144,7 +144,7 @@ def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
 
 def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):
     monkeypatch.setattr("rankshot.sources.similarity_files.MAX_CELLS", 3)
-    with pytest.raises(RankshotError, match="has 2 rows of 2 columns, too many to hold"):
+    with pytest.raises(RankshotError, match="2 rows of 2 columns, too many to hold"):
         parquet(("target", ["x", "y"]), ("a", [1, 2]))
 
 
@@ -237,7 +237,7 @@ def test_bad_frames():
         {"a": pandas.to_datetime(["2020-01-01"])},
         index=["x"],
     )
-    refused("columns is empty", index=["x"])
+    refused("items is empty", index=["x"])
     refused("items is empty", {"target": ["x"]})
     with pytest.raises(RankshotError, match=r"data frame of .*, not \[1\]"):
         similarity_from_frame([1])

@@ -9,6 +9,7 @@ from .associations import (
     normalized_web_similarity as normalized_web_similarity,
     pmi as pmi,
     ppmi as ppmi,
+    read_hit_counts as read_hit_counts,
 )
 from .corpus import Corpus as Corpus, train_word2vec as train_word2vec
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
@@ -26,7 +27,6 @@ from .similarity import (
     geometric_mean as geometric_mean,
 )
 from .similarity_files import (
-    read_hit_counts as read_hit_counts,
     read_similarity as read_similarity,
     similarity_from_frame as similarity_from_frame,
     write_similarity as write_similarity,

@@ -1,7 +1,6 @@
 """`Corpus`: similarities from names that occur together, or in similar contexts, in a text.
 
-A file is read in blocks; blocks are counted in any number of processes, and their counts added up.
-`train_word2vec` trains word vectors on the same blocks.
+A file is read in blocks, which are counted in any number of processes.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -133,7 +133,7 @@ class Corpus:
         words = [split_synonyms(name)[0] for name in (*target_names, *item_names)]
         names, entry = NameIndex.build(words)
         row, column = entry[: len(target_names)], entry[len(target_names) :]
-        totals = self._count(names, row, column)
+        totals = self._count(names, row)
         occurrences, same = totals.occurrences, row[:, None] == column
         if self.measure == "cosine":
             vectors = totals.vectors()
@@ -151,83 +151,47 @@ class Corpus:
         # Zero is the lowest value of all three measures.
         values = np.where(unknown, np.nan, np.where(too_rare, 0.0, values))
         times = dict(zip((*target_names, *item_names), occurrences[entry].tolist(), strict=True))
-        notes = self._notes(totals, times, too_rare.sum(axis=1))
+        notes = [f"{totals.units:,} {self.unit}s of {Path(self.path).name}"]
+        if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
+            notes.append(f"in the text fewer than {self.min_count} times: {', '.join(rare)}")
+        what = "occurrences" if self.measure == "cosine" else "co-occurrences"
+        notes += [
+            f"{target}: {n} items with fewer than {self.min_count} {what} are tied last"
+            for target, n in zip(target_names, too_rare.sum(axis=1), strict=True)
+            if n
+        ]
         return Similarity(values, target_names, item_names, f"corpus {self.measure}", notes)
 
-    def _count(
-        self, names: NameIndex, row: NDArray[np.int64], column: NDArray[np.int64]
-    ) -> CorpusCounts:
-        path, totals = Path(self.path), CorpusCounts(len(names.entries))
-        rows, columns = (np.isin(np.arange(len(names.entries)), some) for some in (row, column))
-        width = self.window if self.unit == "window" else None
-        settings = CountSettings(names, rows, columns, width, self.measure == "cosine")
+    def _count(self, names: NameIndex, row: Ints) -> Counts:
+        """Count all blocks, in their order; only a few are in memory at a time."""
+        path, workers = Path(self.path), self.workers or os.cpu_count() or 1
+        count_one = partial(
+            count_block,
+            path=path,
+            names=names,
+            is_target=np.isin(np.arange(len(names.entries)), row),
+            window=self.window if self.unit == "window" else None,
+            contexts=self.measure == "cosine",
+        )
         blocks = read_blocks(path, paragraphs=self.unit != "document")
+        first = list(islice(blocks, 2))
+        counted: Iterable[Counts] = map(count_one, chain(first, blocks))
+        if workers > 1 and len(first) > 1:
+            # joblib comes with scikit-learn. Unlike the standard library's process pool, it needs
+            # no `if __name__ == "__main__"` in the caller's script.
+            from joblib import Parallel, delayed  # noqa: PLC0415 - only for several processes
+
+            tasks = map(delayed(count_one), chain(first, blocks))
+            counted = Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
+        totals = count_one(TextBlock(1, b"", blank_lines=False))
         with ProgressLine(f"counting {path.name}", enabled=self.verbose) as line:
-            for counts in _count_blocks(
-                blocks, path, settings, self.workers or os.cpu_count() or 1
-            ):
+            for counts in counted:
                 totals.add(counts)
                 line.update(f"{totals.units:,} {self.unit}s")
         return totals
 
-    def _notes(
-        self, totals: CorpusCounts, times: dict[str, int], thin: Iterable[int]
-    ) -> Iterator[str]:
-        """Report how much text was read, and for which names it is too little."""
-        yield f"{totals.units:,} {self.unit}s of {Path(self.path).name}"
-        if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
-            yield f"in the text fewer than {self.min_count} times: {', '.join(rare)}"
-        what = "occurrences" if self.measure == "cosine" else "co-occurrences"
-        for target, n in zip(times, thin, strict=False):
-            if n:
-                yield f"{target}: {n} items with fewer than {self.min_count} {what} are tied last"
 
-
-class CorpusCounts:
-    """The counts of all blocks so far; see `BlockCounts`."""
-
-    def __init__(self, n_names: int) -> None:
-        self.units = self.total = 0
-        self.with_name, self.occurrences, self.near_totals = np.zeros((3, n_names), np.int64)
-        self.with_pair = self.meetings = csr_array((n_names, n_names), dtype=np.int64)
-        self.words: dict[str, int] = {}
-        self.word_totals = np.zeros(0, np.int64)
-        self.near = csr_array((n_names, 0), dtype=np.int64)
-
-    def add(self, counts: BlockCounts) -> None:
-        """Add the counts of the next block."""
-        self.units += counts.units
-        self.with_name += counts.with_name
-        self.occurrences += counts.occurrences
-        self.near_totals += counts.near_totals
-        self.with_pair = self.with_pair + counts.with_pair
-        self.meetings = self.meetings + counts.meetings
-        if counts.near is None:
-            return
-        column = [self.words.setdefault(word, len(self.words)) for word in counts.words]
-        self.word_totals = np.pad(self.word_totals, (0, len(self.words) - self.word_totals.size))
-        self.word_totals[column] += counts.word_totals
-        self.total += counts.total
-        shape = self.near.shape[0], len(self.words)
-        self.near.resize(shape)
-        cells = counts.near.tocoo()
-        places = cells.row, np.array(column, np.int64)[cells.col]
-        self.near = self.near + csr_array((cells.data, places), shape=shape)
-        if len(self.words) > MAX_WORDS:
-            self.keep_words(MAX_WORDS // 2)
-
-    def keep_words(self, n: int) -> None:
-        """Keep the ``n`` most frequent words, equally frequent ones in alphabetical order."""
-        words = sorted(self.words, key=lambda w: (-self.word_totals[self.words[w]], w))[:n]
-        columns = np.array([self.words[word] for word in words], np.int64)
-        self.near = self.near[:, columns]
-        self.word_totals = self.word_totals[columns]
-        self.words = {word: i for i, word in enumerate(words)}
-
-    def vectors(self) -> NDArray[np.float64]:
-        """Return the association of every name with the most frequent words."""
-        self.keep_words(CONTEXT_WORDS)
-        return ppmi(self.near_totals[:, None], self.word_totals, self.near.toarray(), self.total)
+# ---- Blocks of text
 
 
 class TextBlock(NamedTuple):
@@ -286,23 +250,6 @@ def _find_cut(data: bytes, *, blank_lines: bool) -> int:
     return cut or len(data) - len(data[-4:].lstrip(CONTINUATIONS))
 
 
-def _count_blocks(
-    blocks: Iterator[TextBlock], path: Path, settings: CountSettings, workers: int
-) -> Iterator[BlockCounts]:
-    """Count the blocks, in their order; only a few are in memory at a time."""
-    first = list(islice(blocks, 2))
-    blocks = chain(first, blocks)
-    if workers == 1 or len(first) < 2:
-        yield from (count_block(block, path, settings) for block in blocks)
-        return
-    # joblib comes with scikit-learn. Unlike the standard library's process pool, it needs no
-    # `if __name__ == "__main__"` in the caller's script.
-    from joblib import Parallel, delayed  # noqa: PLC0415 - only needed for several processes
-
-    tasks = (delayed(count_block)(block, path, settings) for block in blocks)
-    yield from Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
-
-
 # ---- Names
 
 
@@ -311,23 +258,13 @@ class NameIndex:
     """The names to look for in a text: every spelling of a name leads to one entry.
 
     Names that differ only in case or in separators (``pine_tree``, ``Pine tree``) share an entry.
-
-    Attributes
-    ----------
-    entries : tuple of str
-        The distinct names: lower case, one space between words.
-    words : dict
-        From a single word to the number of its entry.
-    phrases : dict
-        From several words to the number of their entry.
-    lengths : dict
-        From a word to the lengths of the phrases that begin with it, longest first.
+    ``forms`` lead from words to the number of their entry, and ``lengths`` from a word to the
+    lengths of the phrases that begin with it, longest first.
     """
 
     entries: tuple[str, ...]
-    words: dict[str, int]
-    phrases: dict[tuple[str, ...], int]
-    lengths: dict[str, tuple[int, ...]]
+    forms: dict[tuple[str, ...], int]
+    lengths: dict[str, list[int]]
 
     @classmethod
     def build(cls, names: Iterable[str]) -> tuple[NameIndex, Ints]:
@@ -335,14 +272,6 @@ class NameIndex:
 
         A plural that is itself a name means that name: if "glass" and "glasses" are both given,
         the word "glasses" counts as the second.
-
-        Examples
-        --------
-        >>> names, entry = NameIndex.build(["Pine_tree", "bus", "pine tree"])
-        >>> names.entries, entry
-        (('bus', 'pine tree'), array([1, 0, 1]))
-        >>> sorted(names.words), sorted(names.phrases)
-        (['bus', 'buses'], [('pine', 'tree'), ('pine', 'trees')])
         """
         split_names = [tuple(WORD.findall(name.lower())) for name in names]
         # Sorted, so that nothing depends on the order in which names are given.
@@ -351,27 +280,16 @@ class NameIndex:
         for i, words in enumerate(entries):
             for last in plurals(words[-1]) if words else ():
                 forms.setdefault((*words[:-1], last), i)
-        phrases = {words: i for words, i in forms.items() if len(words) > 1}
-        lengths: dict[str, set[int]] = {}
-        for words in phrases:
-            lengths.setdefault(words[0], set()).add(len(words))
-        index = cls(
-            tuple(map(" ".join, entries)),
-            {words[0]: i for words, i in forms.items() if len(words) == 1},
-            phrases,
-            {word: tuple(sorted(sizes, reverse=True)) for word, sizes in lengths.items()},
-        )
+        lengths: dict[str, list[int]] = {}
+        for words in sorted(forms, key=len, reverse=True):
+            if len(words) > 1 and len(words) not in lengths.setdefault(words[0], []):
+                lengths[words[0]].append(len(words))
+        index = cls(tuple(map(" ".join, entries)), forms, lengths)
         return index, np.array([forms[words] for words in split_names], np.int64)
 
 
 def plurals(word: str) -> tuple[str, ...]:
-    """Return the regular plurals of a word; irregular ones (mice, men) are not known.
-
-    Examples
-    --------
-    >>> plurals("truck"), plurals("bus"), plurals("poppy"), plurals("mango")
-    (('trucks',), ('buses',), ('poppies',), ('mangos', 'mangoes'))
-    """
+    """Return the regular plurals of a word; irregular ones (mice, men) are not known."""
     if word.endswith(SIBILANTS):
         return (word + "es",)
     if word.endswith("y") and word[-2:-1] not in tuple("aeiou"):
@@ -398,19 +316,11 @@ class TokenizedText(NamedTuple):
 
 
 def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText:
-    """Split text into words and find the names: the leftmost one first, then the longest.
-
-    Examples
-    --------
-    >>> names, _ = NameIndex.build(["truck", "pickup_truck"])
-    >>> found = tokenize("Pickup trucks, a truck.", names, blank_lines=False)
-    >>> [names.entries[i] if i >= 0 else None for i in found.entries]
-    ['pickup truck', None, 'truck']
-    """
+    """Split text into words and find the names: the leftmost one first, then the longest."""
     run = (PARAGRAPHS if blank_lines else LINES).findall(text.lower())
     code = dict(zip(dict.fromkeys(run), count(), strict=False))
     words = np.fromiter(map(code.__getitem__, run), np.int64, len(run))
-    entries = np.array([names.words.get(word, -1) for word in code], np.int64)[words]
+    entries = np.array([names.forms.get((word,), -1) for word in code], np.int64)[words]
     begins = np.array([word in names.lengths for word in code], bool)[words]
     ends_text = words == code.get("\n", -1)
     keep = ~ends_text
@@ -419,7 +329,7 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
         if start < end:
             continue
         for size in names.lengths[run[start]]:
-            entry = names.phrases.get(tuple(run[start : start + size]))
+            entry = names.forms.get(tuple(run[start : start + size]))
             if entry is not None:
                 end = start + size
                 entries[start] = entry
@@ -431,11 +341,12 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
 # ---- Counting a block
 
 
-class BlockCounts(NamedTuple):
-    """The counts of a block.
+@dataclass
+class Counts:
+    """The counts of a block, or of several.
 
     ``units`` is the number of units; ``with_name`` counts those that contain each name, and
-    ``with_pair`` those that contain both names of a pair. ``occurrences`` and ``meetings`` are
+    ``with_pair`` those that contain a target and another name. ``occurrences`` and ``meetings`` are
     the evidence behind them: where windows overlap, one meeting of two names is in several units.
     ``near_totals`` is the total weight of the words near each name. Where contexts are counted,
     ``words`` occur ``word_totals`` times, out of ``total``, and ``near`` each name (names x words).
@@ -447,71 +358,108 @@ class BlockCounts(NamedTuple):
     with_pair: Any
     meetings: Any
     near_totals: Ints
-    total: int = 0
-    words: Sequence[str] = ()
-    word_totals: Any = None
-    near: Any = None
+    total: int
+    words: list[str]
+    word_totals: Ints
+    near: Any
+
+    def add(self, counts: Counts) -> None:
+        """Add the counts of the next block."""
+        for field in fields(self)[:7]:
+            setattr(self, field.name, getattr(self, field.name) + getattr(counts, field.name))
+        place = {word: i for i, word in enumerate(self.words)}
+        column = np.array([place.setdefault(word, len(place)) for word in counts.words], np.int64)
+        self.words, shape = list(place), (self.near.shape[0], len(place))
+        self.word_totals = np.pad(self.word_totals, (0, len(place) - self.word_totals.size))
+        self.word_totals[column] += counts.word_totals
+        self.near.resize(shape)
+        cells = counts.near.tocoo()
+        self.near = self.near + csr_array((cells.data, (cells.row, column[cells.col])), shape=shape)
+        if len(place) > MAX_WORDS:
+            self.keep_words(MAX_WORDS // 2)
+
+    def keep_words(self, n: int) -> None:
+        """Keep the ``n`` most frequent words, equally frequent ones in alphabetical order."""
+        order = sorted(range(len(self.words)), key=lambda i: (-self.word_totals[i], self.words[i]))
+        columns = np.array(order[:n], np.int64)
+        self.words = [self.words[i] for i in columns]
+        self.near, self.word_totals = self.near[:, columns], self.word_totals[columns]
+
+    def vectors(self) -> NDArray[np.float64]:
+        """Return the association of every name with the most frequent words."""
+        self.keep_words(CONTEXT_WORDS)
+        return ppmi(self.near_totals[:, None], self.word_totals, self.near.toarray(), self.total)
 
 
-@dataclass(frozen=True)
-class CountSettings:
-    """What to count: the names, which of them are targets and which items, and in which units.
-
-    ``window`` is None if whole texts are the units.
-    """
-
-    names: NameIndex
-    is_target: NDArray[np.bool_]
-    is_item: NDArray[np.bool_]
-    window: int | None
-    contexts: bool
-
-
-def count_block(block: TextBlock, path: Path, settings: CountSettings) -> BlockCounts:
-    """Count a block of text."""
-    found = tokenize(block.text(path), settings.names, blank_lines=block.blank_lines)
+def count_block(
+    block: TextBlock,
+    path: Path,
+    names: NameIndex,
+    is_target: NDArray[np.bool_],
+    window: int | None,
+    *,
+    contexts: bool,
+) -> Counts:
+    """Count a block of text; without a window, whole texts are the units."""
+    found = tokenize(block.text(path), names, blank_lines=block.blank_lines)
     # A name has one token of its own, in whatever spelling it was found.
-    tokens = found.tokens()
-    vocabulary = [*found.vocabulary, *settings.names.entries]
+    tokens, vocabulary = found.tokens(), [*found.vocabulary, *names.entries]
     _, texts = np.unique(found.texts, return_inverse=True)
-    if settings.window is None:
-        return _count_texts(tokens, texts, vocabulary, settings)
-    return _count_windows(found.entries, tokens, texts, vocabulary, settings)
+    if window is None:
+        counted = _count_texts(tokens, texts, len(vocabulary), is_target, contexts=contexts)
+    else:
+        entries, V = found.entries, len(vocabulary)
+        counted = _count_windows(entries, tokens, texts, V, is_target, window, contexts=contexts)
+    counts, token_totals, near = counted
+    kept = [
+        i
+        for i in (np.flatnonzero(token_totals).tolist() if contexts else ())
+        if len(vocabulary[i]) <= MAX_WORD_LETTERS
+    ]
+    # Every name is near itself, which says nothing.
+    near = near.tocoo()
+    other = near.col != near.row + len(found.vocabulary)
+    near = csr_array((near.data[other], (near.row[other], near.col[other])), shape=near.shape)
+    near_totals = counts["with_name"] if window is None else np.asarray(near.sum(axis=1), np.int64)
+    words, near = [vocabulary[i] for i in kept], near[:, kept]
+    context = {"words": words, "word_totals": token_totals[kept], "near": near}
+    return Counts(**counts, **context, near_totals=near_totals)
 
 
 def _count_texts(
-    tokens: Ints, texts: Ints, vocabulary: list[str], settings: CountSettings
-) -> BlockCounts:
-    n_texts, M, V = int(texts.max(initial=-1)) + 1, len(settings.names.entries), len(vocabulary)
+    tokens: Ints, texts: Ints, V: int, is_target: NDArray[np.bool_], *, contexts: bool
+) -> tuple[dict[str, Any], Ints, Any]:
+    n_texts, M = int(texts.max(initial=-1)) + 1, is_target.size
     text, token = np.divmod(np.unique(texts * V + tokens), V)
     holds = csr_array((np.ones(text.size, np.int64), (text, token)), shape=(n_texts, V))
     names = holds[:, V - M :]
     with_name = np.asarray(names.sum(axis=0), np.int64)
-    targets, items = (
-        (names * kept.astype(np.int64)[None, :]).tocsr()
-        for kept in (settings.is_target, settings.is_item)
-    )
-    with_pair = (targets.T @ items).tocsr()
-    counts = BlockCounts(n_texts, with_name, with_name, with_pair, with_pair, with_name)
-    if not settings.contexts:
-        return counts
-    near = _drop_own_name((names.T @ holds).tocoo(), V - M)
-    return _add_contexts(counts, n_texts, vocabulary, np.bincount(token, minlength=V), near)
+    targets = (names * is_target.astype(np.int64)[None, :]).tocsr()
+    with_pair = (targets.T @ names).tocsr()
+    near = names.T @ holds if contexts else csr_array((M, V), dtype=np.int64)
+    totals = np.bincount(token, minlength=V)
+    counts = {"units": n_texts, "total": n_texts, "with_name": with_name, "occurrences": with_name}
+    return counts | {"with_pair": with_pair, "meetings": with_pair}, totals, near
 
 
 def _count_windows(
-    entries: Ints, tokens: Ints, texts: Ints, vocabulary: list[str], settings: CountSettings
-) -> BlockCounts:
-    width, M = settings.window or 0, len(settings.names.entries)
-    n_texts = int(texts.max(initial=-1)) + 1
-    units = tokens.size + n_texts * (width - 1)
+    entries: Ints,
+    tokens: Ints,
+    texts: Ints,
+    V: int,
+    is_target: NDArray[np.bool_],
+    width: int,
+    *,
+    contexts: bool,
+) -> tuple[dict[str, Any], Ints, Any]:
+    M = is_target.size
+    units = tokens.size + (int(texts.max(initial=-1)) + 1) * (width - 1)
     where = np.flatnonzero(entries >= 0)
     name = entries[where]
     # Texts are shifted apart, so that no window reaches from one text into the next.
     place = where + texts[where] * width
     first = _first_windows(name, place, width)
     with_name = np.bincount(name, place - first + 1, minlength=M).astype(np.int64)
-    occurrences = np.bincount(name, minlength=M)
     with_pair = meetings = csr_array((M, M), dtype=np.int64)
     for step in range(1, min(width, where.size)):
         near = place[step:] - place[:-step] < width
@@ -521,17 +469,24 @@ def _count_windows(
         near &= shared > 0
         left, right, shared = name[:-step][near], name[step:][near], shared[near]
         for a, b in ((left, right), (right, left)):
-            ranked = settings.is_target[a] & settings.is_item[b]
+            ranked = is_target[a]
             cells = a[ranked], b[ranked]
             with_pair = with_pair + csr_array((shared[ranked], cells), shape=(M, M))
             meetings = meetings + csr_array((np.ones_like(cells[0]), cells), shape=(M, M))
-    counts = BlockCounts(units, with_name, occurrences, with_pair, meetings, with_name)
-    if not settings.contexts:
-        return counts
-    near_words = _count_words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
-    counts = counts._replace(near_totals=np.asarray(near_words.sum(axis=1), np.int64))
-    totals = np.bincount(tokens, minlength=len(vocabulary))
-    return _add_contexts(counts, tokens.size, vocabulary, totals, near_words)
+    near_words = csr_array((M, V), dtype=np.int64)
+    # A word at distance d shares width - d windows with the name.
+    for distance in range(1, width) if contexts else ():
+        for step in (-distance, distance):
+            other = where + step
+            inside = np.flatnonzero((other >= 0) & (other < tokens.size))
+            inside = inside[texts[other[inside]] == texts[where[inside]]]
+            weight = np.full(inside.size, width - distance, np.int64)
+            cells = name[inside], tokens[other[inside]]
+            near_words = near_words + csr_array((weight, cells), shape=(M, V))
+    totals = np.bincount(tokens, minlength=V)
+    counts = {"units": units, "total": tokens.size, "with_pair": with_pair, "meetings": meetings}
+    occurrences = np.bincount(name, minlength=M)
+    return counts | {"with_name": with_name, "occurrences": occurrences}, totals, near_words
 
 
 def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
@@ -549,37 +504,6 @@ def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
     return first
 
 
-def _count_words_near(
-    where: Ints, name: Ints, tokens: Ints, texts: Ints, width: int, shape: tuple[int, int]
-) -> Any:
-    """Count words near names; a word at distance d shares width - d windows with the name."""
-    near = csr_array(shape, dtype=np.int64)
-    for distance in range(1, width):
-        for step in (-distance, distance):
-            other = where + step
-            inside = np.flatnonzero((other >= 0) & (other < tokens.size))
-            inside = inside[texts[other[inside]] == texts[where[inside]]]
-            weight = np.full(inside.size, width - distance, np.int64)
-            cells = name[inside], tokens[other[inside]]
-            near = near + csr_array((weight, cells), shape=shape)
-    return _drop_own_name(near.tocoo(), shape[1] - shape[0])
-
-
-def _drop_own_name(near: Any, plain: int) -> Any:
-    """Drop the count of a name with itself, which every name has."""
-    other = near.col != near.row + plain
-    cells = near.row[other], near.col[other]
-    return csr_array((near.data[other], cells), shape=near.shape)
-
-
-def _add_contexts(
-    counts: BlockCounts, total: int, vocabulary: list[str], totals: Ints, near: Any
-) -> BlockCounts:
-    kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD_LETTERS]
-    words = [vocabulary[i] for i in kept]
-    return counts._replace(total=total, words=words, word_totals=totals[kept], near=near[:, kept])
-
-
 # ---- word2vec
 
 
@@ -593,7 +517,6 @@ def train_word2vec(
     min_count: int = 5,
     seed: int = 0,
     workers: int = 1,
-    verbose: bool = False,
 ) -> dict[str, NDArray[np.float32]]:
     """Train skip-gram word2vec on a text and return the vectors of the names.
 
@@ -613,13 +536,6 @@ def train_word2vec(
         As in gensim. Names that occur fewer than ``min_count`` times get no vector.
     workers : int
         The number of threads. With more than one, the vectors differ from run to run.
-    verbose : bool
-        Show progress.
-
-    Returns
-    -------
-    dict
-        The vector of each name that occurs often enough; the other names are left out.
 
     Examples
     --------
@@ -644,21 +560,19 @@ def train_word2vec(
         epochs=epochs,
         sg=1,
     )
-    with ProgressLine("word2vec", enabled=verbose) as line:
-        sentences = _Sentences(Path(path), index, line)
-        model.build_vocab(sentences)
-        if not len(model.wv):
-            raise RankshotError(
-                f"{path}: no word occurs {min_count} times, so no vectors can be trained for "
-                f"{quote_names(wanted)}"
-            )
-        model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
+    sentences = _Sentences(Path(path), index)
+    model.build_vocab(sentences)
+    if not len(model.wv):
+        raise RankshotError(
+            f"{path}: no word occurs {min_count} times, so no vectors can be trained for "
+            f"{quote_names(wanted)}"
+        )
+    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     words = [index.entries[i].replace(" ", "_") for i in entry]
-    known = model.wv.key_to_index
     return {
         name: np.array(model.wv[word])
         for name, word in zip(wanted, words, strict=True)
-        if word in known
+        if word in model.wv.key_to_index
     }
 
 
@@ -668,11 +582,9 @@ class _Sentences:
 
     path: Path
     names: NameIndex
-    line: ProgressLine
 
     def __iter__(self) -> Iterator[list[str]]:
         for block in read_blocks(self.path, paragraphs=True):
-            self.line.update(f"line {block.line:,}")
             found = tokenize(block.text(self.path), self.names, blank_lines=block.blank_lines)
             words = [*found.vocabulary, *(name.replace(" ", "_") for name in self.names.entries)]
             tokens = found.tokens()

@@ -16,7 +16,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 
 DEFAULT_K = 15
-"""Lists of 15 gave a higher accuracy than lists of 10, on seen classes that played new ones."""
+"""Lists of 15 gave a higher accuracy than lists of 10, on held-out seen classes."""
 MAX_TOKENS = 8000
 """Tokens of a prompt and its answer together. A thousand class names fit, and an answer stays short
 enough for a model to complete it."""
@@ -72,24 +72,11 @@ class Question:
     ``template`` asks for one list. It has the fields {target}, {items} and {k}. ``text`` and
     ``order`` are its parts where the question is not the user's own: the question itself, and the
     list that is wanted.
-
-    Examples
-    --------
-    >>> print(make_question("similar").ask_one("cat", ["tiger", "bus"], 1))
-    Which of the items below are most similar to "cat"? Judge by what the words name and by how it
-    looks in a photograph. Answer with the 1 most similar items, the most similar first, as one JSON
-    list of strings, spelled as below, and with nothing else.
-    <BLANKLINE>
-    Items: ["tiger", "bus"]
     """
 
     template: str
     text: str | None = None
     order: str | None = None
-
-    def ask_one(self, target: str, items: Sequence[str], k: int) -> str:
-        """Return the prompt that asks for the list of one target; names are quoted as in JSON."""
-        return self.template.format(target=as_json(target), k=k, items=as_json(items))
 
     def ask_many(self, targets: Sequence[str], items: Sequence[str], k: int) -> str:
         """Return the prompt that asks for the lists of several targets, for a chat window."""
@@ -107,21 +94,8 @@ class Question:
 def make_question(question: str, inputs: str | None = None) -> Question:
     """Return one of the questions of rankshot, or the user's own, after a check of its fields.
 
-    Parameters
-    ----------
-    question : str
-        ``"images"``, ``"text"``, ``"similar"``, or a template with {target}, {items} and {k}.
-    inputs : str, optional
-        What the classifier gets, in the plural, such as ``"X-ray images of hands"``. A template
-        that has the field {inputs} needs it.
-
-    Examples
-    --------
-    >>> make_question("Rank {items} for {targe}, {k} of them")
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: question: the template lacks {target} and has an unknown or
-    broken field ('targe'); a literal brace is written twice
+    ``inputs`` are what the classifier gets, in the plural, such as ``"X-ray images of hands"``. A
+    template that has the field {inputs} needs them.
     """
     text, order, usual = TEXTS.get(question, (question, None, ""))
     if order is None and "{" not in text:
@@ -271,7 +245,7 @@ def make_follow_ups(
                 "classes, for example those that WordNet ranks first, or raise the limit if the "
                 "model accepts it"
             )
-        # As few prompts as possible, of about the same length; so many are needed at least.
+        # As few prompts as possible, of about the same length.
         count = max(count_tokens(targets) // (limit - fixed), 1)
         while max(map(count_tokens, parts := _divide(shuffled, count))) > limit - fixed:
             count += 1

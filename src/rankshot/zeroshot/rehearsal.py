@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice, require_whole_number
-from rankshot.ranking.restriction import restrict_items
+from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
