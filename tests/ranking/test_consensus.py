@@ -118,8 +118,8 @@ def test_the_order_in_which_items_are_listed_decides_nothing(random_rankings, rn
     rankings = random_rankings(n_items=7, n=6)
     shuffled = rankings.with_items([rankings.items[i] for i in rng.permutation(7)])
     for method in ("adjacent", "insertion", "exact"):
-        assert rs.kemeny(rankings, method) == rs.kemeny(shuffled, method)
-    assert rs.borda(rankings) == rs.borda(shuffled)
+        assert rs.kemeny(rankings, method).order == rs.kemeny(shuffled, method).order
+    assert rs.borda(rankings).order == rs.borda(shuffled).order
 
 
 def test_borda_of_lists_shares_the_places_left():
@@ -163,7 +163,7 @@ def test_borda_of_many_items_needs_no_table_of_pairs(rng):
     order = rs.Rankings.from_orders([found.order], items=rankings.items)
     distances = rs.kendall_distance(rankings, order)[:, 0]
     assert score == pytest.approx(rankings.weights @ distances, rel=1e-12)
-    assert 0 < found.bound < score
+    assert found.bound == 0
 
 
 @pytest.mark.parametrize("n", range(1, 10))

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from random_rankings import any_rankings, orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
-from rankshot.ranking import preflib as preflib_files, ranking_files as files
+from rankshot.ranking import ranking_files as files
 
 ABC = ["a", "b", "c"]
 ENDINGS = [".jsonl", ".ndjson", ".soc", ".soi", ".toc", ".toi"]
@@ -449,45 +449,14 @@ def test_jsonl_the_kind_given_is_that_of_lines_without_one(read):
     assert read(content, items=ABC, kind="subset").is_subset.tolist() == [True, False]
 
 
-# Of these pieces, some files are regular, some are odd but right, and most are wrong.
-pieces = st.sampled_from(
-    [
-        *("1", "2", "3", "4", "12", "0", "01", ",", ", ", " ,", "{", "}", ":", ": ", "\n", "\n\n"),
-        *(" ", "\r\n", "#", "x", "-", "²", "1.0"),
-        *("1: 1,2\n", "3: {1,2},3\n", "2:3,{2}\n", "1: {3, 1}\n"),
-    ]
-)
-
-
-@pytest.mark.parametrize("ending", [".soi", ".toi"])
-@settings(max_examples=300, deadline=None)
-@given(body=st.lists(pieces, max_size=6).map("".join), kind=st.sampled_from(["top", "subset"]))
-def test_a_file_read_at_once_is_as_if_read_line_by_line(folder, ending, body, kind):
-    path = folder / f"votes{ending}"
-    head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
-    path.write_bytes(f"{head}2: 2,1\n{body}".encode())
-
-    def outcome(read):
-        try:
-            found = read(path, kind)
-        except RankshotError as error:
-            return str(error)
-        return found and (found[0].orders(), found[0].weights.tolist(), found[1](0))
-
-    at_once = outcome(preflib_files._read_regular)
-    assert at_once in (None, outcome(preflib_files._read_line_by_line))
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
 @pytest.mark.parametrize("space", ["", " "])
-def test_usual_files_are_read_at_once(tmp_path, end, space):
+def test_files_of_other_programs_are_read(tmp_path, end, space):
     """Those of PrefLib, and of other programs that write a space after a comma, or none."""
     path = tmp_path / "votes.toi"
     orders = f"3:{space}1,{space}{{2,{space}3}}\n10:{space}{{3,2}},1\n1:{space}2"
     head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
     path.write_bytes((head + orders + end).replace("\n", end or "\n").encode())
-    found = preflib_files._read_regular(path, "top")
-    assert found is not None
-    assert found[0].orders() == [["a", ["b", "c"]], [["b", "c"], "a"], ["b"]]
-    assert found[0].weights.tolist() == [3, 10, 1]
-    assert found[1](2) == f"{path}:6"
+    found = read_rankings(path)
+    assert found.orders() == [["a", ["b", "c"]], [["b", "c"], "a"], ["b"]]
+    assert found.weights.tolist() == [3, 10, 1]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.mean_distances import compare_common_items
-from rankshot.ranking.restriction import restrict_items
+from rankshot.ranking.distances import compare_common_items
+from rankshot.ranking.matrices import restrict_items
 from rankshot.report.demo import weigh_sources_equally
 from rankshot.report.predictions import (
     count_predictions,
@@ -113,8 +113,8 @@ def test_a_source_that_knows_some_of_the_seen_classes_is_compared_on_these():
     (x, _) = summarize_rankings(votes, consensus, 3)
     assert {name for name, _ in x.disagreement} == {"wordnet", "glove", "wikipedia"}
     # Nobody has d or e among the first three.
-    distance = compare_common_items(restrict_items(votes[:3], list("abcf")), k=3)
-    assert x.mean_distance == pytest.approx(distance[np.triu_indices(3, 1)].mean())
+    among, center = (restrict_items(r, list("abcf")) for r in (votes[:3], consensus[:1]))
+    assert x.mean_distance == pytest.approx(compare_common_items(among, center, k=3).mean())
     table = compare_sources(votes, consensus, 3)
     assert [line.name for line in table.lines] == ["glove", "wikipedia", "wordnet"]
     assert [line.known for line in table.lines] == [6, 4, 6]

@@ -338,7 +338,7 @@ def test_the_rehearsed_classes_depend_on_names_and_seed_alone():
 @pytest.mark.parametrize(
     ("which", "message"),
     [
-        (13, "13 of 14 seen classes cannot be rehearsed: too few are left to be ranked. Take 5: a"),
+        (13, "13 of 14 seen classes cannot be rehearsed: too few are left to be ranked"),
         (0, "the number of rehearsed classes must be a whole number from 1 on, not 0"),
         (["leopart"], "rehearse: no seen class 'leopart' (did you mean 'leopard'?)"),
     ],
@@ -347,7 +347,7 @@ def test_a_bad_choice_of_rehearsed_classes(which, message):
     with pytest.raises(RankshotError) as caught:
         choose_rehearsed(ITEMS, which)
     assert message in str(caught.value)
-    with pytest.raises(RankshotError, match="too few to rehearse"):
+    with pytest.raises(RankshotError, match="1 of 2 seen classes cannot be rehearsed"):
         choose_rehearsed(["a", "b"], 1)
 
 

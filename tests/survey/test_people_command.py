@@ -182,11 +182,11 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     for line in ("approve: 1 (", "look at: 1 (", "reject: 1 (", "return: 2 (", "wait: 1 ("):
         assert line in said
     assert "    fast fast: 4 of 4 answers within 3 seconds" in said
-    with (folder / "approve.csv").open(newline="") as stream:
+    with (folder / "approve.csv").open(encoding="utf-8-sig", newline="") as stream:
         (row,) = csv.DictReader(stream)
     assert (row["id"], row["rater"], row["session"]) == ("ann", raters["ann"], "session-of-ann")
     run(folder, f"payments --reject -o {folder}/reject.csv")
-    with (folder / "reject.csv").open(newline="") as stream:
+    with (folder / "reject.csv").open(encoding="utf-8-sig", newline="") as stream:
         (row,) = csv.DictReader(stream)
     assert (row["id"], row["reason"]) == ("bob", "'=too(fast)")
     run(folder, f"payments --reject -o {folder}/reject.txt")
@@ -199,7 +199,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert "give --approve or --reject, each" in run(folder, both, status=2)
     assert "known are .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
     run(folder, f"payments -o {folder}/all.csv")
-    with (folder / "all.csv").open(newline="") as stream:
+    with (folder / "all.csv").open(encoding="utf-8-sig", newline="") as stream:
         decisions = {row["id"]: row["decision"] for row in csv.DictReader(stream)}
     assert decisions == {
         "ann": "approve",

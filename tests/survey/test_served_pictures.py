@@ -49,9 +49,12 @@ def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path, kind):
 def test_a_file_that_is_no_picture_or_too_large_or_gone_is_named(tmp_path):
     path = tmp_path / "fox.png"
     for content, message in (
-        (b"<svg onload='alert(1)'/>", "not a JPEG, PNG or WebP picture"),
-        (b"", "not a JPEG, PNG or WebP picture"),
-        (PICTURES["image/png"] + b"\0" * MOST_PICTURE_BYTES, "more than 1 MiB: make it smaller"),
+        (b"<svg onload='alert(1)'/>", "this must be a JPEG, PNG or WebP picture of at most 1 MiB"),
+        (b"", "this must be a JPEG, PNG or WebP picture of at most 1 MiB"),
+        (
+            PICTURES["image/png"] + b"\0" * MOST_PICTURE_BYTES,
+            "picture of at most 1 MiB: convert it",
+        ),
         (None, "cannot read this picture (No such file or directory)"),
     ):
         path.unlink(missing_ok=True)

@@ -74,9 +74,6 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path, 
     assert received.count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n") * sent.startswith(b"GET")
 
 
-# ---- HEAD and addresses
-
-
 # ---- Health, and a database that is gone
 
 

@@ -29,7 +29,7 @@ from rankshot.plots.axes import (
     choose_style,
     shorten,
 )
-from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity

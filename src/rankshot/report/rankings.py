@@ -19,7 +19,7 @@ from rankshot.plots.map import (
     MapDisplay,
     place_rankings,
 )
-from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import (
     TargetSummary,

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import Kind, encode_positions, validate_columns
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.associations import HitMeasure, hit_similarities
 
 Floats = NDArray[np.float64]
+MAX_CELLS = 2**28
+"""Cells in a table: a small file can claim any number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +63,15 @@ class Similarity:
         notes: Iterable[str] = (),
     ) -> None:
         target_names, item_names = as_names(targets, "targets"), as_names(items)
+        shape = len(target_names), len(item_names)
         try:
             table = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise RankshotError(f"similarities must be a table of numbers: {error}") from None
-        if table.shape != (len(target_names), len(item_names)):
+        except (TypeError, ValueError):
+            table = np.empty(0)
+        if table.shape != shape:
             raise RankshotError(
-                f"{len(target_names)} targets and {len(item_names)} items need a table of that "
-                f"shape, not {table.shape}"
+                f"{shape[0]} targets and {shape[1]} items need a table of numbers of that shape, "
+                f"not {short_repr(values)}"
             )
         if np.isinf(table).any():
             row, column = np.argwhere(np.isinf(table))[0]
@@ -80,55 +82,6 @@ class Similarity:
         fields = {"values": table, "targets": target_names, "items": item_names}
         for name, value in (fields | {"source": source, "notes": tuple(notes)}).items():
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def from_hit_counts(
-        cls,
-        n_a: ArrayLike,
-        n_b: ArrayLike,
-        n_ab: ArrayLike,
-        N: float | None = None,
-        *,
-        targets: Iterable[Any],
-        items: Iterable[Any],
-        measure: HitMeasure = "dice",
-        source: str = "hit counts",
-    ) -> Similarity:
-        """Make a similarity table from the number of pages with one name, the other, and both.
-
-        Parameters
-        ----------
-        n_a : array-like of shape (targets,)
-            Hits of each target alone.
-        n_b : array-like of shape (items,)
-            Hits of each item alone.
-        n_ab : array-like of shape (targets, items)
-            Hits of both together; NaN for a pair that was not searched for.
-        N : float, optional
-            The number of all pages. Dice does not need it.
-        targets, items : iterables of names
-            The names that were searched for.
-        measure : {"dice", "pmi", "nwd"}
-            `dice`, `pmi` or `normalized_web_similarity` of ``rankshot.sources``.
-        source : str
-            Where the counts come from.
-
-        Returns
-        -------
-        Similarity
-            NaN for a name without a hit and for a pair that was not searched for.
-
-        Examples
-        --------
-        >>> from rankshot import Similarity
-        >>> table = Similarity.from_hit_counts(
-        ...     [1000], [400, 3000], [[140, 20]], targets=["cat"], items=["tiger", "bus"])
-        >>> table.values
-        array([[0.2 , 0.01]])
-        """
-        target_names, item_names = as_names(targets, "targets"), as_names(items)
-        values = hit_similarities(n_a, n_b, n_ab, N, target_names, item_names, measure)
-        return cls(values, target_names, item_names, source)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Similarity):
@@ -176,25 +129,16 @@ class Similarity:
 
     def select(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the rows and columns of the given names, in the given order."""
-        target_names, item_names = as_names(targets, "targets"), as_names(items)
-        for names, known in ((target_names, self.targets), (item_names, self.items)):
+        wanted = as_names(targets, "targets"), as_names(items)
+        for names, known in zip(wanted, (self.targets, self.items), strict=True):
             if absent := [name for name in names if name not in known]:
                 raise RankshotError(
                     f"no {absent[0]!r} in the table{suggest_name(absent[0], known)}"
                 )
-        return self.reindex(target_names, item_names)
+        return self.reindex(*wanted)
 
     def reindex(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the rows and columns of the given names; names not in the table get NaN.
-
-        Examples
-        --------
-        >>> from rankshot import Similarity
-        >>> table = Similarity([[.9, .2]], ["cat"], ["tiger", "bus"])
-        >>> table.reindex(["cat", "yeti"], ["bus", "whale"]).values
-        array([[0.2, nan],
-               [nan, nan]])
-        """
+        """Return the rows and columns of the given names; names not in the table get NaN."""
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         row = {name: i for i, name in enumerate(self.targets)}
         column = {name: j for j, name in enumerate(self.items)}
@@ -274,8 +218,7 @@ def _replace_zeros(scaled: Floats) -> Floats:
 def _merge_tables(
     tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
 ) -> Similarity:
-    is_list = isinstance(tables, Sequence) and len(tables) > 0
-    if not is_list or not all(isinstance(table, Similarity) for table in tables):
+    if not isinstance(tables, Sequence) or not tables:
         raise RankshotError(f"the {name} needs a list of Similarity tables, at least one")
     first = tables[0]
     values = np.stack(

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.wordnet_nouns import CATEGORIES, MEASURES, Nouns, load_nouns
+from rankshot.sources.wordnet_nouns import CATEGORIES, MEASURES, compare_synsets, load_nouns
 from rankshot.sources.wordnet_senses import (
     ExcludedNounError,
     Sense,
@@ -20,6 +19,7 @@ from rankshot.sources.wordnet_senses import (
     UnknownNounError,
     choose_senses,
     find_candidates,
+    make_sense,
     pin_sense,
 )
 
@@ -32,8 +32,8 @@ class WordNet:
 
     The sense in which a name is understood matters more than the measure. The user can pin the
     sense of a name or restrict senses by category. Otherwise the senses of all targets and items
-    are chosen together, so that they fit one another. The
-    method `senses` reports what was chosen, and how sure it is.
+    are chosen together, so that they fit one another. The method `senses` reports what was chosen,
+    and how certain the choice is.
 
     A name can be a noun, several synonyms separated by commas ("goldfish, Carassius auratus"), the
     name of a sense ("crane.n.04") or WordNet's id of a synset ("n02012849").
@@ -44,8 +44,8 @@ class WordNet:
         Path length, Leacock-Chodorow, Wu-Palmer; and three measures by information content,
         which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
     senses : mapping of name to sense, optional
-        Pinned senses, such as ``{"seal": "seal.n.09"}``; a name that is not in WordNet can be
-        pinned, too. `read_senses` reads them from a file.
+        Pinned senses, such as ``{"seal": "seal.n.09"}``, also of names that are not in WordNet.
+        `read_senses` reads them from a file.
     categories : iterable of str, optional
         Only senses of these lexical categories, such as ``["animal"]``, are considered.
 
@@ -77,10 +77,7 @@ class WordNet:
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
         """Return the sense of each name; the senses of all names are chosen together.
 
-        Raises
-        ------
-        RankshotError
-            Lists the names that WordNet does not know.
+        Names that WordNet does not know are refused.
         """
         found, unknown = self._choose(as_names(names, "names"))
         if unknown:
@@ -112,8 +109,9 @@ class WordNet:
         )
         nouns = load_nouns()
         values = np.full((len(target_names), len(item_names)), np.nan)
-        values[np.ix_(rows, columns)] = MEASURES[self.measure](
+        values[np.ix_(rows, columns)] = compare_synsets(
             nouns,
+            self.measure,
             [nouns.synset(senses[target_names[i]].name) for i in rows],
             [nouns.synset(senses[item_names[j]].name) for j in columns],
         )
@@ -138,27 +136,15 @@ class WordNet:
             except UnknownNounError as error:
                 unknown[name] = error
         chosen = choose_senses(nouns, options) if options else []
-        return {
-            option.name: _describe(nouns, option, posterior)
-            for option, posterior in zip(options, chosen, strict=True)
-        }, unknown
-
-
-def _describe(nouns: Nouns, option: SenseCandidates, posterior: NDArray[np.float64]) -> Sense:
-    order = np.argsort(-posterior, kind="stable")
-    first, *others = (_make_sense(nouns, option.synsets[i], float(posterior[i])) for i in order)
-    return replace(
-        first,
-        others=tuple(sense.name for sense in others),
-        runner_up=others[0] if others else None,
-        note=option.note,
-    )
-
-
-def _make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
-    parents = nouns.parents(synset)
-    kind_of = nouns.word(parents[0]) if parents else "everything"
-    return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
+        senses = {}
+        for option, posterior in zip(options, chosen, strict=True):
+            order = np.argsort(-posterior, kind="stable")[:2]
+            first, *second = (
+                make_sense(nouns, option.synsets[i], float(posterior[i])) for i in order
+            )
+            runner_up = second[0] if second else None
+            senses[option.name] = replace(first, runner_up=runner_up, note=option.note)
+        return senses, unknown
 
 
 def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
@@ -174,28 +160,22 @@ def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
 
 def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
     doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
-    return [
-        f"{name!r} is read as {first}; or is it {second}?"
-        for _, name in sorted(doubtful)
-        for first, second in [_tell_apart(senses[name], senses[name].runner_up)]
-    ]
+    notes = []
+    for _, name in sorted(doubtful):
+        first, second = senses[name], senses[name].runner_up
+        texts = [str(first), str(second)]
+        if second and (first.category, first.kind_of) == (second.category, second.kind_of):
+            texts = [_tell_apart(first, second), _tell_apart(second, first)]
+        notes.append(f"{name!r} is read as {texts[0]}; or is it {texts[1]}?")
+    return notes
 
 
-def _tell_apart(sense: Sense, other: Sense | None) -> tuple[str, str]:
-    """Return two senses in words; if these are the same, with what only one has.
-
-    That is the first synonym, or else the nearest kind above.
-    """
-    if other is None or (sense.category, sense.kind_of) != (other.category, other.kind_of):
-        return str(sense), str(other)
+def _tell_apart(sense: Sense, other: Sense) -> str:
+    """Describe a sense by what another one has not: a synonym, or else a kind above."""
     nouns = load_nouns()
-    synsets = [nouns.synset(one.name) for one in (sense, other)]
-    words = [nouns.words(synset) for synset in synsets]
-    kinds = [[nouns.word(above) for above in nouns.ancestors(synset)] for synset in synsets]
-    texts = []
-    for i, one in enumerate((sense, other)):
-        synonyms = [f", also called {word}" for word in words[i] if word not in words[1 - i]]
-        above = [f" and of {word}" for word in kinds[i] if word not in kinds[1 - i]]
-        only = [*synonyms, *above, ""][0]
-        texts.append(f"{str(one).removesuffix(')')}{only})")
-    return texts[0], texts[1]
+    own, others = (nouns.synset(one.name) for one in (sense, other))
+    synonyms = [word for word in nouns.words(own) if word not in nouns.words(others)]
+    above, other_kinds = ([nouns.word(v) for v in nouns.ancestors(one)] for one in (own, others))
+    only = [f", also called {word}" for word in synonyms]
+    only += [f" and of {word}" for word in above if word not in other_kinds]
+    return f"{str(sense).removesuffix(')')}{[*only, ''][0]})"

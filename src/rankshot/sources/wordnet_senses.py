@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -78,11 +78,9 @@ class Sense:
     kind_of : str
         The first word of its hypernym.
     probability : float
-        How sure the choice is: 1 for a pinned sense, and for the only sense of a name.
-    others : tuple of str
-        The other possible senses of the name, the most probable first.
+        How certain the choice is: 1 for a pinned sense, and for the only sense of a name.
     runner_up : Sense or None
-        The first of them.
+        The second most probable sense.
     note : str or None
         How the name was looked up, if not as it is.
 
@@ -100,7 +98,6 @@ class Sense:
     category: str
     kind_of: str
     probability: float
-    others: tuple[str, ...] = ()
     runner_up: Sense | None = None
     note: str | None = None
 
@@ -111,6 +108,13 @@ class Sense:
     def is_doubtful(self) -> bool:
         """Whether the probability is below 0.9."""
         return self.probability < DOUBT_PROBABILITY
+
+
+def make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
+    """Describe a synset."""
+    parents = nouns.parents(synset)
+    kind_of = nouns.word(parents[0]) if parents else "everything"
+    return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
 
 
 # ---- The possible senses of a name
@@ -128,25 +132,16 @@ class ExcludedNounError(UnknownNounError):
 class SenseCandidate:
     """A possible sense of a name.
 
-    Attributes
-    ----------
-    synset : int
-        The sense.
-    count : int
-        How often the noun was tagged with this sense in a corpus.
-    is_capital : bool
-        Whether the noun has a capital letter in this sense.
-    is_first : bool
-        Whether the noun is the first word of the synset.
-    is_complete : bool
-        Whether the name has all words of the synset.
+    ``count`` says how often the noun was tagged with this sense in a corpus, ``is_capital`` whether
+    it has a capital letter in this sense, ``is_first`` whether it is the first word of the synset,
+    and ``is_complete`` whether the name has all words of the synset.
     """
 
     synset: int
-    count: int
-    is_capital: bool
-    is_first: bool
-    is_complete: bool
+    count: int = 0
+    is_capital: bool = False
+    is_first: bool = True
+    is_complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -193,9 +188,7 @@ def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None)
 
 def pin_sense(nouns: Nouns, name: str, sense: str) -> SenseCandidates:
     """Return the sense of this name or id as the only candidate."""
-    only = SenseCandidate(
-        nouns.synset(sense), count=0, is_capital=False, is_first=True, is_complete=True
-    )
+    only = SenseCandidate(nouns.synset(sense))
     return SenseCandidates(name, (only,), None, is_pinned=True)
 
 
@@ -223,49 +216,36 @@ def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
     "maple tree" is not in WordNet, but a maple is a kind of tree. "aquarium fish" is not in
     WordNet either, and an aquarium is not a kind of fish, so it is looked up as a fish.
     """
-    if lemmas := nouns.spellings(text):
-        note = None if text == name else f"{name!r} was looked up as {lemmas[0]!r}"
-        return _collect(nouns, name, lemmas, note=note)
     words = re.split(r"[-_+\s]+", text.lower().strip("-_+ "))
     singulars = [" ".join([*words[:-1], last]) for last in nouns.singulars(words[-1])]
-    for other in [" ".join(words), *singulars]:
-        if words[-1] and (lemmas := nouns.spellings(other)):
-            return _collect(nouns, name, lemmas, note=f"{name!r} was looked up as {lemmas[0]!r}")
+    for other in [text, " ".join(words), *singulars] if words[-1] else [text]:
+        if lemmas := nouns.spellings(other):
+            note = None if other == name else f"{name!r} was looked up as {lemmas[0]!r}"
+            return _collect(nouns, name, lemmas, note=note)
     if qualified := _QUALIFIED.fullmatch(text):
-        return _find_qualified(nouns, name, *qualified.groups())
+        found = _find_noun(nouns, name, qualified[1])
+        kinds = _find_kinds(nouns, found.synsets, nouns.spellings(qualified[2]))
+        kept = tuple(c for c in found.candidates if c.synset in kinds)
+        return replace(found, candidates=kept, note=None) if kept else found
     if numbered := _NUMBERED.fullmatch(text):
         return _find_noun(nouns, name, numbered[1])
     if len(words) > 1:
         for last in [words[-1], *nouns.singulars(words[-1])]:
             if heads := nouns.spellings(last):
-                return _find_by_head_noun(nouns, name, " ".join(words[:-1]), heads)
+                lemmas = nouns.spellings(" ".join(words[:-1]))
+                of_first = [synset for lemma in lemmas for synset in nouns.senses(lemma)]
+                if kinds := _find_kinds(nouns, of_first, heads[:1]):
+                    note = f"{name!r} was looked up as {lemmas[0]!r}, a kind of {heads[0]!r}"
+                    return _collect(nouns, name, lemmas, kinds, note)
+                note = f"{name!r} was looked up as its head noun, {heads[0]!r}"
+                return _collect(nouns, name, heads, note=note)
     raise UnknownNounError(f"WordNet has no noun {name!r}")
 
 
-def _find_qualified(nouns: Nouns, name: str, noun: str, kind: str) -> SenseCandidates:
-    """Return the senses of a noun that are of some kind, or all of them if none is."""
-    found = _find_noun(nouns, name, noun)
-    above = {synset for lemma in nouns.spellings(kind) for synset in nouns.senses(lemma)}
-    kept = tuple(c for c in found.candidates if above & nouns.ancestors(c.synset).keys())
-    return replace(found, candidates=kept, note=None) if kept else found
-
-
-def _find_by_head_noun(
-    nouns: Nouns, name: str, first: str, heads: Sequence[str]
-) -> SenseCandidates:
-    above = set(nouns.senses(heads[0]))
-    if lemmas := nouns.spellings(first):
-        kinds = {
-            synset
-            for lemma in lemmas
-            for synset in nouns.senses(lemma)
-            if above & nouns.ancestors(synset).keys()
-        }
-        if kinds:
-            note = f"{name!r} was looked up as {lemmas[0]!r}, a kind of {heads[0]!r}"
-            return _collect(nouns, name, lemmas, kinds, note)
-    note = f"{name!r} was looked up as its head noun, {heads[0]!r}"
-    return _collect(nouns, name, heads, note=note)
+def _find_kinds(nouns: Nouns, synsets: Iterable[int], kinds: Iterable[str]) -> list[int]:
+    """Return the synsets that are a kind of one of these nouns."""
+    above = {synset for lemma in kinds for synset in nouns.senses(lemma)}
+    return [synset for synset in synsets if above & nouns.ancestors(synset).keys()]
 
 
 def _collect(
@@ -409,20 +389,7 @@ def _log_rate(flag: Bools, posterior: Floats, among: Bools | None = None) -> Flo
 def read_senses(path: str | Path) -> dict[str, str]:
     """Read the senses of names, one ``name = sense`` per line; ``#`` begins a comment.
 
-    Parameters
-    ----------
-    path : str or Path
-        A text file. A sense has the form ``crane.n.04`` or ``n02012849``.
-
-    Returns
-    -------
-    dict
-        From name to sense, as `WordNet` takes it.
-
-    Raises
-    ------
-    RankshotError
-        Names the file and the line of a malformed line, an unknown sense, or a repeated name.
+    A sense has the form ``crane.n.04`` or ``n02012849``. `WordNet` takes what is returned.
 
     Examples
     --------
@@ -442,14 +409,13 @@ def read_senses(path: str | Path) -> dict[str, str]:
         if not text:
             continue
         name, _, sense = (part.strip() for part in text.rpartition("="))
-        if not name:
-            raise RankshotError(f"{path}:{number}: expected name = sense, not {text!r}")
-        if name in senses:
-            raise RankshotError(f"{path}:{number}: {name!r} has a sense already")
+        problem = f"{name!r} has a sense already" if name in senses else ""
         try:
             nouns.synset(sense)
         except RankshotError as error:
-            raise RankshotError(f"{path}:{number}: {error}") from None
+            problem = str(error) if name else f"expected name = sense, not {text!r}"
+        if problem:
+            raise RankshotError(f"{path}:{number}: {problem}")
         senses[name] = sense
     return senses
 
@@ -459,13 +425,6 @@ def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
 
     The most doubtful senses come first. Each has a comment that describes it and, if it is
     doubtful, the second most probable sense.
-
-    Parameters
-    ----------
-    senses : mapping from names to Sense
-        The senses.
-    path : str or Path
-        The file to write.
 
     Examples
     --------

@@ -73,18 +73,8 @@ class Answer:
 def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
     """Return the items that have a place, best first.
 
-    Parameters
-    ----------
-    items : sequence of str
-        In the order in which they were shown.
-    places : sequence of str
-        The place of each item, from "1"; "" if it has none.
-
-    Raises
-    ------
-    ParticipantError
-        If the places are not 1, 2, 3 and so on, each once. It tells the participant what to
-        change.
+    ``places`` has the place of each item, from "1"; "" if it has none. If they are not 1, 2, 3 and
+    so on, each once, a `ParticipantError` says what to change.
 
     Examples
     --------
@@ -162,20 +152,9 @@ def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np
 def check_extra_answers(
     questions: Sequence[ExtraQuestion], sent: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, ParticipantError]]:
-    """Check the answers that somebody sent.
+    """Check the answers that somebody sent: a text for each name.
 
-    Parameters
-    ----------
-    questions : sequence of ExtraQuestion
-    sent : mapping
-        The sent text for each name; what is missing was left empty.
-
-    Returns
-    -------
-    values : dict
-        The values to be stored, by name; "" if there is no answer.
-    errors : dict
-        What is to be changed, by name; empty if everything is fine.
+    Return the values to be stored, by name ("" if there is no answer), and what is to be changed.
 
     Examples
     --------

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -223,19 +222,6 @@ class Leaderboard:
             lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        """Return the same as a table, for notebooks."""
-        head = "".join(f"<th>{text}</th>" for text in HEADER)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.iterate_rows(ROWS_SHOWN)
-        )
-        more = "<tr><td></td><td>…</td></tr>" if len(self) > ROWS_SHOWN else ""
-        return (
-            f"<table><caption>Leaderboard: {escape(self.summary)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{rows}{more}</tbody></table>"
-        )
-
     @property
     def summary(self) -> str:
         """The numbers of items and rankings, and what the intervals are, in words."""
@@ -364,7 +350,7 @@ def leaderboard(
             "a model with features must be fitted before, and the bootstrap cannot fit it again: "
             "give a fitted model and method='simulation'"
         )
-    sample = merge_equal(rankings.with_items(model.items_) if is_given else rankings, by="rater")
+    sample = merge_equal(rankings.with_items(model.items_) if is_given else rankings)
     fitted = model if is_given else clone(model).fit(sample.rankings)
     log_worths = fitted.log_worths_
     if method == "simulation":
@@ -434,20 +420,7 @@ def _largest_differences(errors: Floats, rates: Floats) -> Floats:
 def _bootstrap_log_worths(
     model: Any, sample: Sample, n_draws: int, rng: np.random.Generator, *, ties_compare: bool
 ) -> Floats:
-    """Return the log-worths of fits to drawn raters, one row per draw.
-
-    Parameters
-    ----------
-    model : estimator
-        It is copied for each draw.
-    sample : Sample
-        The different rankings, and who gave them.
-    n_draws : int
-    rng : Generator
-    ties_compare : bool
-        Whether a tie of two items says something of their worths, as it does if a tie is an
-        outcome.
-    """
+    """Return the log-worths of fits to drawn raters, one row per draw."""
     n_units = _require_units(sample.counts)
     _require_compared(sample.rankings, ties_compare=ties_compare)
     fits: list[Floats] = []

@@ -52,17 +52,6 @@ def tied_log_prob(
     Otherwise the nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
     are computed for the first few of them only: twice the time means q + q (1 - q) instead of
     q, which loses no digits.
-
-    Parameters
-    ----------
-    log_worths : ndarray of shape (g, n)
-        The log-worths of the items of the group, with one column per input.
-    log_rest : ndarray of shape (n,)
-        The log of the total worth of the later items; finite.
-    taken : int
-        m, from 1 to g.
-    tolerance : float
-        The largest relative error of the probability.
     """
     ratios = log_worths - log_rest
     if taken == 1:
@@ -187,15 +176,6 @@ def _nodes_per_octave(taken: int, tolerance: float) -> int:
 class TiedChoice:
     """The probability that ``taken`` of the tied items precede all of the rest, for n groups.
 
-    Parameters
-    ----------
-    log_worths : ndarray of shape (n, g)
-        The log-worths of the items in each group.
-    log_rest : ndarray of shape (n,)
-        The log of the total worth of the later items; finite.
-    taken : int
-        m, from 1 to g.
-
     Attributes
     ----------
     log_prob : ndarray of shape (n,)
@@ -219,12 +199,8 @@ class TiedChoice:
 
     @cached_property
     def _log_tail(self) -> Floats:
-        """Log of P(N ≥ m | x), from plain products if none of them underflows."""
-        if self.taken * self._y.min() < SMALLEST_LOG:
-            return _log_at_least(self._log_rung, self._log_missed, self.taken)
-        with np.errstate(over="ignore"):
-            times = np.exp(self._y)
-        return np.log(_at_least(-np.expm1(-times), self.taken))
+        """Log of P(N ≥ m | x)."""
+        return _log_at_least(self._log_rung, self._log_missed, self.taken)
 
     @cached_property
     def _log_missed(self) -> Floats:
@@ -409,17 +385,6 @@ def _log_running_counts(log_rung: Floats, log_missed: Floats, count: int) -> Flo
 
 class TiedClasses:
     """The probability that ``taken`` of the tied items precede all of the rest, for n ties.
-
-    Parameters
-    ----------
-    log_worths : ndarray of shape (n, p)
-        The log-worth of an item of each class.
-    counts : ndarray of shape (n, p)
-        How many items of each class are in the tie, at least 1; all ties have one size.
-    log_rest : ndarray of shape (n,)
-        The log of the total worth of the later items; finite.
-    taken : int
-        m, from 1 to the size of the ties.
 
     Attributes
     ----------

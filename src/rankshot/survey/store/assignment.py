@@ -33,24 +33,12 @@ class Turn(NamedTuple):
 def assign_questions(
     counts: Mapping[str, int], n: int, seen: Collection[str], rng: Random
 ) -> list[str]:
-    """Choose questions for one participant.
+    """Choose n questions for one participant, or fewer if no more are left.
 
-    Parameters
-    ----------
-    counts : mapping
-        For the key of each open question, the number of answers given and in progress.
-    n : int
-        How many questions are wanted. Fewer are returned if no more are left.
-    seen : collection of str
-        Questions that this participant has had before.
-    rng : Random
-        Chooses among questions with equal counts.
-
-    Notes
-    -----
-    Taking the n smallest counts, each once, keeps all counts within one of each other: if they
-    were m or m + 1 before, the questions with m are taken first, and none with m + 1 is taken
-    while one with m is left.
+    ``counts`` has the answers given and in progress for each open question; ``seen`` has what the
+    participant has had before. Taking the n smallest counts, each once, keeps all counts within one
+    of each other: if they were m or m + 1 before, the questions with m are taken first, and none
+    with m + 1 is taken while one with m is left. Equal counts are chosen from at random.
 
     Examples
     --------
@@ -90,7 +78,7 @@ def insert_questions(
             "number": number,
             "question": turn.question,
             "repeat": int(turn.repeat),
-            "shown": json.dumps(shuffle_items(items[turn.question], rng)),
+            "shown": shuffle_items(items[turn.question], rng),
         }
         for number, turn in enumerate(arrange_turns(questions, gold, study.repeats, rng), 1)
     ]
@@ -106,15 +94,8 @@ def replace_closed(
 ) -> None:
     """Replace the questions of a participant that may not be assigned any more.
 
-    Parameters
-    ----------
-    connection : Connection
-    study : Study
-    loads : mapping
-        The answers of each question, without those that this participant is still to give.
-    rows : sequence of rows
-        All assignments of the participant.
-    rng : Random
+    ``rows`` are all assignments of the participant; ``loads`` has the answers of each question,
+    without those that this participant is still to give.
     """
     counts = find_open(loads, study)
     seen = {row.question for row in rows}
@@ -153,7 +134,7 @@ def _replace_question(
         return
     items = next(q.items for q in study.questions if q.key == key)
     for repeat in (0, 1):
-        shown = json.dumps(shuffle_items(items, rng))
+        shown = shuffle_items(items, rng)
         connection.execute(
             ASSIGNMENT.update()
             .where(mine, ASSIGNMENT.c.repeat == repeat)
@@ -161,12 +142,12 @@ def _replace_question(
         )
 
 
-def shuffle_items(items: Sequence[str], rng: Random) -> list[str]:
+def shuffle_items(items: Sequence[str], rng: Random) -> str:
     """Return the items in a random order, so that the order on the screen suggests no answer."""
-    return rng.sample(items, len(items))
+    return json.dumps(rng.sample(items, len(items)))
 
 
-def reopen_skipped(connection: Connection, raters: Sequence[str]) -> list[str]:
+def reopen_skipped(connection: Connection, raters: Collection[str]) -> list[str]:
     """Ask participants again what they skipped; return who has skipped something."""
     skipped = ASSIGNMENT.c.rater.in_(raters) & (ASSIGNMENT.c.answer == NO_ANSWER)
     changed = list(
@@ -210,17 +191,8 @@ def count_answers(
     """Count the answers of each question, without skips, repeats and who is excluded.
 
     An assigned question is in progress while its participant is active. After an idle time of
-    ``return_after_minutes`` it does not count any more, and others may get the question.
-
-    Parameters
-    ----------
-    connection : Connection
-    study : Study
-    now : float
-    pilot : bool
-        Whether pilot participants are counted, or the others.
-    questions : sequence of Question, optional
-        By default all questions of the study.
+    ``return_after_minutes`` it does not count any more, and others may get the question. Pilot
+    participants are counted, or all others. ``questions`` are by default those of the study.
     """
     given = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
     is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
@@ -292,10 +264,7 @@ def question_from_row(row: Row[tuple[object, ...]]) -> Question:
 class FirstShown:
     """When this process has shown each question first, in bounded memory.
 
-    Parameters
-    ----------
-    ticks : callable
-        Returns the seconds of a clock that is never set.
+    ``ticks`` returns the seconds of a clock that is never set.
     """
 
     def __init__(self, ticks: Callable[[], float]) -> None:

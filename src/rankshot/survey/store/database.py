@@ -35,12 +35,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    DisconnectionError,
-    OperationalError,
-)
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
@@ -51,6 +46,7 @@ from rankshot.survey.store.sqlite_files import (
     describe_doubt,
     has_log,
     read_into_memory,
+    require_file,
 )
 
 METADATA = MetaData()
@@ -136,13 +132,11 @@ UPGRADE = (
     "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
     "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-    *(
-        f"ALTER TABLE participant ADD COLUMN {name} TEXT"
-        for name in (
-            *("language", "platform_id", "platform_study", "platform_session"),
-            "excluded_why",
-        )
-    ),
+    "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
+    "ALTER TABLE participant ADD COLUMN language TEXT",
+    "ALTER TABLE participant ADD COLUMN platform_id TEXT",
+    "ALTER TABLE participant ADD COLUMN platform_study TEXT",
+    "ALTER TABLE participant ADD COLUMN platform_session TEXT",
     # Of a platform that is not supported any more.
     "ALTER TABLE participant DROP COLUMN turk_assignment",
     "ALTER TABLE participant DROP COLUMN turk_host",
@@ -311,16 +305,15 @@ class Database:
             raise
         self.identity = Identity(bytes.fromhex(survey.secret))
 
-    def _open_sqlite(self, path: Path, *, create: bool, read_only: bool) -> Row[tuple[object, ...]]:
+    def _open_sqlite(self, path: Path, *, create: bool, read_only: bool) -> Row[Any]:
         if create and not path.exists():
             _create_file(path)
+        require_file(path)
         lacks_log = not has_log(path)
         if read_only:
             memory = read_into_memory(path)
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
-            if not path.exists():
-                raise MissingDatabaseError(f"{path}: there is no such database")
             self._file = SqliteFile(path)
             self._watch, self._take_turn = self._file, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
@@ -333,31 +326,24 @@ class Database:
             self.doubt = describe_doubt(path)
         return survey
 
-    def _open_postgresql(
-        self, url: str, *, create: bool, read_only: bool
-    ) -> Row[tuple[object, ...]]:
-        self._use(create_postgresql_engine(url, **_POOL), isolation_level="REPEATABLE READ")
-        if read_only:
-            with self.begin_read() as connection:
-                found = read_version(connection)
-                if 0 < found < NEWEST_VERSION:
-                    raise RankshotError(
-                        f"the database has schema version {found}, this rankshot needs "
-                        f"{NEWEST_VERSION}, and reading does not change it: start the server once, "
-                        "with a user who may write"
-                    )
-                return self._read_survey(connection)
-        with self.begin_write() as connection:
-            # If two servers start at once, only one of them creates the tables.
-            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
-            if create or read_version(connection):
-                migrate(connection)
-            return self._read_survey(connection)
-
-    def _read_survey(self, connection: Connection) -> Row[tuple[object, ...]]:
-        if read_version(connection) == 0:
-            raise MissingDatabaseError("the database has no tables of a survey")
-        return connection.execute(select(SURVEY)).one()
+    def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> Row[Any]:
+        self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
+        with self.begin_read() if read_only else self.begin_write() as connection:
+            if not read_only:
+                # If two servers start at once, only one of them creates the tables.
+                lock = text("SELECT pg_advisory_xact_lock(:n)")
+                connection.execute(lock, {"n": _MIGRATION_LOCK})
+            found = read_version(connection)
+            if found == 0 and (read_only or not create):
+                raise MissingDatabaseError("the database has no tables of a survey")
+            if found < NEWEST_VERSION and read_only:
+                raise RankshotError(
+                    f"the database has schema version {found}, this rankshot needs "
+                    f"{NEWEST_VERSION}, and reading does not change it: start the server once, "
+                    "with a user who may write"
+                )
+            migrate(connection)
+            return connection.execute(select(SURVEY)).one()
 
     def _use(self, engine: Engine, **read_options: str) -> None:
         self._engine = engine
@@ -389,10 +375,8 @@ class Database:
     def begin_write(self) -> Iterator[Connection]:
         """Begin a transaction that is on disk when the block ends, or is rolled back.
 
-        Raises
-        ------
-        DatabaseGoneError
-            If the SQLite file was removed or replaced. Then nothing may be acknowledged.
+        If the SQLite file was removed or replaced, it is a `DatabaseGoneError`, and nothing may be
+        acknowledged.
         """
         with (
             self._watch,
@@ -443,13 +427,7 @@ class Database:
 
 
 def migrate(connection: Connection) -> None:
-    """Create the tables, or migrate those of an older version, in the caller's transaction.
-
-    Raises
-    ------
-    RankshotError
-        If a newer rankshot has written the database, or if it has other tables.
-    """
+    """Create the tables, or migrate those of an older version, in the caller's transaction."""
     found = read_version(connection)
     if found == 0:
         secret = secrets.token_hex(32)
@@ -534,25 +512,25 @@ def _begin_sqlite(connection: Connection) -> None:
 # ---- PostgreSQL
 
 
-def create_postgresql_engine(url: str, **options: Any) -> Engine:
+def _create_postgresql_engine(url: str) -> Engine:
     """Return what connects to a PostgreSQL database, again after a restart of its server."""
     try:
         parsed = make_url(url) if url.startswith("postgresql") else None
+        if parsed is not None:
+            parsed = parsed.set(drivername=POSTGRESQL)
+            engine = create_engine(parsed, **_POOL, hide_parameters=True)
+            event.listen(engine, "checkout", _check_postgresql)
+            return engine
     except ArgumentError:
-        parsed = None
-    if parsed is None:
-        # The URL is not in the message: it may contain a password.
-        raise RankshotError(
-            "the database must be an SQLite file or a URL such as postgresql://user@host/name"
-        )
-    try:
-        engine = create_engine(parsed.set(drivername=POSTGRESQL), **options, hide_parameters=True)
+        pass
     except ImportError as error:
         raise RankshotError(
             f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
         ) from None
-    event.listen(engine, "checkout", _check_postgresql)
-    return engine
+    # The URL is not in the message: it may contain a password.
+    raise RankshotError(
+        "the database must be an SQLite file or a URL such as postgresql://user@host/name"
+    )
 
 
 def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:

@@ -91,7 +91,7 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if message["status"] not in {401, 429} and _tries_token(scope, headers):
+                if message["status"] not in {401, 429} and _tries_token(scope):
                     self._tokens.give_back(_find_address(scope))
                 message = self._add_headers(message)
             elif is_head:
@@ -99,7 +99,7 @@ class Guard:
             await send(message)
 
         body = b""
-        refusal = self._check_rates(scope, headers) or self._check_origin(scope, headers)
+        refusal = self._check_rates(scope) or self._check_origin(scope, headers)
         if refusal is None:
             read = await _read_body(headers, receive, most)
             if read is None:
@@ -139,10 +139,10 @@ class Guard:
                 await page(scope, receive, send)
             raise
 
-    def _check_rates(self, scope: Scope, headers: Headers) -> Response | None:
+    def _check_rates(self, scope: Scope) -> Response | None:
         address = _find_address(scope)
         limits = [] if scope["path"] in UNCOUNTED else [self._limit]
-        if _tries_token(scope, headers):
+        if _tries_token(scope):
             limits.append(self._tokens)
         wait = next((wait for limit in limits if (wait := limit.wait(address))), 0.0)
         if not wait:
@@ -189,12 +189,9 @@ def _find_address(scope: Scope) -> str:
     return client[0] if client else "unknown"
 
 
-def _tries_token(scope: Scope, headers: Headers) -> bool:
-    """Return whether a request has a researcher's token, in the login form or a header."""
-    if scope["path"] == "/researcher/login":
-        return bool(scope["method"] == "POST")
-    scheme, _, _ = headers.get("authorization", "").partition(" ")
-    return scope["path"].startswith("/researcher") and scheme.lower() == "bearer"
+def _tries_token(scope: Scope) -> bool:
+    """Return whether a request sends a researcher's token."""
+    return bool(scope["path"] == "/researcher/login" and scope["method"] == "POST")
 
 
 def _is_same_host(origin: str, host: str | None) -> bool:
