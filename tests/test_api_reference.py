@@ -110,7 +110,9 @@ def find_wrong_parameters(name, found):
     parameters may tell of them in its sentences.
     """
     document = numpydoc.NumpyDocString(inspect.getdoc(found))
-    taken = [] if name in ERRORS else [each for each in parameters(found) if each[0] != "_"]
+    # Where a display draws (ax) is documented once, with all displays.
+    given = [] if name in ERRORS else parameters(found)
+    taken = [each for each in given if each[0] != "_" and each != "ax"]
     told = listed(document, "Parameters") + listed(document, "Other Parameters")
     if inspect.isclass(found) and not told:
         missing = [each for each in taken if each not in listed(document, "Attributes")]
