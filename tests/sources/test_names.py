@@ -174,7 +174,7 @@ def test_other_names_in_imagenets_list_keep_no_synset():
 @pytest.mark.parametrize(
     ("labels", "messages"),
     [
-        ([], ["no names in it"]),
+        ([], ["no labels in it"]),
         (["a", None], ["label 1 must be text, not None"]),
         (["cat", "dog", "cat"], ["'cat' occurs more than once (labels 0, 2, counted from 0)"]),
         (["n02012849", "n02012849 crane"], ["occurs more than once (labels 0, 1"]),
