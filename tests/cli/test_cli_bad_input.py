@@ -118,7 +118,7 @@ SEMANTICS = [
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --head direct",
         {},
-        "pairs.npz: has one column per pair of classes, and --head direct needs one per class",
+        "pairs.npz: has one column per pair of classes, and this head needs one per class",
     ),
 ]
 
@@ -206,8 +206,8 @@ REPORTS = [
         REPORT + " --rankings rankings.jsonl --scores scores.csv",
         {},
         (
-            "input 'x2' is 'cat' in the predictions, but 'dog' with these --scores and this head: "
-            "give the files and options that `classify` had"
+            "input 'x2' is 'cat' in the predictions, but 'dog' with these scores and this head: "
+            "give those that made the predictions"
         ),
     ),
 ]

@@ -68,7 +68,7 @@ def test_a_reference_is_what_the_scores_are(folder):
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(inferred.proba, wanted, rtol=1e-9)
     done, given = run_classify(f"{words} usual_probabilities.csv --score-type probabilities")
-    assert "taken as" not in done
+    assert "interpreted as" not in done
     np.testing.assert_array_equal(given.proba, inferred.proba)
     _, as_logits = run_classify(f"{words} usual_probabilities.csv --score-type logits")
     head.fit(rankings(), rs.Scores(softmax(USUAL), SEEN))

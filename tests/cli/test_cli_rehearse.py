@@ -137,7 +137,7 @@ def new_rankings(folder):
 
 def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     out = (folder / "printed.txt").read_text(encoding="utf-8")
-    assert f"Mean accuracy of {N_PLAYERS} seen classes that played new ones" in out
+    assert f"Mean accuracy of {N_PLAYERS} seen classes, held out as new ones" in out
     for trial in in_python.trials_:
         assert re.search(rf"{re.escape(trial.what)} .*{re.escape(str(trial.accuracy))}", out)
     assert out.count("│ chosen │") == 1

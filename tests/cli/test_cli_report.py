@@ -93,7 +93,7 @@ def test_a_consensus_shows_ten_items_and_says_how_many_follow(folder):
     ballot = json.dumps({"target": "dinner", "ranking": items, "rater": "x"}) + "\n"
     (folder / "rankings.jsonl").write_text(2 * ballot)
     long = run_well("consensus rankings.jsonl --k 14 --prior mallows")
-    assert table_rows(long)["dinner"][2] == " > ".join([*items[:10], "… and 4 more"])
+    assert table_rows(long)["dinner"][2] == " > ".join([*items[:10], "4 more"])
     assert "Only the first" not in long
     assert "new class" not in long
     assert "seen class" not in long

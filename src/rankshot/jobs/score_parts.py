@@ -483,7 +483,7 @@ class _ScoreJob:
                 n_rows = _write_rows(target, blocks(), metadata)
             else:
                 n_rows = write_score_table(
-                    target, plan.classes.names, blocks, plan.model.kind, metadata, allow_empty=True
+                    target, plan.classes.names, blocks, plan.model.kind, metadata
                 )
             seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
         # In one process, parts are done in order: the first scores tell for all what they are.

@@ -20,7 +20,7 @@ from .names.look_up import (
     find_misspellings as find_misspellings,
     read_look_up as read_look_up,
 )
-from .prompts import make_follow_ups as make_follow_ups, make_prompts as make_prompts
+from .prompts import make_prompts as make_prompts
 from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,
@@ -28,7 +28,6 @@ from .similarity import (
 )
 from .similarity_files import (
     read_similarity as read_similarity,
-    similarity_from_frame as similarity_from_frame,
     write_similarity as write_similarity,
 )
 from .vectors import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import Kind, encode_positions, validate_columns
 from rankshot.ranking.rankings import Rankings
@@ -63,14 +63,15 @@ class Similarity:
         notes: Iterable[str] = (),
     ) -> None:
         target_names, item_names = as_names(targets, "targets"), as_names(items)
+        shape = len(target_names), len(item_names)
         try:
             table = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise RankshotError(f"similarities must be a table of numbers: {error}") from None
-        if table.shape != (len(target_names), len(item_names)):
+        except (TypeError, ValueError):
+            table = np.empty(0)
+        if table.shape != shape:
             raise RankshotError(
-                f"{len(target_names)} targets and {len(item_names)} items need a table of that "
-                f"shape, not {table.shape}"
+                f"{shape[0]} targets and {shape[1]} items need a table of numbers of that shape, "
+                f"not {short_repr(values)}"
             )
         if np.isinf(table).any():
             row, column = np.argwhere(np.isinf(table))[0]

@@ -1,9 +1,8 @@
-"""Similarity tables from CSV, Parquet and data frames: a user's own source comes in this way."""
+"""Similarity tables in CSV and Parquet: a user's own source comes in this way."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,14 +11,11 @@ from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
     Rule,
-    as_frame,
-    frame_to_matrix,
     open_parquet,
     open_writer,
     read_columns,
     read_table,
 )
-from rankshot.core.validation import as_names
 from rankshot.sources.similarity import MAX_CELLS, Similarity
 
 TARGET = "target"
@@ -107,44 +103,3 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
     require_ending(path, TABLE_ENDINGS)
     with open_writer(path, [TARGET, *similarity.items]) as put:
         put([similarity.targets], similarity.values)
-
-
-def similarity_from_frame(frame: Any, source: str = "similarity") -> Similarity:
-    """Return a data frame as a table of similarities.
-
-    Parameters
-    ----------
-    frame : data frame of pandas, polars, PyArrow or any other library that narwhals supports
-        One column per item. The targets are the column ``target`` or, without one, the index of
-        a pandas data frame. Missing values are unknown.
-    source : str
-        The name of the source in the table and its rankings.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from rankshot.sources import similarity_from_frame
-    >>> frame = pd.DataFrame({"tiger": [.9, .2], "bus": [.1, .8]}, index=["cat", "truck"])
-    >>> similarity_from_frame(frame).to_rankings()
-    Rankings: 2 rankings of 2 items, 2 targets, 1 source
-      cat: tiger > bus
-      truck: bus > tiger
-    """
-    table = as_frame(frame)
-    if table is None:
-        raise RankshotError(
-            f"expected a data frame of pandas, polars or PyArrow, not {short_repr(frame)}"
-        )
-    # Only pandas has an index, and the default one only counts the rows.
-    index = getattr(frame, "index", None)
-    if TARGET in table.columns:
-        targets, table = table[TARGET].to_list(), table.drop(TARGET)
-    elif index is not None and type(index).__name__ != "RangeIndex":
-        targets = index.to_list()
-    else:
-        raise RankshotError(
-            f"the targets must be a column named {TARGET!r} or the index; the columns are "
-            f"{short_repr(list(table.columns))}"
-        )
-    items = as_names(table.columns)
-    return Similarity(frame_to_matrix(table), targets, items, source)

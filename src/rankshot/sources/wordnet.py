@@ -160,28 +160,22 @@ def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
 
 def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
     doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
-    return [
-        f"{name!r} is read as {first}; or is it {second}?"
-        for _, name in sorted(doubtful)
-        for first, second in [_tell_apart(senses[name], senses[name].runner_up)]
-    ]
+    notes = []
+    for _, name in sorted(doubtful):
+        first, second = senses[name], senses[name].runner_up
+        texts = [str(first), str(second)]
+        if second and (first.category, first.kind_of) == (second.category, second.kind_of):
+            texts = [_tell_apart(first, second), _tell_apart(second, first)]
+        notes.append(f"{name!r} is read as {texts[0]}; or is it {texts[1]}?")
+    return notes
 
 
-def _tell_apart(sense: Sense, other: Sense | None) -> tuple[str, str]:
-    """Return two senses in words; if these are the same, with what only one has.
-
-    That is the first synonym, or else the nearest kind above.
-    """
-    if other is None or (sense.category, sense.kind_of) != (other.category, other.kind_of):
-        return str(sense), str(other)
+def _tell_apart(sense: Sense, other: Sense) -> str:
+    """Describe a sense by what another one has not: a synonym, or else a kind above."""
     nouns = load_nouns()
-    synsets = [nouns.synset(one.name) for one in (sense, other)]
-    words = [nouns.words(synset) for synset in synsets]
-    kinds = [[nouns.word(above) for above in nouns.ancestors(synset)] for synset in synsets]
-    texts = []
-    for i, one in enumerate((sense, other)):
-        synonyms = [f", also called {word}" for word in words[i] if word not in words[1 - i]]
-        above = [f" and of {word}" for word in kinds[i] if word not in kinds[1 - i]]
-        only = [*synonyms, *above, ""][0]
-        texts.append(f"{str(one).removesuffix(')')}{only})")
-    return texts[0], texts[1]
+    own, others = (nouns.synset(one.name) for one in (sense, other))
+    synonyms = [word for word in nouns.words(own) if word not in nouns.words(others)]
+    above, other_kinds = ([nouns.word(v) for v in nouns.ancestors(one)] for one in (own, others))
+    only = [f", also called {word}" for word in synonyms]
+    only += [f" and of {word}" for word in above if word not in other_kinds]
+    return f"{str(sense).removesuffix(')')}{[*only, ''][0]})"

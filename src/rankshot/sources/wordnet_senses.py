@@ -409,14 +409,13 @@ def read_senses(path: str | Path) -> dict[str, str]:
         if not text:
             continue
         name, _, sense = (part.strip() for part in text.rpartition("="))
-        if not name:
-            raise RankshotError(f"{path}:{number}: expected name = sense, not {text!r}")
-        if name in senses:
-            raise RankshotError(f"{path}:{number}: {name!r} has a sense already")
+        problem = f"{name!r} has a sense already" if name in senses else ""
         try:
             nouns.synset(sense)
         except RankshotError as error:
-            raise RankshotError(f"{path}:{number}: {error}") from None
+            problem = str(error) if name else f"expected name = sense, not {text!r}"
+        if problem:
+            raise RankshotError(f"{path}:{number}: {problem}")
         senses[name] = sense
     return senses
 
