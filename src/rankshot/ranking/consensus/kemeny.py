@@ -273,7 +273,7 @@ def _measure_by_sorting(rankings: Rankings, place: NDArray[np.intp]) -> tuple[fl
         sizes = np.bincount(a).astype(float)
         tied = float(sizes @ (sizes - 1)) / 2 - float(tied_in_both[0])
         score += weight * (float(count_inversions(permuted)[0]) + tied / 2)
-    return score, score
+    return float(score), float(score)
 
 
 def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], float]]:

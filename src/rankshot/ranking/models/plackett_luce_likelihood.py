@@ -36,7 +36,6 @@ from rankshot.core.newton import Point
 from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.models.plackett_luce_stages import (
     Block,
-    LargeRatios,
     TiedStages,
     add_up,
     choose_tied,
@@ -258,7 +257,7 @@ def _tie_hessian(
     theta: Floats,
     rest: Floats,
     tie: TiedStages,
-    choice: TiedClasses | LargeRatios,
+    choice: TiedClasses,
 ) -> Floats:
     """Return the second derivatives of a tie in all log-worths."""
     C, g = block.n_classes, tie.members.shape[1]
