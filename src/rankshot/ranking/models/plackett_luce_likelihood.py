@@ -154,7 +154,7 @@ class _PairTable:
     """
 
     def __init__(self, n_classes: int) -> None:
-        # Class C, which is no class, is left out in the end.
+        # C, which is not a class, is left out in the end.
         self._shape = n_classes + 1, n_classes + 1
         small = n_classes <= SMALL
         self._half: Floats | csr_array = np.zeros(self._shape) if small else csr_array(self._shape)

@@ -56,7 +56,7 @@ class Stages(NamedTuple):
     Attributes
     ----------
     order : ndarray of shape (D, n)
-        Class numbers; C, which is no class, after the end of a ranking. Rankings lie in columns so
+        Class numbers; C, not a class, after the end of a ranking. Rankings lie in columns, so
         that running sums over a ranking are sums of long rows.
     counts : ndarray of shape (C,)
         How many items each class has.
@@ -238,7 +238,7 @@ class Block:
         self.weights = self.rankings.weights
         self.n_classes = C = len(self.counts)
         self.order = self.stages.order
-        # There is no choice below the last one: short lists of many items cost less.
+        # Nothing is chosen below the last choice: short lists of many items cost less.
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
