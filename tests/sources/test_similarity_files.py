@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError, Similarity
-from rankshot.sources.similarity_files import (
+from rankshot.sources.similarity import (
     read_similarity,
     write_similarity,
 )
@@ -137,7 +137,7 @@ def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
 
 
 def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):
-    monkeypatch.setattr("rankshot.sources.similarity_files.MAX_CELLS", 3)
+    monkeypatch.setattr("rankshot.sources.similarity.MAX_CELLS", 3)
     with pytest.raises(RankshotError, match="2 rows of 2 columns, too many to hold"):
         parquet(("target", ["x", "y"]), ("a", [1, 2]))
 
