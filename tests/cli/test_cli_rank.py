@@ -9,8 +9,7 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot
-from rankshot.datasets import imagenet_classes
-from rankshot.sources import LanguageModel, read_similarity
+from rankshot.sources import LanguageModel, read_class_labels, read_similarity
 
 SEEN = ["tiger", "wolf", "seal", "bus", "tram", "lorry", "crane", "crane_2"]
 NEW = ["cat", "truck", "water_lilly"]
@@ -271,7 +270,7 @@ def test_several_sources_are_averaged(folder):
 
 def test_a_thousand_seen_classes(folder):
     """Real names, and word vectors that lack some of them."""
-    seen = list(imagenet_classes().names)
+    seen = list(read_class_labels("imagenet-1k").names)
     new = ["airplane", "gerenuk", "okapi", "water_lilly"]
     write_names(folder, seen, new)
     rng = np.random.default_rng(0)

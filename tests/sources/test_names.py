@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets import class_names, imagenet_classes
+from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
 from rankshot.sources.names.matching import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
@@ -296,7 +296,7 @@ def test_a_noun_is_found_exactly_if_one_differs_by_one_letter(name):
 
 def test_names_of_real_data_are_spelt_well():
     """A name that is no noun of WordNet is not misspelt for that: maple tree, sea horses."""
-    known = [imagenet_classes().names, *class_names("cifar"), *class_names("animals")]
+    known = [IMAGENET.names, *class_names("cifar"), *class_names("animals")]
     assert find_misspellings(dict.fromkeys(name for names in known for name in names)) == {}
     odd = ["sea_horses", "seahorse", "class_17", "n02012849", "crane.n.04", "ash, ash tree"]
     odd += ["goldfihs, Carassius auratus", "ram2", "crane (2)", "747", "***", "_"]
