@@ -69,12 +69,12 @@ class RowError(RankshotError):
 
 
 @contextmanager
-def prefix_errors(where: object) -> Iterator[None]:
-    """Put a file, or another place, before the message of a `RankshotError` in the block."""
+def prefix_errors(*where: object) -> Iterator[None]:
+    """Put files, or other places, before the message of a `RankshotError` in the block."""
     try:
         yield
     except RankshotError as error:
-        raise RankshotError(f"{where}: {error}") from None
+        raise RankshotError(f"{' and '.join(map(str, where))}: {error}") from None
 
 
 def short_repr(value: object) -> str:

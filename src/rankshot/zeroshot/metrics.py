@@ -109,7 +109,14 @@ def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
 
 
 class GeneralizedAccuracy(NamedTuple):
-    """Mean accuracies of new and of seen classes that compete, and their harmonic mean."""
+    """Mean accuracies of ``new`` and of ``seen`` classes that compete, and their ``harmonic`` mean.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import generalized_accuracy
+    >>> generalized_accuracy(["cat", "fox"], ["cat", "cat"], seen=["fox"]).new
+    1.0
+    """
 
     new: float
     seen: float
@@ -147,7 +154,14 @@ def generalized_accuracy(
 
 
 class Interval(NamedTuple):
-    """A share and the ends of its confidence interval; as text, ``.445 [.430, .461]``."""
+    """A share, its ``estimate``, and the ends ``low`` and ``high`` of its confidence interval.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import wilson_interval
+    >>> print(wilson_interval(160, 200))
+    .800 [.739, .850]
+    """
 
     estimate: float
     low: float
@@ -228,8 +242,8 @@ def negative_log_likelihood(
     """Return the mean of -log P(true class); infinite if a true class has probability 0.
 
     This is the cross-entropy that `sklearn.metrics.log_loss` computes. That function takes
-    probabilities and clips them away from 0; this one takes natural logarithms of probabilities,
-    so that small probabilities keep their value.
+    probabilities and clips them away from 0; this one takes their natural logarithms,
+    ``log_proba``, so that small probabilities keep their value.
 
     Examples
     --------
@@ -311,6 +325,12 @@ class Reliability:
         Mean confidence and accuracy in each bin; NaN for an empty bin.
     count : ndarray of int of shape (bins,)
         Number of inputs in each bin.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot.metrics import reliability
+    >>> reliability(["cat"], [[.9, .1]], ["cat", "dog"], n_bins=2).edges
+    array([0. , 0.5, 1. ])
     """
 
     edges: Floats

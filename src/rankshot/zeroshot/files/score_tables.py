@@ -95,7 +95,12 @@ class ScoreTable:
         texts, read = [ID] if self.has_ids else [], self._read_npz
         names = _name_columns(self.items, self.kind)
         for path in _list_parts(self.path):
-            if _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
+            same = path == self.path or _read_header(path)[:3] == (
+                self.items,
+                self.kind,
+                self.has_ids,
+            )
+            if not same:
                 raise RankshotError(f"{path}: has other columns than the first table")
             batches = (
                 read()
@@ -311,8 +316,6 @@ def write_score_table(
     read_blocks: Callable[[], Iterable[Block]],
     kind: Kind = "multiclass",
     metadata: dict[str, str] | None = None,
-    *,
-    allow_empty: bool = False,
 ) -> int:
     r"""Write a table of scores as CSV, Parquet or .npz, with a column of ids; return its rows.
 
@@ -329,8 +332,6 @@ def write_score_table(
         The kind of scores; CSV does not store it.
     metadata : dict of str to str, optional
         What goes into the footer of a Parquet file after the last block.
-    allow_empty : bool
-        Write a Parquet file without rows, as a part of a dataset may be.
 
     Examples
     --------
@@ -348,9 +349,7 @@ def write_score_table(
     require_score_file(path, items, kind)
     if path.suffix == ".npz":
         with replace_file(path) as stream:
-            n = _write_npz(stream, items, read_blocks, kind)
-            _require_rows(n, path)
-        return n
+            return _write_npz(stream, items, read_blocks, kind)
     n = 0
     own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
     columns = [ID, *_name_columns(items, kind)]
@@ -359,16 +358,9 @@ def write_score_table(
             if len(ids):
                 put([ids], values)
                 n += len(ids)
-        if allow_empty and n == 0:
+        if n == 0:
             put([[]], np.empty((0, len(columns) - 1), np.float32))
-        else:
-            _require_rows(n, path)
     return n
-
-
-def _require_rows(n: int, path: Path) -> None:
-    if n == 0:
-        raise RankshotError(f"{path}: there are no scores to write")
 
 
 def _write_npz(

@@ -56,10 +56,6 @@ class DeterministicRanking(BaseHead, BaseEstimator):
 
     Attributes
     ----------
-    items_ : tuple of str
-        The seen classes, in the order of the columns of the scores.
-    classes_ : ndarray of str
-        The new classes, sorted.
     consensus_ : Rankings
         One ranking per new class, cut to ``k``.
 

@@ -92,26 +92,15 @@ class BabingtonSmithScorer:
 
     Its logarithm is linear in the scores. The missing factor differs between rankings of
     different lengths, so all rankings must have one length. The probability of a tied ranking is
-    the mean over the orders that it allows.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full or top-K rankings of one length.
-    decay : float
-        The logarithm of the i-th factor has the weight i^-decay.
-    groups : ndarray of int, optional
-        A number for each ranking, from 0. The log-weights of the rankings of one group are added.
-        By default every ranking is a group of its own.
+    the mean over the orders that it allows. The parameters are those of `PlackettLuceScorer`.
 
     Attributes
     ----------
     log_chance : ndarray of shape (groups,)
         The log-weight of each group where all scores are equal: 0, without the normaliser.
     design : sparse array of shape (groups, C (C - 1) / 2)
-        What scores are multiplied by for the log-weights of strict rankings.
-    has_ties : bool
-        Whether some rankings have ties; they are not in ``design``.
+        What scores are multiplied by for the log-weights of strict rankings; ``has_ties`` tells
+        whether there are others.
     """
 
     block_cells = CACHED_CELLS
@@ -139,21 +128,13 @@ class BabingtonSmithScorer:
         self._tied = rows_with_tied_choices(rankings)
         self.has_ties = self._tied.size > 0
         self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
-        design = self._signs_of_lists(rankings[self._strict], decay)
-        self.design = self._sum_over_groups(self._strict) @ design
-
-    def _sum_over_groups(self, rows: NDArray[np.intp]) -> csr_array:
-        cells = np.ones(rows.size), (self._groups[rows], np.arange(rows.size))
-        return csr_array(cells, shape=(self.n_groups, rows.size))
+        n = self._strict.size
+        cells = np.ones(n), (self._groups[self._strict], np.arange(n))
+        by_group = csr_array(cells, shape=(self.n_groups, n))
+        self.design = by_group @ self._signs_of_lists(rankings[self._strict], decay)
 
     def log_prob_by_group(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x) without its normaliser, with one row per group of rankings.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, C (C - 1) / 2)
-            Scores, with one row per input.
-        """
+        """Return log P(π|x) without its normaliser, with one row per group of rankings."""
         # Thousands of scores are added: single precision is not enough.
         f = np.ascontiguousarray(values.T, np.float64)
         result = np.asarray(self.design @ f)
@@ -163,13 +144,7 @@ class BabingtonSmithScorer:
         return result
 
     def stage_log_probs(self, f: Floats) -> Iterator[StageLogProb]:
-        """Yield the stages of all rankings, with log-weights; their chance is 0.
-
-        Parameters
-        ----------
-        f : ndarray of shape (C (C - 1) / 2, n)
-            Scores, with one column per input.
-        """
+        """Yield the stages of all rankings, with log-weights; scores have one column per input."""
         for row in range(len(self._rankings)):
             yield from self._stages_of(row, f)
 
@@ -358,10 +333,7 @@ class PlackettLuceScorer:
     def log_prob_by_group(self, values: Floats) -> Floats:
         """Return log P(π|x), with one row per group of rankings and one column per input.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n, C)
-            Scores. For float32, all that takes time is float32.
+        For scores in float32, all that takes time is float32.
         """
         result = np.empty((self.n_groups, len(values)), values.dtype)
         for rows in row_blocks(len(values), self.n_items + self._groups.size, self.block_cells):
@@ -416,10 +388,7 @@ class PlackettLuceScorer:
     def stage_log_probs(self, scores: Floats) -> Iterator[StageLogProb]:
         """Yield the stages of all rankings, the last ones first; those of strict lists together.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (C, n)
-            Scores, with one column per input.
+        Scores have one column per input.
         """
         f = np.asarray(scores, np.float64)
         for lists in self._lists:
