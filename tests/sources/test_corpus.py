@@ -67,11 +67,6 @@ def cosine_loops(a, b):
     return sum(x * b.get(word, 0) for word, x in a.items()) / size if size else 0.0
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(20150701)
-
-
 def random_texts(rng, n=40, longest=60):
     marks = [" ", " ", " ", ", ", "-", "_", "  "]
     return [

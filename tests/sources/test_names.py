@@ -36,27 +36,6 @@ def test_the_synsets_of_imagenet_are_wordnets():
         assert {word.lower().replace(" ", "_") for word in words} == set(lemmas)
 
 
-def test_what_differs_from_the_first_synonym():
-    """Three pairs of classes have the same first synonym; the garment keeps it."""
-    names = zip(IMAGENET.synsets, FIRST, IMAGENET.names, strict=True)
-    assert [row for row in names if row[1] != row[2]] == [
-        ("n02012849", "crane", "crane (bird)"),
-        ("n02113186", "Cardigan", "Cardigan Welsh corgi"),
-        ("n03126707", "crane", "crane (machine)"),
-        ("n03710637", "maillot", "maillot (tights)"),
-        ("n03710721", "maillot", "maillot (swimsuit)"),
-    ]
-    assert len(IMAGENET) == len(set(map(reduce_name, IMAGENET.names))) == 1000
-    senses = rs.WordNet(senses=IMAGENET.senses).senses(IMAGENET.names)
-    kinds = {name: senses[name].kind_of for name in IMAGENET.names if "(" in name}
-    assert kinds == {
-        "crane (bird)": "wading_bird",
-        "crane (machine)": "lifting_device",
-        "maillot (tights)": "tights",
-        "maillot (swimsuit)": "swimsuit",
-    }
-
-
 def test_wordnet_uses_exactly_the_synset():
     nouns = load_nouns()
     senses = rs.WordNet(senses=IMAGENET.senses).senses(IMAGENET.names)

@@ -1,15 +1,11 @@
 """Similarity tables as CSV, Parquet and data frames."""
 
-import os
-import stat
-from contextlib import suppress
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError, Similarity
-from rankshot.sources.similarity_files import (
+from rankshot.sources.similarity import (
     read_similarity,
     write_similarity,
 )
@@ -141,56 +137,9 @@ def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
 
 
 def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):
-    monkeypatch.setattr("rankshot.sources.similarity_files.MAX_CELLS", 3)
+    monkeypatch.setattr("rankshot.sources.similarity.MAX_CELLS", 3)
     with pytest.raises(RankshotError, match="2 rows of 2 columns, too many to hold"):
         parquet(("target", ["x", "y"]), ("a", [1, 2]))
 
 
-@given(st.integers(0, 3000), st.binary(max_size=8), st.integers(0, 100))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
-)
-def test_damaged_parquet(tmp_path, place, junk, cut):
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "damaged.parquet"
-    write_similarity(TABLE, path)
-    whole = path.read_bytes()
-    place %= len(whole)
-    path.write_bytes(whole[:place] + junk + whole[place + len(junk) : len(whole) - cut])
-    with suppress(RankshotError):
-        read_similarity(path)
-
-
 # ---- Writing
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_failed_write_leaves_the_old_file(tmp_path, ending, monkeypatch):
-    path = tmp_path / f"t{ending}"
-    write_similarity(TABLE, path)
-    before = path.read_bytes()
-    odd = Similarity([[1]], ["a"], ["\ud800"])
-    with pytest.raises(RankshotError, match="UTF-8 cannot encode the character"):
-        write_similarity(odd, path)
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RankshotError, match="cannot be written: No space left"):
-        write_similarity(Similarity([[1]], ["a"], ["b"]), path)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
-    assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
-
-
-@given(st.binary(max_size=200) | st.text('",a\n1', max_size=30).map(str.encode))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
-)
-def test_any_bytes_as_csv(tmp_path, content):
-    path = tmp_path / "fuzzed.csv"
-    for start in (b"", b"target,a\n"):
-        path.write_bytes(start + content)
-        with suppress(RankshotError):
-            read_similarity(path)

@@ -191,13 +191,6 @@ def test_the_real_glove_knows_its_animals():
 
 # ---- Vectors of classes
 
-NAMES = ["cat", "dog", "bus", "tree"]
-
-
-@pytest.fixture
-def vectors(rng):
-    return ClassVectors(NAMES, rng.normal(size=(4, 5)), "me")
-
 
 @pytest.mark.parametrize(
     ("names", "values", "message"),
@@ -213,19 +206,6 @@ def test_bad_class_vectors(names, values, message):
 
 
 # ---- Of words
-
-FEW_WORDS = {"maple": [3, 4], "tree": [0, 2], "fish": [-1, 1], "zero": [0, 0]}
-
-
-def test_vectors_of_words_compare_as_words_do():
-    words, names = WordVectors(FEW_WORDS), ["tree", "maple_tree", "fish", "yeti", "zero"]
-    np.testing.assert_allclose(
-        words.vectors(names).cosines(names, names).values,
-        words.similarity(names, names).values,
-        rtol=0,
-        atol=1e-15,
-    )
-
 
 # ---- Embeddings
 

@@ -9,14 +9,14 @@ import pytest
 
 import rankshot as rs
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
-from rankshot.sources.wordnet_nouns import load_nouns
-from rankshot.sources.wordnet_senses import (
+from rankshot.sources.wordnet import (
     SAME_SENSE_PROBABILITY,
     UNTAGGED_COUNT,
     WEAK_POWER,
     _SenseList,
     find_candidates,
 )
+from rankshot.sources.wordnet_nouns import load_nouns
 
 CIFAR_10 = load_panel().target_names
 CIFAR_100 = load_panel().items

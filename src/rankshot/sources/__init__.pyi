@@ -25,8 +25,6 @@ from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,
     geometric_mean as geometric_mean,
-)
-from .similarity_files import (
     read_similarity as read_similarity,
     write_similarity as write_similarity,
 )
@@ -35,9 +33,9 @@ from .vectors import (
     Embedding as Embedding,
     WordVectors as WordVectors,
 )
-from .wordnet import WordNet as WordNet
-from .wordnet_senses import (
+from .wordnet import (
     Sense as Sense,
+    WordNet as WordNet,
     read_senses as read_senses,
     write_senses as write_senses,
 )
