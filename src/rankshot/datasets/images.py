@@ -89,13 +89,19 @@ def load_cifar() -> ImageData:
     ['oak_tree' 'lobster' 'girl'] ('airplane', 'automobile', 'bird')
     """
     seen, new = class_names("cifar")
-    parts: list[Any] = []
+    parts: dict[str, Any] = {}
     with embedded_arrays("cifar_features.npz") as arrays:
-        for part, classes in (("seen_train", seen), ("seen_validation", seen), ("unseen", new)):
+        for part, stored, classes in (
+            ("seen_train", "seen_train", seen),
+            ("seen_validation", "seen_validation", seen),
+            ("new", "unseen", new),
+        ):
             # The file has whole steps, one row per dimension.
-            parts.append(np.multiply(arrays[part].T, arrays["step"], order="C"))
-            parts.append(np.array(classes)[arrays[f"{part}_label"]])
-    return ImageData("cifar", *map(read_only, parts), seen, new)
+            parts[part] = np.multiply(arrays[stored].T, arrays["step"], order="C")
+            parts[f"{part}_label"] = np.array(classes)[arrays[f"{stored}_label"]]
+    for array in parts.values():
+        read_only(array)
+    return ImageData(name="cifar", **parts, seen_classes=seen, new_classes=new)
 
 
 class Thumbnails(NamedTuple):
