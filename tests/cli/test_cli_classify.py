@@ -214,10 +214,9 @@ def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_behind(folder, number):
     """The run takes far longer than we wait."""
     write_scores(folder / "scores.npz", np.tile(LOGITS, (100_000, 1)), ids=[])
