@@ -111,7 +111,9 @@ def find_wrong_parameters(name, found):
     implied.
     """
     document = numpydoc.NumpyDocString(inspect.getdoc(found))
-    taken = [] if name in ERRORS else [each for each in parameters(found) if each[0] != "_"]
+    # Where a display draws (ax) is documented once, with all displays.
+    given = [] if name in ERRORS else parameters(found)
+    taken = [each for each in given if each[0] != "_" and each != "ax"]
     told = listed(document, "Parameters") + listed(document, "Other Parameters")
     text = inspect.getdoc(found) + (inspect.getdoc(inspect.getmodule(found)) or "")
     named = [each for each in taken if f"``{each}``" in text]

@@ -8,7 +8,6 @@ import pytest
 import rankshot as rs
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import restrict_items
-from rankshot.report.demo import weigh_sources_equally
 from rankshot.report.predictions import (
     count_predictions,
     evaluate_predictions,
@@ -85,11 +84,6 @@ def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
         name for name, _ in briefs[0].disagreement
     ]
     assert {name for name, _ in briefs[0].disagreement} == {"r1", "r2", "web"}
-    equal = weigh_sources_equally(rankings())
-    assert equal.weights.tolist() == [0.5, 0.5, 1, 1]
-    by_source = summarize_rankings(equal, consensus, 2, by_source=True)[0]
-    assert by_source.order == briefs[0].order
-    assert {name for name, _ in by_source.disagreement} == {"panel", "web"}
     # A single ranking is its own consensus: there is nothing to compare.
     assert briefs[1].disagreement == ()
     assert briefs[1].mean_distance is None

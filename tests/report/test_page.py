@@ -249,7 +249,7 @@ def large_report(rng, L=1000):
             pairwise,
             make_calibration([0.5], [0.5], [10]),
         ),
-        explanations=(ExplainedInput("an input", explanation),) * 100,
+        explanations=(ExplainedInput("an input", explanation),) * 24,
     )
 
 

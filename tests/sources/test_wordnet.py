@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.sources.wordnet import find_candidates
 from rankshot.sources.wordnet_nouns import MEASURES, compare_synsets, load_nouns
-from rankshot.sources.wordnet_senses import find_candidates
 
 HERE = Path(__file__).parent
 

@@ -8,6 +8,7 @@ from asgi_client import Client, as_researcher, begin, finish, form_of, open_surv
 from small_studies import small_study
 
 from rankshot.survey.study import Question
+from rankshot.survey.web.pages import render_line, render_markdown
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -117,3 +118,54 @@ def test_names_are_read_as_they_were_written(pages):
         assert all(name in read.text for name in (*NAMES, *TARGETS)), page
     labels = [a.get("data-name") for tag, a in Read(pages["question"].text).elements]
     assert sorted(filter(None, labels)) == sorted(map(display_name, NAMES))
+
+
+# ---- Markdown of consent and instructions: a safe subset, whatever is written
+
+MARKDOWN = {"p", "ul", "ol", "li", "em", "strong", "a"}
+
+
+def assert_plain(text):
+    for tag, attributes in Read(text).elements:
+        assert tag in MARKDOWN, text
+        if tag == "a":
+            assert set(attributes) - {"title"} == {"href", "target", "rel"}
+            assert attributes["href"].lower().startswith(("https://", "mailto:"))
+            assert (attributes["target"], attributes["rel"]) == ("_blank", "noopener noreferrer")
+        else:
+            assert set(attributes) <= {"start"}
+
+
+def test_what_may_be_written():
+    shown = render_markdown(
+        "One *two* **three**.\n\n- a\n  1. c\n\n[page](https://e.org) <a@b.org>"
+    )
+    assert_plain(shown)
+    assert "<p>One <em>two</em> <strong>three</strong>.</p>" in shown
+    assert "<ol>\n<li>c</li>\n</ol>" in shown
+    assert 'href="https://e.org" target="_blank" rel="noopener noreferrer"' in shown
+    assert 'href="mailto:a@b.org"' in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "</div></main><form action='https://example.org'>",
+        "<!-- a --><![CDATA[ <b>b</b> ]]><?php ?>",
+        "[a](javascript:alert(1))",
+        "[a](&#106;avascript:alert(1))",
+        "[a](&#x6A;avascript&colon;alert(1))",
+        "[a](http://example.org)",
+        "[a](/researcher)",
+        '[a]( https://example.org" onclick="alert(1))',
+        "![a](https://example.org/a.png)",
+        "<javascript:alert(1)>",
+        '<https://example.org/"onclick=alert(1)>',
+        "a\x0bb\u2028c\u202ed",
+    ],
+)
+def test_hostile_texts_become_text(text):
+    assert_plain(render_markdown(text))
+    assert_plain(render_line(text.replace("\n", " ")))

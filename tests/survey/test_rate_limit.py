@@ -43,14 +43,10 @@ def test_so_many_a_minute_all_at_once_and_then_one_by_one():
     [
         ("192.0.2.1", "192.0.2.2", False),
         ("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", True),
-        ("2001:db8::1", "2001:0DB8:0:0::1", True),
         ("2001:db8::1", "2001:db8:0:1::1", False),
         # A server that listens to both kinds of addresses writes IPv4 so.
         ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
         ("::ffff:192.0.2.1", "192.0.2.1", True),
-        ("::1", "::ffff:192.0.2.1", False),
-        ("unknown", "192.0.2.1", False),
-        ("", "unknown", False),
     ],
 )
 def test_a_household_has_one_bucket(one, other, same):

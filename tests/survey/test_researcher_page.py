@@ -11,7 +11,7 @@ from asgi_client import Client, as_researcher, begin, finish, form_of, open_surv
 from server_process import TOKEN
 from small_studies import small_study
 
-from rankshot.survey.store.database import EXTRA_ANSWER
+from rankshot.survey.store.database import EXTRA_ANSWER, Identity
 from rankshot.survey.store.people import exclude, set_state
 from rankshot.survey.study import Question
 from rankshot.survey.web import researcher_routes as module
@@ -179,20 +179,21 @@ def test_the_token_sets_a_cookie_with_one_purpose_which_ends(page, monkeypatch):
 
 def test_forged_cookies_open_nothing_and_break_nothing(page):
     client = page.visitor
-    end, signature = as_researcher(page.database)["cookie"].partition("=")[2].split(".")
+    cookie = as_researcher(page.database)["cookie"].partition("=")[2]
+    stamp, signature = cookie[:12], cookie[12:]
     forged = [
-        f"{int(end) + 1}.{signature}",
-        f"0{end}.{signature}",
-        f"{end}.{signature[:-1]}",
-        f"{end}.{signature}0",
-        f"{end}.{signature.upper()}",
-        f"{end}.",
-        end,
-        "...",
-        f"x.{signature}",
-        "9" * 5000 + "." + signature,
+        f"{int(stamp, 16) + 1:012x}{signature}",
+        f"0{cookie}",
+        cookie[:-1],
+        f"{cookie}0",
+        cookie.upper(),
+        stamp,
+        f"x{cookie[1:]}",
+        "9" * 5000 + signature,
         "é.é",
         "a" * 50_000,
+        page.database.identity.timed_token(time.time(), "login", TOKEN[:-1]),
+        Identity(b"a key").timed_token(time.time(), "login", TOKEN),
     ]
     for value in forged:
         reply = client.get("/researcher/progress", cookie_header(value))

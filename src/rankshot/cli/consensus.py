@@ -139,7 +139,7 @@ def _open_rankings(
     silence_dask()
     n = workers or count_cores()
     with open_client(scheduler, workers, n, say) as client, client.as_current():
-        require_workers(client, None, say)
+        require_workers(client, say)
         parts = read_parts(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
         yield parts

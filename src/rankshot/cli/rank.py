@@ -314,7 +314,7 @@ def _read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> S
     elif kind == "vectors":
         compare = sources.WordVectors.from_file(detail).similarity
     elif kind == "corpus":
-        corpus = sources.Corpus(detail, measure="cosine", verbose=sys.stderr.isatty())
+        corpus = sources.Corpus(detail, verbose=sys.stderr.isatty())
         compare = corpus.similarity
     else:
         read = sources.read_similarity if kind == "table" else sources.read_hit_counts
@@ -468,12 +468,12 @@ def _write_follow_ups(
     asked: Mapping[str, Any],
 ) -> str:
     """Write prompts for what the answers lack, and return what is to be said of them."""
-    from rankshot.sources import make_follow_ups
+    from rankshot.sources import make_prompts
 
     lists = format_count(sum(map(len, missing.values())), "list")
     if folder is None:
         return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
-    prompts = make_follow_ups(missing, classes.item_of, **asked)
+    prompts = make_prompts(missing, classes.item_of, **asked)
     write_folder(folder, prompts)
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "

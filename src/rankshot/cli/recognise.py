@@ -213,10 +213,10 @@ def _rank(
 
 def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
     """Write the scores of all inputs, unless they are there, and print how many."""
-    from rankshot.jobs.score_parts import score_inputs
+    from rankshot.jobs import score as score_parts
 
     with show_parts("scoring") as show:
-        scored = score_inputs(
+        scored = score_parts(
             plan, listed, run.scores, on_error="skip", update=True, progress=show, notify=say
         )
     for _, reason in scored.failed:

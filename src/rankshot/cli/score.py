@@ -103,7 +103,7 @@ def score(
     """
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.jobs.score_parts import list_inputs, score_inputs
+    from rankshot.jobs.score_parts import list_inputs, score as score_parts
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
@@ -120,7 +120,7 @@ def score(
     plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, text_column, id_column, batch)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
-        run = score_inputs(
+        run = score_parts(
             plan,
             listed,
             output,

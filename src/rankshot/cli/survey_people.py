@@ -101,10 +101,7 @@ def reset(
         bool, typer.Option("--pilot", help="Delete pilot participants and their answers.")
     ] = False,
     everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Delete all participants and answers. The study must be paused or closed."
-        ),
+        bool, typer.Option("--all", help="Delete everybody, if the study is paused or closed.")
     ] = False,
     yes: YesOption = False,
     database: DatabaseOption = None,
@@ -158,7 +155,7 @@ def participants(
         (
             person.rater,
             view.codes[person.rater],
-            person.ids["platform_id"] or "-",
+            person.platform_id or "-",
             f"{person.n_answers:,}",
             f"{person.n_skipped:,}",
             f"{seconds[person.rater] / 60:.1f}",
@@ -245,12 +242,7 @@ def payments(
         bool, typer.Option("--approve", help="Write those who finished and are not flagged.")
     ] = False,
     with_flagged: Annotated[
-        bool,
-        typer.Option(
-            "--with-flagged",
-            help="With --approve: also those with a flag, after you have excluded whom you do not "
-            "pay.",
-        ),
+        bool, typer.Option("--with-flagged", help="With --approve: also those with a flag.")
     ] = False,
     reject: Annotated[
         bool, typer.Option("--reject", help="Write those who finished but are excluded.")
@@ -261,10 +253,8 @@ def payments(
         typer.Option(
             "--output",
             "-o",
-            show_default=False,
-            help="The file to write: a table (.csv), or plain ids, one per line (.txt), as "
-            "Prolific's bulk approval takes them. Without --approve and --reject, the table has "
-            "everybody, with what is to be done.",
+            help="The file to write: a table (.csv), or with --approve or --reject plain ids, one "
+            "per line (.txt), for Prolific's bulk approval.",
         ),
     ] = None,
     database: DatabaseOption = None,
@@ -334,6 +324,12 @@ def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOptio
         warn(answers.remains)
     say(f"The ids of {format_count(n, 'participant')} are erased.")
     say("Backups and exported files still have the ids: delete those files when all are paid.")
+
+
+COMMANDS = (
+    *(pilot, pause, close, reopen, reset, participants, exclude, restore, delete),
+    *(payments, forget_ids),
+)
 
 
 def _set_state(study: Path, database: str | None, state: State) -> None:

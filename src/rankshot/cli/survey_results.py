@@ -67,31 +67,20 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
 def export(
     study: StudyFile,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The file to write: rankings (.jsonl), or raw data (.csv or .jsonl).",
-        ),
+        Path, typer.Option("--output", "-o", help="The file to write (.jsonl, raw data also .csv).")
     ],
     database: DatabaseOption = None,
     exclude_flagged: Annotated[
         bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
     ] = False,
     raw: Annotated[
-        bool,
-        typer.Option(
-            "--raw",
-            help="Write every answer with its times, repeats, gold questions and skips, also of "
-            "excluded participants.",
-        ),
+        bool, typer.Option("--raw", help="Write every answer, also repeats, gold ones and skips.")
     ] = False,
     participants: Annotated[
         bool, typer.Option("--participants", help="Write one line per participant.")
     ] = False,
     with_ids: Annotated[
-        bool,
-        typer.Option("--with-ids", help="With --participants: include the ids of the platform."),
+        bool, typer.Option("--with-ids", help="With --participants: add the ids of the platform.")
     ] = False,
     pilot: PilotOption = False,
 ) -> None:
@@ -118,11 +107,8 @@ def export(
     if raw or participants:
         if not view.people:
             raise RankshotError(f"{view.study.title}: nobody has started yet, nothing was written")
-        found = list(
-            records.answer_records(view)
-            if raw
-            else records.participant_records(view, with_ids=with_ids)
-        )
+        people = records.participant_records(view, with_ids=with_ids)
+        found = list(records.answer_records(view) if raw else people)
         records.write_records(output, found)
         say(f"{format_count(len(found), 'answer' if raw else 'participant')} written to {output}")
         return

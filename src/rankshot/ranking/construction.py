@@ -213,7 +213,7 @@ def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float
         column = np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError):
         column = np.empty(0)
-    # NumPy would convert text and truth values, too.
+    # NumPy would also convert text and truth values.
     is_plain = column.shape == (n,) and not {str, bool} & set(map(type, values))
     if not is_plain or not np.all((column >= 0) & (column < np.inf)):
         rule = "the weight {} is not a finite number of 0 or more"

@@ -24,7 +24,7 @@ from rankshot.core.errors import (
     short_repr,
     suggest_item,
 )
-from rankshot.core.files import NamedFile, as_path, read_lines, replace_file, require_ending
+from rankshot.core.files import NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
     Batch,
@@ -114,7 +114,7 @@ def read_rankings(
     Rankings: 1 ranking of 4 items, 1 target
       cat: leopard > lion = tiger > fox
     """
-    path = as_path(path)
+    path = Path(path)
     require_choice("kind", kind, ("top", "subset"))
     readers = {".parquet": _read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
     return readers.get(require_ending(path, ENDINGS), _read_jsonl)(path, items, kind)
@@ -126,7 +126,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     The file is written under another name and then renamed, so that it is never incomplete. A
     JSON lines file names only the items that are listed: to read the same rankings back, give
     `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold all there
-    is to a ranking and all items. A PrefLib file names all items, too, but has no targets (there
+    is to a ranking and all items. A PrefLib file also names all items, but has no targets (there
     may be at most one), sources and raters; they are left out.
 
     Examples
@@ -144,7 +144,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     >>> again == votes
     True
     """
-    path = as_path(path)
+    path = Path(path)
     require_rankings(rankings)
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
@@ -575,7 +575,7 @@ def read_pairs(
       bee > ant (subset)
       bee = cat (subset)
     """
-    path = as_path(path)
+    path = Path(path)
     require_ending(path, TABLE_ENDINGS)
     columns, _ = read_columns(path, strip=True)
 

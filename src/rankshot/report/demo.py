@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -271,7 +271,7 @@ CAPTION = (
 )
 CONSENSUS_NOTE = (
     f"Consensus: the order is the panel’s, in the first {K} places. The agreement and the "
-    "distances are those of all sources, with the same weight for each source."
+    "distances are those of all raters and sources."
 )
 PANEL_NOTE = (
     "The panel consists of 18 raters. Each is a run of a language model, not a person. Eight "
@@ -326,9 +326,7 @@ def demo_report(demo: Demo) -> Report:
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
         gallery=build_gallery(outcomes, names, pictures, whys),
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
-        consensuses=summarize_rankings(
-            weigh_sources_equally(demo.rankings), consensus, K, by_source=True
-        ),
+        consensuses=summarize_rankings(demo.rankings, consensus, K),
         sources=compare_sources(demo.rankings, consensus, K),
         map=map_rankings(demo.rankings, LIST_LENGTH),
         explanations=explained,
@@ -352,12 +350,3 @@ def describe_rehearsal(demo: Demo) -> str:
         f"{before:.3f} with the default temperature, {after:.3f} with the chosen one. For the new "
         f"classes it predicted a mean accuracy of {demo.predicted}."
     )
-
-
-def weigh_sources_equally(rankings: Rankings) -> Rankings:
-    """Return rankings with weights so that each source counts the same for each target."""
-    weights = [
-        1 / ((rankings.targets == target) & (rankings.sources == source)).sum()
-        for target, source in zip(rankings.targets, rankings.sources, strict=True)
-    ]
-    return replace(rankings, weights=np.array(weights))

@@ -37,7 +37,6 @@ from rankshot.report.predictions import (
 from rankshot.report.rankings import format_consensus, format_map, format_sources
 from rankshot.zeroshot.metrics import format_share
 
-MAX_EXPLANATIONS = 24
 MAX_RATERS = 12
 MAX_ALTERNATIVES = 8
 OPEN_CLASSES = 12
@@ -174,16 +173,9 @@ def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
 # ---- Explanations
 
 
-def format_explanations(inputs: Sequence[ExplainedInput]) -> dict[str, Any]:
-    """Return the first explanations, each with bars of its own scale."""
-    note = ""
-    if len(inputs) > MAX_EXPLANATIONS:
-        note = f"Only the first {MAX_EXPLANATIONS} of {len(inputs):,} inputs are shown."
-    shown = [
-        (one, _format_contributions(one), _format_alternatives(one))
-        for one in inputs[:MAX_EXPLANATIONS]
-    ]
-    return {"inputs": shown, "note": note}
+def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
+    """Return inputs with their contributions and alternatives, each with bars of its own scale."""
+    return [(one, _format_contributions(one), _format_alternatives(one)) for one in inputs]
 
 
 def _format_alternatives(one: ExplainedInput) -> list[Bar]:

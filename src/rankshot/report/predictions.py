@@ -145,7 +145,12 @@ def count_predictions(
 ) -> PredictionOverview:
     """Count the predictions of each class, and how certain they are.
 
-    A label that is none of the classes, such as that of rejected inputs, is not counted.
+    Parameters
+    ----------
+    predicted : ndarray of str, shape (n,)
+        A label that is none of the classes, such as that of rejected inputs, is not counted.
+    proba : ndarray, shape (n, L)
+    classes : sequence of str
 
     Examples
     --------

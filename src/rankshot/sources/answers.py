@@ -31,6 +31,8 @@ REMARK = re.compile(r"\s+[-–—→=]+>?\s+|:(\s|$)|\s\(|[,;]\s|\s[\d.]+\s*%")
 LABEL_END = re.compile(r":|\s[-–—→=]+>?\s")
 SEPARATOR = re.compile(r"\s*[,;>→\t]\s*")
 """What separates the names of a list in one line."""
+TABLE_ENTRY = re.compile(r"\s*\|\s*(\d+)\s*\|([^|]*)\|.*")
+"""A numbered row of a table."""
 MARKUP = "*`\"'“”‘’«»<>[]{}|,; \t"
 LONGEST_NAME_WORDS = 6
 """Words of a name: a line with more words is a sentence."""
@@ -54,16 +56,17 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
     between singular and plural, unless a name then fits two items.
     """
     found = [value for _, _, value in find_json(text, "[")]
-    if len(found) != 1:
-        raise RankshotError(f"expected one complete JSON list, found {len(found)}")
+    names = found[0] if len(found) == 1 else []
     matcher = NameMatcher(items)
-    matches = [matcher.match(name) if type(name) is str else [] for name in found[0]]
+    matches = [matcher.match(name) if type(name) is str else [] for name in names]
     counts = Counter(match[0] for match in matches if len(match) == 1)
-    unknown = [name for name, match in zip(found[0], matches, strict=True) if len(match) != 1]
+    unknown = [name for name, match in zip(names, matches, strict=True) if len(match) != 1]
     repeated = [name for name, count in counts.items() if count > 1]
     faults = [f"not among the items: {_quote_values(unknown)}"] if unknown else []
     faults += [f"more than once: {_quote_values(repeated)}"] if repeated else []
-    faults += [f"expected {k} names, found {len(found[0])}"] if len(found[0]) != k else []
+    faults += [f"expected {k} names, found {len(names)}"] if len(names) != k else []
+    if len(found) != 1:
+        faults = [f"expected one complete JSON list, found {len(found)}"]
     if faults:
         raise RankshotError("; ".join(faults))
     return list(counts)
@@ -479,7 +482,8 @@ class AnswerText:
     def _read_line(self, line: str, current: FoundList) -> FoundList | None:
         """Add the names in a line to the list; or return the list that the line begins."""
         if line.lstrip().startswith("|"):
-            return self._read_table_row(line, current)
+            # | 1 | tiger | why |, or | cat | tiger | fox |
+            line = TABLE_ENTRY.sub(r"\1. \2", line).strip(" |#\n").replace("|", ",")
         plain = line.replace("**", "").replace("`", "").rstrip()
         marked = MARKER.match(plain)
         body = strip_markup(plain[marked.end() :] if marked else plain.lstrip("#> "))
@@ -531,16 +535,6 @@ class AnswerText:
         target = self.targets.match(label)
         is_list = len(target) == 1 and any(map(self.is_entry, names))
         return FoundList(target[0], label, names) if is_list else None
-
-    def _read_table_row(self, line: str, current: FoundList) -> FoundList | None:
-        """Read ``| cat | tiger, fox |``, ``| cat | tiger | fox |`` or ``| 1 | tiger | why |``."""
-        first, *others = [strip_markup(cell) for cell in line.strip().strip("|").split("|")]
-        if first.isdigit() and others and others[0]:
-            current.names.append(others[0])
-        elif self._find_target(first) is not None:
-            names = [name for cell in others for name in split_names(cell)]
-            return FoundList(self._find_target(first), first, names)
-        return None
 
     def is_entry(self, name: str) -> bool:
         """Return whether a name, with or without a remark, is one of the items."""

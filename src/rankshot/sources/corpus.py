@@ -1,4 +1,4 @@
-"""`Corpus`: similarities from names that occur together, or in similar contexts, in a text.
+"""`Corpus`: similarities from names that occur in similar contexts in a text.
 
 A file is read in blocks, which are counted in any number of processes.
 """
@@ -16,23 +16,21 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError
 from rankshot.core.files import MARK
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import as_names, require_choice, require_module, require_whole_number
-from rankshot.sources.associations import dice, ppmi
+from rankshot.core.validation import as_names, require_module, require_whole_number
+from rankshot.sources.associations import ppmi
 from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import cosine
 
-Unit = Literal["window", "document", "paragraph"]
-Measure = Literal["dice", "ppmi", "cosine"]
 BLOCK_BYTES = 1 << 19
 """Text is counted in blocks of about this size; no line up to this size is cut."""
 CONTEXT_WORDS, MAX_WORDS = 5_000, 50_000
@@ -53,7 +51,10 @@ MAX_SENTENCE_WORDS = 10_000
 
 @dataclass(frozen=True)
 class Corpus:
-    """A text file as a source of similarities: names that occur together are similar.
+    """A text file as a source of similarities: names with similar contexts are similar.
+
+    A context vector has the `ppmi` of a name with each of the 5,000 most frequent words, where a
+    word at distance d counts ``window`` - d times; the similarity is the cosine of two vectors.
 
     The file is read once, in blocks that are counted in parallel; the memory needed does not
     depend on its length. Words are sequences of letters and digits, in lower case; punctuation
@@ -67,27 +68,17 @@ class Corpus:
     Parameters
     ----------
     path : str or Path
-        UTF-8 text, plain or compressed (.gz, .bz2, .xz).
-    unit : {"window", "document", "paragraph"}
-        The unit in which names occur together. A document is one line. A paragraph ends at a
-        blank line; where blank lines are rare (fewer than one line in twenty of the first
-        512 KiB), it is one line. A window is any ``window`` consecutive words of a paragraph;
-        windows that reach over its ends are included, so that every word is in the same number
-        of windows. A text longer than 512 KiB may be cut and count as several.
+        UTF-8 text, plain or compressed (.gz, .bz2, .xz). Contexts end with a paragraph, at a blank
+        line; where blank lines are rare (fewer than one line in twenty of the first 512 KiB),
+        they end with a line.
     window : int
         The number of words in a window.
-    measure : {"dice", "ppmi", "cosine"}
-        `dice` or `ppmi` of the units that contain both names compare what is mentioned together.
-        The cosine of context vectors compares what is mentioned in similar contexts, and needs
-        less text. A context vector is the `ppmi` of a name with each of the 5,000 most frequent
-        words (in windows, a word at distance d counts ``window`` - d times).
     workers : int, optional
         The number of processes that count; by default one for each core, and none for a file of
         one block. With 1, no process is started. The result does not depend on it.
     min_count : int
-        Pairs that occur together less often than this have too little evidence to be ranked:
-        such items of a target are tied last. For the cosine, each of the two names must occur
-        this often.
+        A pair has too little evidence to be ranked if one of its names occurs less often: such
+        items of a target are tied last.
     verbose : bool
         Show progress.
 
@@ -98,27 +89,23 @@ class Corpus:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "zoo.txt"
-    ...     _ = path.write_text("The cat is a small tiger. " * 9 + "No cat takes the bus.")
-    ...     table = Corpus(path).similarity(["cat"], ["tiger", "bus", "whale"])
+    ...     _ = path.write_text("A cat purrs. A tiger purrs. A bus drives. " * 9 + "A tram.")
+    ...     table = Corpus(path, window=3).similarity(["cat"], ["tiger", "bus", "tram", "whale"])
     >>> table.to_rankings()
-    Rankings: 1 ranking of 3 items, 1 target, 1 source
-      cat: tiger > bus (subset)
+    Rankings: 1 ranking of 4 items, 1 target, 1 source
+      cat: tiger > bus > tram (subset)
     >>> table.notes[1:]
-    ('in the text fewer than 5 times: bus (1)',
-     'cat: 1 items with fewer than 5 co-occurrences are tied last')
+    ('in the text fewer than 5 times: tram (1)',
+     'cat: 1 items with fewer than 5 occurrences are tied last')
     """
 
     path: str | Path
-    unit: Unit = "window"
     window: int = 10
-    measure: Measure = "dice"
     workers: int | None = None
     min_count: int = 5
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        require_choice("unit", self.unit, get_args(Unit))
-        require_choice("measure", self.measure, get_args(Measure))
         require_whole_number("window", self.window, 1000, least=2)
         require_whole_number("min_count", self.min_count, 1000, least=0)
         require_whole_number("workers", 1 if self.workers is None else self.workers, 1000)
@@ -133,47 +120,29 @@ class Corpus:
         words = [split_synonyms(name)[0] for name in (*target_names, *item_names)]
         names, entry = NameIndex.build(words)
         row, column = entry[: len(target_names)], entry[len(target_names) :]
-        totals = self._count(names, row)
-        occurrences, same = totals.occurrences, row[:, None] == column
-        if self.measure == "cosine":
-            vectors = totals.vectors()
-            values = np.nan_to_num(cosine(vectors[row], vectors[column]))
-            evidence = np.minimum(occurrences[row][:, None], occurrences[column])
-        else:
-            n_a, n_b = totals.with_name[row][:, None], totals.with_name[column]
-            n_ab = np.where(same, n_a, totals.with_pair[row][:, column].toarray())
-            is_dice = self.measure == "dice"
-            values = dice(n_a, n_b, n_ab) if is_dice else ppmi(n_a, n_b, n_ab, totals.units)
-            meetings = totals.meetings[row][:, column].toarray()
-            evidence = np.where(same, occurrences[row][:, None], meetings)
-        unknown = (occurrences[row] == 0)[:, None] | (occurrences[column] == 0)
-        too_rare = ~unknown & (evidence < self.min_count)
-        # Zero is the lowest value of all three measures.
-        values = np.where(unknown, np.nan, np.where(too_rare, 0.0, values))
+        totals = self._count(names)
+        vectors, occurrences = totals.vectors(), totals.occurrences
+        values = np.nan_to_num(cosine(vectors[row], vectors[column]))
+        evidence = np.minimum(occurrences[row][:, None], occurrences[column])
+        # Zero is the lowest cosine of vectors without negative numbers.
+        too_rare = (evidence > 0) & (evidence < self.min_count)
+        values = np.where(evidence == 0, np.nan, np.where(too_rare, 0.0, values))
         times = dict(zip((*target_names, *item_names), occurrences[entry].tolist(), strict=True))
-        notes = [f"{totals.units:,} {self.unit}s of {Path(self.path).name}"]
+        notes = [f"{totals.total:,} words of {Path(self.path).name}"]
         if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
             notes.append(f"in the text fewer than {self.min_count} times: {', '.join(rare)}")
-        what = "occurrences" if self.measure == "cosine" else "co-occurrences"
         notes += [
-            f"{target}: {n} items with fewer than {self.min_count} {what} are tied last"
+            f"{target}: {n} items with fewer than {self.min_count} occurrences are tied last"
             for target, n in zip(target_names, too_rare.sum(axis=1), strict=True)
             if n
         ]
-        return Similarity(values, target_names, item_names, f"corpus {self.measure}", notes)
+        return Similarity(values, target_names, item_names, "corpus", notes)
 
-    def _count(self, names: NameIndex, row: Ints) -> Counts:
+    def _count(self, names: NameIndex) -> Counts:
         """Count all blocks, in their order; only a few are in memory at a time."""
         path, workers = Path(self.path), self.workers or os.cpu_count() or 1
-        count_one = partial(
-            count_block,
-            path=path,
-            names=names,
-            is_target=np.isin(np.arange(len(names.entries)), row),
-            window=self.window if self.unit == "window" else None,
-            contexts=self.measure == "cosine",
-        )
-        blocks = read_blocks(path, paragraphs=self.unit != "document")
+        count_one = partial(count_block, path=path, names=names, width=self.window)
+        blocks = read_blocks(path)
         first = list(islice(blocks, 2))
         counted: Iterable[Counts] = map(count_one, chain(first, blocks))
         if workers > 1 and len(first) > 1:
@@ -187,7 +156,7 @@ class Corpus:
         with ProgressLine(f"counting {path.name}", enabled=self.verbose) as line:
             for counts in counted:
                 totals.add(counts)
-                line.update(f"{totals.units:,} {self.unit}s")
+                line.update(f"{totals.total:,} words")
         return totals
 
 
@@ -210,7 +179,7 @@ class TextBlock(NamedTuple):
             raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
 
 
-def read_blocks(path: Path, *, paragraphs: bool) -> Iterator[TextBlock]:
+def read_blocks(path: Path) -> Iterator[TextBlock]:
     """Read a file in blocks that end with a line or a paragraph, unless that is too long."""
     line, rest, blank_lines = 1, b"", None
     with OPENERS.get(path.suffix, Path.open)(path, "rb") as stream:
@@ -224,7 +193,7 @@ def read_blocks(path: Path, *, paragraphs: bool) -> Iterator[TextBlock]:
                 rest = chunk.removeprefix(MARK)
                 inside = rest.strip()
                 n_blank = len(BLANK_LINE.findall(inside))
-                blank_lines = paragraphs and 20 * n_blank > inside.count(b"\n")
+                blank_lines = 20 * n_blank > inside.count(b"\n")
             else:
                 rest += chunk
             cut = (
@@ -345,27 +314,21 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
 class Counts:
     """The counts of a block, or of several.
 
-    ``units`` is the number of units; ``with_name`` counts those that contain each name, and
-    ``with_pair`` those that contain a target and another name. ``occurrences`` and ``meetings`` are
-    the evidence behind them: where windows overlap, one meeting of two names is in several units.
-    ``near_totals`` is the total weight of the words near each name. Where contexts are counted,
-    ``words`` occur ``word_totals`` times, out of ``total``, and ``near`` each name (names x words).
+    ``occurrences`` counts each name; ``words`` occur ``word_totals`` times, out of ``total``.
+    ``near`` (names x words) is the weight of the words near each name, and ``near_totals`` its sum
+    over all words, including those that are not listed.
     """
 
-    units: int
-    with_name: Ints
-    occurrences: Ints
-    with_pair: Any
-    meetings: Any
-    near_totals: Ints
     total: int
+    occurrences: Ints
+    near_totals: Ints
     words: list[str]
     word_totals: Ints
     near: Any
 
     def add(self, counts: Counts) -> None:
         """Add the counts of the next block."""
-        for field in fields(self)[:7]:
+        for field in fields(self)[:3]:
             setattr(self, field.name, getattr(self, field.name) + getattr(counts, field.name))
         place = {word: i for i, word in enumerate(self.words)}
         column = np.array([place.setdefault(word, len(place)) for word in counts.words], np.int64)
@@ -391,117 +354,37 @@ class Counts:
         return ppmi(self.near_totals[:, None], self.word_totals, self.near.toarray(), self.total)
 
 
-def count_block(
-    block: TextBlock,
-    path: Path,
-    names: NameIndex,
-    is_target: NDArray[np.bool_],
-    window: int | None,
-    *,
-    contexts: bool,
-) -> Counts:
-    """Count a block of text; without a window, whole texts are the units."""
+def count_block(block: TextBlock, path: Path, names: NameIndex, width: int) -> Counts:
+    """Count the words near each name in a block of text."""
     found = tokenize(block.text(path), names, blank_lines=block.blank_lines)
     # A name has one token of its own, in whatever spelling it was found.
     tokens, vocabulary = found.tokens(), [*found.vocabulary, *names.entries]
-    _, texts = np.unique(found.texts, return_inverse=True)
-    if window is None:
-        counted = _count_texts(tokens, texts, len(vocabulary), is_target, contexts=contexts)
-    else:
-        entries, V = found.entries, len(vocabulary)
-        counted = _count_windows(entries, tokens, texts, V, is_target, window, contexts=contexts)
-    counts, token_totals, near = counted
-    kept = [
-        i
-        for i in (np.flatnonzero(token_totals).tolist() if contexts else ())
-        if len(vocabulary[i]) <= MAX_WORD_LETTERS
-    ]
-    # Every name is near itself, which says nothing.
-    near = near.tocoo()
-    other = near.col != near.row + len(found.vocabulary)
-    near = csr_array((near.data[other], (near.row[other], near.col[other])), shape=near.shape)
-    near_totals = counts["with_name"] if window is None else np.asarray(near.sum(axis=1), np.int64)
-    words, near = [vocabulary[i] for i in kept], near[:, kept]
-    context = {"words": words, "word_totals": token_totals[kept], "near": near}
-    return Counts(**counts, **context, near_totals=near_totals)
-
-
-def _count_texts(
-    tokens: Ints, texts: Ints, V: int, is_target: NDArray[np.bool_], *, contexts: bool
-) -> tuple[dict[str, Any], Ints, Any]:
-    n_texts, M = int(texts.max(initial=-1)) + 1, is_target.size
-    text, token = np.divmod(np.unique(texts * V + tokens), V)
-    holds = csr_array((np.ones(text.size, np.int64), (text, token)), shape=(n_texts, V))
-    names = holds[:, V - M :]
-    with_name = np.asarray(names.sum(axis=0), np.int64)
-    targets = (names * is_target.astype(np.int64)[None, :]).tocsr()
-    with_pair = (targets.T @ names).tocsr()
-    near = names.T @ holds if contexts else csr_array((M, V), dtype=np.int64)
-    totals = np.bincount(token, minlength=V)
-    counts = {"units": n_texts, "total": n_texts, "with_name": with_name, "occurrences": with_name}
-    return counts | {"with_pair": with_pair, "meetings": with_pair}, totals, near
-
-
-def _count_windows(
-    entries: Ints,
-    tokens: Ints,
-    texts: Ints,
-    V: int,
-    is_target: NDArray[np.bool_],
-    width: int,
-    *,
-    contexts: bool,
-) -> tuple[dict[str, Any], Ints, Any]:
-    M = is_target.size
-    units = tokens.size + (int(texts.max(initial=-1)) + 1) * (width - 1)
-    where = np.flatnonzero(entries >= 0)
-    name = entries[where]
-    # Texts are shifted apart, so that no window reaches from one text into the next.
-    place = where + texts[where] * width
-    first = _first_windows(name, place, width)
-    with_name = np.bincount(name, place - first + 1, minlength=M).astype(np.int64)
-    with_pair = meetings = csr_array((M, M), dtype=np.int64)
-    for step in range(1, min(width, where.size)):
-        near = place[step:] - place[:-step] < width
-        if not near.any():
-            break
-        shared = place[:-step] - np.maximum(first[:-step], first[step:]) + 1
-        near &= shared > 0
-        left, right, shared = name[:-step][near], name[step:][near], shared[near]
-        for a, b in ((left, right), (right, left)):
-            ranked = is_target[a]
-            cells = a[ranked], b[ranked]
-            with_pair = with_pair + csr_array((shared[ranked], cells), shape=(M, M))
-            meetings = meetings + csr_array((np.ones_like(cells[0]), cells), shape=(M, M))
-    near_words = csr_array((M, V), dtype=np.int64)
+    where = np.flatnonzero(found.entries >= 0)
+    name, shape = found.entries[where], (len(names.entries), len(vocabulary))
+    near = csr_array(shape, dtype=np.int64)
     # A word at distance d shares width - d windows with the name.
-    for distance in range(1, width) if contexts else ():
+    for distance in range(1, width):
         for step in (-distance, distance):
             other = where + step
             inside = np.flatnonzero((other >= 0) & (other < tokens.size))
-            inside = inside[texts[other[inside]] == texts[where[inside]]]
+            inside = inside[found.texts[other[inside]] == found.texts[where[inside]]]
             weight = np.full(inside.size, width - distance, np.int64)
             cells = name[inside], tokens[other[inside]]
-            near_words = near_words + csr_array((weight, cells), shape=(M, V))
-    totals = np.bincount(tokens, minlength=V)
-    counts = {"units": units, "total": tokens.size, "with_pair": with_pair, "meetings": meetings}
-    occurrences = np.bincount(name, minlength=M)
-    return counts | {"with_name": with_name, "occurrences": occurrences}, totals, near_words
-
-
-def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
-    """Return, for each occurrence of a name, the first window that no earlier one is in.
-
-    Windows are numbered by the place where they begin. An occurrence at place p is in the windows
-    from p - width + 1 to p. Windows that already contain an earlier occurrence of the same name
-    are left out, so that each window of a name is counted once. Two names share the windows in
-    which their ranges overlap.
-    """
-    order = np.argsort(name, kind="stable")
-    first = place - width + 1
-    again = np.flatnonzero(name[order][1:] == name[order][:-1]) + 1
-    first[order[again]] = np.maximum(first[order[again]], place[order[again - 1]] + 1)
-    return first
+            near = near + csr_array((weight, cells), shape=shape)
+    # Every name is near itself, which says nothing.
+    cells = near.tocoo()
+    weight = np.where(cells.col == cells.row + len(found.vocabulary), 0, cells.data)
+    near = csr_array((weight, (cells.row, cells.col)), shape=shape)
+    totals = np.bincount(tokens, minlength=len(vocabulary))
+    kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD_LETTERS]
+    return Counts(
+        tokens.size,
+        np.bincount(name, minlength=shape[0]),
+        np.asarray(near.sum(axis=1), np.int64),
+        [vocabulary[i] for i in kept],
+        totals[kept],
+        near[:, kept],
+    )
 
 
 # ---- word2vec
@@ -562,12 +445,8 @@ def train_word2vec(
     )
     sentences = _Sentences(Path(path), index)
     model.build_vocab(sentences)
-    if not len(model.wv):
-        raise RankshotError(
-            f"{path}: no word occurs {min_count} times, so no vectors can be trained for "
-            f"{quote_names(wanted)}"
-        )
-    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
+    if len(model.wv):
+        model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     words = [index.entries[i].replace(" ", "_") for i in entry]
     return {
         name: np.array(model.wv[word])
@@ -584,7 +463,7 @@ class _Sentences:
     names: NameIndex
 
     def __iter__(self) -> Iterator[list[str]]:
-        for block in read_blocks(self.path, paragraphs=True):
+        for block in read_blocks(self.path):
             found = tokenize(block.text(self.path), self.names, blank_lines=block.blank_lines)
             words = [*found.vocabulary, *(name.replace(" ", "_") for name in self.names.entries)]
             tokens = found.tokens()

@@ -185,7 +185,7 @@ class WordVectors:
                 f"model), not {short_repr(vectors)}; WordVectors.from_file reads files"
             )
         self._lookup: Lookup = lambda words: {
-            word: _as_vector(vectors[word], word) for word in words if word in vocabulary
+            word: np.asarray(vectors[word], np.float64) for word in words if word in vocabulary
         }
         self.source = source
 
@@ -252,24 +252,18 @@ class WordVectors:
 
     def _find_vectors(self, names: Collection[str]) -> dict[str, _NameVector]:
         words = self._lookup({word for name in names for word in _all_spellings(name)})
-        sizes = {vector.size: word for word, vector in words.items()}
-        if len(sizes) > 1:
-            some = " and ".join(f"{word!r} has {size}" for size, word in sizes.items())
-            raise RankshotError(f"the vectors must have equally many numbers, but {some}")
+        shape = next((vector.shape for vector in words.values()), ())
+        for word, vector in words.items():
+            if vector.ndim != 1 or vector.shape != shape or not np.isfinite(vector).all():
+                raise RankshotError(
+                    f"the vector of {word!r} must be a row of finite numbers, as many as for other "
+                    f"words, not {short_repr(vector.tolist())}"
+                )
         # A zero vector has no direction, so its word counts as unknown.
         units = {
             word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
         }
         return {name: _find_vector(name, units) for name in names}
-
-
-def _as_vector(value: Any, word: str) -> Floats:
-    vector: Floats = np.asarray(value, dtype=np.float64)
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise RankshotError(
-            f"the vector of {word!r} must be a row of finite numbers, not {short_repr(value)}"
-        )
-    return vector
 
 
 def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
@@ -424,17 +418,13 @@ class Embedding:
                 block = np.asarray(answer, dtype=np.float64)
             except (TypeError, ValueError, RuntimeError):
                 block = np.empty(0)
-            width = "d" if not blocks else blocks[0].shape[1]
-            if block.ndim != 2 or len(block) != len(batch) or width not in ("d", block.shape[1]):
+            width = blocks[0].shape[1] if blocks else block.size // len(batch)
+            # A vector of zeros has no direction.
+            is_valid = block.shape == (len(batch), width) and np.isfinite(block).all()
+            if not is_valid or not block.any(axis=1).all():
                 raise RankshotError(
-                    f"the embedding must return an array of shape ({len(batch)}, {width}) for "
-                    f"{len(batch)} texts, not {short_repr(answer)}"
+                    f"the embedding must return {len(batch)} rows of finite numbers, all of the "
+                    f"same length and not all 0, for {short_repr(batch)}, not {short_repr(answer)}"
                 )
             blocks.append(block)
-        table = np.concatenate(blocks)
-        # A vector of zeros has no direction.
-        if (odd := np.flatnonzero(~(np.isfinite(table).all(axis=1) & table.any(axis=1)))).size:
-            raise RankshotError(
-                f"the embedding of {short_repr(texts[odd[0]])} must be finite numbers, not all 0"
-            )
-        return table
+        return np.concatenate(blocks)

@@ -258,7 +258,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
             "finished_at": _format_time(person.finished_at),
             "withdrawn_at": _format_time(person.withdrawn_at),
             "excluded_at": _format_time(person.excluded_at),
-            "excluded_why": person.excluded_why or None,
+            "excluded_why": person.excluded_why,
             "pilot": person.pilot,
             "language": person.language,
             "answers": person.n_answers,
@@ -300,12 +300,12 @@ def payment_records(view: Overview) -> list[Record]:
         decision, reason = _decide(person)
         found.append(
             {
-                "id": code if view.study.platform == "none" else person.ids["platform_id"],
+                "id": code if view.study.platform == "none" else person.platform_id,
                 "decision": decision,
                 "reason": reason,
                 "rater": rater,
                 "code": code,
-                "session": person.ids["platform_session"],
+                "session": person.platform_session,
             }
         )
     return found
@@ -317,7 +317,7 @@ def _decide(person: Participant) -> tuple[Decision, str]:
         # Who has ended had the code already, and may have sent it.
         return ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
     if person.excluded_at is not None:
-        why = person.excluded_why
+        why = str(person.excluded_why)
         return ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
     if not has_ended:
         return "wait", "has not finished"

@@ -97,8 +97,6 @@ class Participant:
         "active", "finished", "answered nothing", "left", "withdrawn" or "excluded". Withdrawn
         comes before excluded, and excluded before finished. Who came to the end without an answer
         that counts has answered nothing.
-    ids : mapping
-        The ids by which a platform pays.
     n_answers, n_checks, n_skipped : int
         Answers that count; answers to gold questions, and repeated answers; skips of any question.
     seconds : float or None
@@ -120,10 +118,12 @@ class Participant:
     finished_at: float | None
     withdrawn_at: float | None
     excluded_at: float | None
-    excluded_why: str
+    excluded_why: str | None
     pilot: bool
     language: str | None
-    ids: Mapping[str, str | None]
+    platform_id: str | None
+    platform_study: str | None
+    platform_session: str | None
     n_answers: int
     n_checks: int
     n_skipped: int
@@ -131,6 +131,11 @@ class Participant:
     duration: float | None
     flags: tuple[Flag, ...]
     extra: Mapping[str, str]
+
+    @property
+    def ids(self) -> dict[str, str | None]:
+        """The ids by which a platform pays."""
+        return {name: getattr(self, name) for name in PAYMENT_IDS}
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,7 @@ class Overview:
     def ids(self) -> dict[str, str]:
         """The id by which the platform knows each participant, or the completion code."""
         people = self.people.items()
-        return {rater: person.ids["platform_id"] or self.codes[rater] for rater, person in people}
+        return {rater: person.platform_id or self.codes[rater] for rater, person in people}
 
 
 # ---- Reading
@@ -420,17 +425,8 @@ def _describe_participant(
         state = "active" if row.seen_at >= cutoff else "left"
     end = row.finished_at or row.seen_at
     return Participant(
-        rater=row.rater,
+        **{**row._mapping, "pilot": bool(row.pilot)},
         state=state,
-        started_at=row.started_at,
-        seen_at=row.seen_at,
-        finished_at=row.finished_at,
-        withdrawn_at=row.withdrawn_at,
-        excluded_at=row.excluded_at,
-        excluded_why=row.excluded_why or "",
-        pilot=bool(row.pilot),
-        language=row.language,
-        ids={name: getattr(row, name) for name in PAYMENT_IDS},
         n_answers=n,
         n_checks=len(given) - n - n_skipped,
         n_skipped=n_skipped,

@@ -11,8 +11,6 @@ from pydantic import BaseModel, StringConstraints
 from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
 
-# The query parameter with the participant's id, for each platform.
-ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID"}
 _ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
 ShortText = Annotated[str, StringConstraints(max_length=200)]
 

@@ -483,9 +483,8 @@ class Translation:
     Examples
     --------
     >>> from rankshot.survey import Translation
-    >>> german = Translation(prompt="Was ist {target} am ähnlichsten?", names={"fox": "Fuchs"})
-    >>> german.names["fox"], german.title is None
-    ('Fuchs', True)
+    >>> Translation(title="Was ist ähnlich?", names={"fox": "Fuchs"}).names["fox"]
+    'Fuchs'
     """
 
     title: Name | None = None
@@ -508,27 +507,23 @@ class Study:
     Attributes
     ----------
     title, prompt, consent : str
-        The texts that participants read. The prompt contains ``{target}`` in the place of the
-        target. The consent is Markdown with paragraphs, lists, emphasis and links.
+        What participants read. The prompt contains ``{target}``; the consent is Markdown.
     items : tuple of str
         All items (the seen classes). Every question shows some of them.
     unshown : {"after", "unknown"}
-        What is known about the items that a question does not show: they come after the items
-        that it shows, or nothing is known.
+        Whether the items that a question does not show come after those that it shows, or nothing
+        is known of them.
     questions, gold : tuples of Question
         The questions to be answered; and questions whose answer is known, with any items.
-    answers_per_question : int
-        How many participants answer each question.
-    questions_per_participant : int
-        How many different questions a participant answers.
-    repeats : int
-        How many of them are shown to the participant a second time.
+    answers_per_question, questions_per_participant, repeats : int
+        How many participants answer each question; how many different questions a participant
+        answers; and how many of them a second time.
     return_after_minutes : float
         After this idle time, the open questions of a participant are assigned to others.
     spare_answers : int or None
         To how many more participants than planned a question may be assigned while some of them
-        have not answered it: places for those who replace others. None is half
-        of ``answers_per_question``, at least 2, and 0 without a platform.
+        have not answered it. None is half of ``answers_per_question``, at least 2, and 0 without a
+        platform.
     platform : {"none", "prolific"}
         Where participants come from.
     completion_url, full_url, refusal_url : str or None
@@ -538,12 +533,9 @@ class Study:
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
         How many participants may start from one address per hour.
-    contact : str or None
-        Whom participants can ask; on the consent page and on error pages.
-    instructions : str or None
-        Markdown, shown above the fixed instructions.
+    contact, instructions : str or None
+        Whom participants can ask; and Markdown that is shown above the fixed instructions.
     example : Example or None
-        The example in the instructions.
     language : str
         The language of the study's own texts, such as ``en``.
     languages : tuple of str
@@ -553,15 +545,8 @@ class Study:
     translations : mapping
         The study's own texts in other languages.
     pictures : tuple of Picture
-        The pictures of items and targets.
     extra : tuple of ExtraQuestion
-        Questions that are asked once, after all others.
     quality : QualityRules
-
-    Raises
-    ------
-    RankshotError
-        The message names the wrong key and value as in study.toml.
 
     Examples
     --------

@@ -30,12 +30,7 @@ _OWN_TABLES = ("quality", "example", "translations", *LISTED)
 def read_study(path: str | Path) -> Study:
     """Read a study from a file such as study.toml.
 
-    Raises
-    ------
-    RankshotError
-        The message names the file, the key and the wrong value, and says what to do.
-    FileNotFoundError
-        If there is no such file.
+    If something is wrong, the error names the file, the key and the value, and says what to do.
 
     Examples
     --------
@@ -55,10 +50,11 @@ def read_study(path: str | Path) -> Study:
     try:
         given = _find_fields(document)
         return TypeAdapter(Study).validate_python(given, context={"folder": path.parent})
-    except ValidationError as error:
-        raise RankshotError(f"{path}: {describe_error(error, document)}") from None
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
+    except (ValidationError, RankshotError) as error:
+        problem = str(error)
+        if isinstance(error, ValidationError):
+            problem = describe_error(error, document)
+        raise RankshotError(f"{path}: {problem}") from None
 
 
 def _find_fields(document: dict[str, Any]) -> dict[str, Any]:

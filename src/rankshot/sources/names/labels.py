@@ -202,14 +202,15 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
                 f"{suggest_name(source, [IMAGENET])}; built in: {IMAGENET!r}"
             )
         content, where = _read_structure(path), str(path)
-    if isinstance(content, (bytes, set, frozenset)) or not isinstance(content, Iterable):
+    is_ordered = isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset))
+    labels = list(content) if is_ordered else []
+    if isinstance(content, Mapping) and labels:
+        labels = _list_mapping(content, where)
+    if not labels:
         raise RankshotError(
-            f"{where}: expected a file, a sequence or a mapping of labels, not "
+            f"{where}: no labels in it; expected a file, a sequence or a mapping of labels, not "
             f"{short_repr(content)}"
         )
-    labels = _list_mapping(content, where) if isinstance(content, Mapping) else list(content)
-    if not labels:
-        raise RankshotError(f"{where}: no names in it")
     return labels, where
 
 

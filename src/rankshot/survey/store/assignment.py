@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, and_, case, func, select
 
@@ -21,13 +21,6 @@ NO_ANSWER = "[]"
 MOST_COUNTED_AT_ONCE = 1_000
 # For how many questions the time of their first page is kept in memory.
 MOST_SHOWN = 100_000
-
-
-class Turn(NamedTuple):
-    """One question in the sequence of a participant."""
-
-    question: str
-    repeat: bool
 
 
 def assign_questions(
@@ -50,37 +43,28 @@ def assign_questions(
     return sorted(open_questions, key=counts.__getitem__)[:n]
 
 
-def arrange_turns(
-    questions: Sequence[str], gold: Sequence[str], repeats: int, rng: Random
-) -> list[Turn]:
-    """Return the sequence of a participant's questions, gold questions and repeats.
+def insert_questions(
+    connection: Connection, study: Study, rater: str, questions: Sequence[str], rng: Random
+) -> None:
+    """Assign questions to a participant who has none, with gold questions and repeats.
 
     Gold questions come at random places. Repeats come last. They repeat the earliest questions,
     at most half of them, so that other questions come in between.
     """
-    turns = [Turn(key, repeat=False) for key in (*questions, *gold)]
+    items = {q.key: q.items for q in (*study.questions, *study.gold)}
+    turns = [*questions, *(question.key for question in study.gold)]
     rng.shuffle(turns)
     asked = set(questions)
-    early = [turn.question for turn in turns if turn.question in asked]
-    early = early[: min(repeats, len(early) // 2)]
-    return turns + [Turn(key, repeat=True) for key in early]
-
-
-def insert_questions(
-    connection: Connection, study: Study, rater: str, questions: Sequence[str], rng: Random
-) -> None:
-    """Assign questions to a participant who has none, with gold questions and repeats."""
-    gold = [question.key for question in study.gold]
-    items = {q.key: q.items for q in (*study.questions, *study.gold)}
+    again = [key for key in turns if key in asked][: min(study.repeats, len(questions) // 2)]
     rows = [
         {
             "rater": rater,
             "number": number,
-            "question": turn.question,
-            "repeat": int(turn.repeat),
-            "shown": shuffle_items(items[turn.question], rng),
+            "question": key,
+            "repeat": int(number > len(turns)),
+            "shown": shuffle_items(items[key], rng),
         }
-        for number, turn in enumerate(arrange_turns(questions, gold, study.repeats, rng), 1)
+        for number, key in enumerate([*turns, *again], 1)
     ]
     connection.execute(ASSIGNMENT.insert(), rows)
 
@@ -89,7 +73,7 @@ def replace_closed(
     connection: Connection,
     study: Study,
     loads: Mapping[str, Load],
-    rows: Sequence[Row[tuple[object, ...]]],
+    rows: Sequence[Row[Any]],
     rng: Random,
 ) -> None:
     """Replace the questions of a participant that may not be assigned any more.
@@ -98,48 +82,33 @@ def replace_closed(
     without those that this participant is still to give.
     """
     counts = find_open(loads, study)
+    items = {question.key: question.items for question in study.questions}
     seen = {row.question for row in rows}
     gold = {question.key for question in study.gold}
     is_asked_something = False
     for row in rows:
         if row.question in gold or row.repeat:
             continue
-        key = row.question
         # A question that the study does not contain any more stays as it is.
-        if row.answered_at is None and key in loads and key not in counts:
-            key = next(iter(assign_questions(counts, 1, seen, rng)), None)
+        if row.answered_at is not None or row.question not in loads or row.question in counts:
+            is_asked_something = True
+            continue
+        mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
+        others = assign_questions(counts, 1, seen, rng)
+        if not others:
+            connection.execute(ASSIGNMENT.delete().where(mine))
+        for key in others:
+            is_asked_something = True
             seen.add(key)
-            _replace_question(connection, study, row, key, rng)
-        is_asked_something |= key is not None
-    if not is_asked_something and rows:
+            # The question, and its repeat.
+            for repeat in (0, 1):
+                new = {"question": key, "shown": shuffle_items(items[key], rng)}
+                which = mine & (ASSIGNMENT.c.repeat == repeat)
+                connection.execute(ASSIGNMENT.update().where(which).values(new))
+    if not is_asked_something:
         # Gold questions alone are not worth asking.
-        connection.execute(
-            ASSIGNMENT.delete().where(
-                ASSIGNMENT.c.rater == rows[0].rater, ASSIGNMENT.c.answered_at.is_(None)
-            )
-        )
-
-
-def _replace_question(
-    connection: Connection,
-    study: Study,
-    row: Row[tuple[object, ...]],
-    key: str | None,
-    rng: Random,
-) -> None:
-    """Replace a question and its repeat by another question; None removes both."""
-    mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
-    if key is None:
-        connection.execute(ASSIGNMENT.delete().where(mine))
-        return
-    items = next(q.items for q in study.questions if q.key == key)
-    for repeat in (0, 1):
-        shown = shuffle_items(items, rng)
-        connection.execute(
-            ASSIGNMENT.update()
-            .where(mine, ASSIGNMENT.c.repeat == repeat)
-            .values(question=key, shown=shown)
-        )
+        left = (ASSIGNMENT.c.rater == rows[0].rater) & ASSIGNMENT.c.answered_at.is_(None)
+        connection.execute(ASSIGNMENT.delete().where(left))
 
 
 def shuffle_items(items: Sequence[str], rng: Random) -> str:
@@ -150,20 +119,13 @@ def shuffle_items(items: Sequence[str], rng: Random) -> str:
 def reopen_skipped(connection: Connection, raters: Collection[str]) -> list[str]:
     """Ask participants again what they skipped; return who has skipped something."""
     skipped = ASSIGNMENT.c.rater.in_(raters) & (ASSIGNMENT.c.answer == NO_ANSWER)
-    changed = list(
-        connection.execute(select(ASSIGNMENT.c.rater).where(skipped).distinct()).scalars()
-    )
-    connection.execute(
-        ASSIGNMENT.update()
-        .where(skipped)
-        .values(dict.fromkeys(("answer", "answered_at", "seconds", "shown_at")))
-    )
+    theirs = select(ASSIGNMENT.c.rater).where(skipped).distinct()
+    changed = list(connection.execute(theirs).scalars())
+    nothing = dict.fromkeys(("answer", "answered_at", "seconds", "shown_at"))
+    connection.execute(ASSIGNMENT.update().where(skipped).values(nothing))
     # As if they had been away for long: their questions may have been assigned to others.
-    connection.execute(
-        PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater.in_(changed))
-        .values(finished_at=None, seen_at=0.0)
-    )
+    people = PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(changed))
+    connection.execute(people.values(finished_at=None, seen_at=0.0))
     return changed
 
 
@@ -253,7 +215,7 @@ def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
     return now - share * 60 * study.return_after_minutes
 
 
-def question_from_row(row: Row[tuple[object, ...]]) -> Question:
+def question_from_row(row: Row[Any]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
     return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))
 

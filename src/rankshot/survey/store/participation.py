@@ -192,26 +192,21 @@ class Participation:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
-            rows = [
-                {
-                    "key": key,
-                    "target": q.target,
-                    "items": json.dumps(q.items),
-                    "first": json.dumps(q.first),
-                }
+            new = [
+                (key, q.target, json.dumps(q.items), json.dumps(q.first))
                 for key, q in self._questions.items()
                 if key not in known
             ]
-            if rows:
+            if new:
+                names = QUESTION.c.keys()
+                rows = [dict(zip(names, row, strict=True)) for row in new]
                 connection.execute(QUESTION.insert(), rows)
 
     def require_place(self, participant: str | None) -> bool:
         """Return whether a visitor would start as a pilot participant; refuse who could not."""
         with self._database.begin_read() as connection:
-            person = participant and select_participant(
-                connection, self._find_rater(connection, participant)
-            )
-            if person:
+            rater = participant and self._find_rater(connection, participant)
+            if rater and (person := select_participant(connection, rater)):
                 _check_going_on(person)
                 return bool(person.pilot)
             pilot = _require_open(read_state(connection))
@@ -220,10 +215,7 @@ class Participation:
         return pilot
 
     def start(
-        self,
-        participant: str,
-        ids: Mapping[str, str] | None = None,
-        language: str | None = None,
+        self, participant: str, ids: Mapping[str, str] | None = None, language: str | None = None
     ) -> str:
         """Start or resume; return the rater.
 
@@ -238,17 +230,13 @@ class Participation:
             # A participant whose questions were all answered by others starts again.
             if person is None or not select_assignments(connection, rater):
                 pilot = _require_open(read_state(connection))
-                if person is not None:
-                    pilot = bool(person.pilot)
+                pilot = pilot if person is None else bool(person.pilot)
                 keys = self._choose(count_answers(connection, self._study, now, pilot=pilot))
                 if not keys:
                     raise StoppedError("full")
                 if person is None:
-                    connection.execute(
-                        PARTICIPANT.insert().values(
-                            rater=rater, started_at=now, seen_at=now, pilot=int(pilot)
-                        )
-                    )
+                    new = {"rater": rater, "started_at": now, "seen_at": now, "pilot": int(pilot)}
+                    connection.execute(PARTICIPANT.insert().values(new))
                 record_activity(connection, rater, now)
                 insert_questions(connection, self._study, rater, keys, self._rng)
             mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
@@ -296,7 +284,7 @@ class Participation:
             return shown
 
     def _show(
-        self, connection: Connection, row: Row[tuple[object, ...]], now: float
+        self, connection: Connection, row: Row[Any], now: float
     ) -> CurrentQuestion | ExtraLeft | Finished:
         """Return what a row of `CURRENT` asks for; if nothing, record the end."""
         if row.finished_at is not None:
@@ -321,7 +309,7 @@ class Participation:
             shown=tuple(json.loads(row.shown)),
             position=row.n_answers + 1,
             total=row.total,
-            form=self._identity.answer_token(shown_at, *key),
+            form=self._identity.timed_token(shown_at, *key),
             draft=self._identity.form_token(*key),
             pilot=bool(row.pilot),
             language=row.language,
@@ -360,23 +348,15 @@ class Participation:
     ) -> None:
         """Store an answer. When this returns, it is on disk.
 
-        Sending the same answer again changes nothing.
-
-        Raises
-        ------
-        NotAssignedError
-            If the question was never shown to this participant, or the form token is wrong.
-        AlreadyAnsweredError
-            If the question has a different answer, which is kept.
-        RankshotError
-            If the places are not a ranking. The message says what to change.
+        Sending the same answer again changes nothing. It is a `NotAssignedError` if the question
+        was never shown to this participant, or the form token is wrong.
         """
         now = self._clock()
         with self._database.begin_write() as connection:
             mine = {"of_rater": rater, "of_number": number}
             row = connection.execute(ASSIGNED, mine).first()
             key = row and (rater, number, row.question, row.shown)
-            shown_at = self._identity.read_answer_token(form, *key) if key else None
+            shown_at = self._identity.read_timed_token(form, *key) if key else None
             if row is None or key is None or shown_at is None:
                 raise NotAssignedError
             order = () if skip else order_from_places(json.loads(row.shown), places)
@@ -390,13 +370,9 @@ class Participation:
             connection.execute(ANSWER, {**mine, **times, "answer": json.dumps(order)})
             if not order:
                 # A skipped question is not repeated.
-                connection.execute(
-                    ASSIGNMENT.delete().where(
-                        ASSIGNMENT.c.rater == rater,
-                        ASSIGNMENT.c.question == row.question,
-                        ASSIGNMENT.c.number > number,
-                    )
-                )
+                again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
+                same = ASSIGNMENT.c.question == row.question
+                connection.execute(ASSIGNMENT.delete().where(again, same))
             # After a long idle time, `current_question` must first replace lost questions. With
             # extra questions, the next page finds out whether it is the end.
             values = {"since": idle_cutoff(self._study, now), "may_end": not self._study.extra}
@@ -407,13 +383,12 @@ class Participation:
 
         If there are answers already, they stay.
         """
-        if not self._identity.is_form_token(form, *self._extra_parts(rater)):
-            raise NotAssignedError
+        is_ours = self._identity.is_form_token(form, *self._extra_parts(rater))
         with self._database.begin_write() as connection:
             # Another tab cannot store its answers at the same time.
             mine = select(PARTICIPANT).where(PARTICIPANT.c.rater == rater).with_for_update()
             person = connection.execute(mine).first()
-            if person is None or person.withdrawn_at is not None:
+            if not is_ours or person is None or person.withdrawn_at is not None:
                 raise NotAssignedError
             kept = read_extra_answers(connection, rater).get(rater, {})
             new = {name: value for name, value in values.items() if name not in kept}
@@ -444,13 +419,13 @@ class Participation:
         except RankshotError:
             raise NotAssignedError from None
 
-    def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
+    def _make_finished(self, connection: Connection, row: Row[Any]) -> Finished:
         counts = count_own_answers(connection, row.rater)
         code = self._identity.code(row.rater)
         return Finished(code, row.n_answers, *counts, bool(row.pilot))
 
 
-def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
+def _select_current(connection: Connection, rater: str) -> Row[Any]:
     """Return a participant with the first question without an answer (NULL if there is none)."""
     row = connection.execute(CURRENT, {"of_rater": rater}).first()
     if row is None:
@@ -458,7 +433,7 @@ def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...
     return row
 
 
-def _check_going_on(person: Row[tuple[object, ...]]) -> None:
+def _check_going_on(person: Row[Any]) -> None:
     """Refuse somebody who cannot go on. Who has finished always sees the last page."""
     if person.withdrawn_at is not None:
         raise StoppedError("withdrawn", has_started=True)
@@ -477,13 +452,13 @@ def _require_open(state: str) -> bool:
 # ---- Statements
 
 
-def select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
+def select_participant(connection: Connection, rater: str) -> Row[Any] | None:
     """Return a participant with the state of the survey."""
     found = select(PARTICIPANT, STATE).where(PARTICIPANT.c.rater == rater)
     return connection.execute(found).first()
 
 
-def select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
+def select_assignments(connection: Connection, rater: str) -> Sequence[Row[Any]]:
     """Return all assignments of a participant, locked until the transaction ends."""
     mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
     return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
@@ -503,9 +478,10 @@ def record_end(connection: Connection, rater: str, now: float) -> None:
 def count_own_answers(connection: Connection, rater: str) -> tuple[int, int]:
     """Return the answers and skips of a participant, without gold questions and repeats."""
     is_skip = ASSIGNMENT.c.answer == NO_ANSWER
+    skips = func.coalesce(func.sum(case((is_skip, 1), else_=0)), 0)
     n, n_skipped = connection.execute(
-        select(func.count(ASSIGNMENT.c.answered_at), func.sum(case((is_skip, 1), else_=0)))
+        select(func.count(ASSIGNMENT.c.answered_at), skips)
         .join(QUESTION)
         .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.repeat == 0, QUESTION.c.first == NO_ANSWER)
     ).one()
-    return n - (n_skipped or 0), n_skipped or 0
+    return n - n_skipped, n_skipped

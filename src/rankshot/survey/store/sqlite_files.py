@@ -26,14 +26,12 @@ from rankshot.core.files import replace_path
 
 # How long a writer waits for the others.
 BUSY_SECONDS = 60.0
-# How often a server moves the log into the file, and looks whether the file is still there.
+# How often a server empties the log into the file, and looks whether the file is still there.
 CHECKPOINT_SECONDS = 3.0
 # How long a deletion waits for others who read the file, until it leaves the log to a server.
 ERASE_SECONDS = 2.0
 # How long writers wait while the log is being emptied, and until the next try.
 TRY_SECONDS = 0.05
-DELETIONS = """SELECT count(*), max(at) FROM event
-    WHERE action IN ('withdraw', 'delete', 'reset', 'forget-ids')"""
 # How long a server that ends waits for others who read the file at this moment.
 CLOSE_SECONDS = 1.0
 
@@ -46,23 +44,10 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
     """Copy the SQLite file of a survey to another file, also while a server writes to it.
 
     The copy is one consistent state of the database, with everything that is still in its log. It
-    is checked, and only its owner may read it. It is written beside its target and renamed, so
-    that the target is complete or as it was.
-
-    Parameters
-    ----------
-    place : Path or str
-        The file of the database. For the URL of a PostgreSQL database, the error says how to use
-        ``pg_dump``.
-    target : Path
-        The file to write.
-    force : bool
-        Whether an existing file is replaced; if not, it is an error.
-
-    Returns
-    -------
-    Backup
-        How many answers and participants the copy contains, and whether answers may be missing.
+    is checked, and only its owner may read it. The target is complete or as it was; an existing
+    file is replaced only with ``force``. For the URL of a PostgreSQL database, the error says how
+    to use ``pg_dump``. Returns how many answers and participants the copy contains, and whether
+    answers may be missing.
 
     Examples
     --------
@@ -242,7 +227,6 @@ class SqliteFile:
         self._ended = Event()
         self._watcher: Thread | None = None
         self._lock = Lock()
-        self._erased: object = None
         self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
@@ -383,7 +367,6 @@ class SqliteFile:
             try:
                 self.check()
                 self._keep()
-                self._empty_log_after_deletions()
             except DatabaseGoneError:
                 return
             except (sqlite3.Error, WaitError):
@@ -395,18 +378,8 @@ class SqliteFile:
             # Another server that ended may have cleared it.
             if not self._keeper.execute("SELECT serving FROM survey").fetchone()[0]:
                 self._keeper.execute("UPDATE survey SET serving = 1")
-            # PASSIVE: blocks neither readers nor writers.
-            self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
-
-    def _empty_log_after_deletions(self) -> None:
-        """Empty the log if somebody withdrew or was deleted, perhaps by another program.
-
-        The log has what was deleted until something else is written there.
-        """
-        with self._lock:
-            deletions = self._keeper.execute(DELETIONS).fetchone()
-        if deletions != self._erased and self._empty_log():
-            self._erased = deletions
+        # The log has what was deleted until it is emptied.
+        self._empty_log()
 
     def close(self, *, is_complete: bool) -> None:
         """Move the log into the file, so that a copy of the file alone is complete.

@@ -98,10 +98,10 @@ def create_app(
     )
     app.state.identity = database.identity
     database.start_serving()
-    visitors = ParticipantRoutes(study, participation, database.identity, pages, database.n_threads)
-    app.routes.extend(visitors.router().routes)
+    app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
-        researcher = ResearcherRoutes(study, database, token, pages)
+        attempts = RateLimit(rates.logins)
+        researcher = ResearcherRoutes(study, database, token, pages, attempts)
         app.routes.extend(researcher.router().routes)
     _add_files(app, "/static/{name}", load_static_files())
     _add_files(app, "/pictures/{name}", pictures)
@@ -110,7 +110,6 @@ def create_app(
     app.add_middleware(
         Guard,
         limit=RateLimit(rates.requests),
-        tokens=RateLimit(rates.logins),
         refuse=pages.render_message,
         extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
     )

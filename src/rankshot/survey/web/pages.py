@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
@@ -53,20 +53,12 @@ SCRIPT_KEYS = (
 class Pages:
     """The pages of one study. Everything that people wrote is escaped.
 
-    Parameters
-    ----------
-    study : Study
-    pictures : mapping
-        The addresses of the pictures of items and targets.
-    find_language : callable
-        For a rater, returns the language that was chosen at the start.
+    ``pictures`` has the addresses of the pictures of items and targets; ``find_language`` returns
+    the language that a rater chose at the start.
     """
 
     def __init__(
-        self,
-        study: Study,
-        pictures: Mapping[str, str],
-        find_language: Callable[[str], str | None],
+        self, study: Study, pictures: dict[str, str], find_language: Callable[[str], str | None]
     ) -> None:
         self._environment = Environment(
             loader=PackageLoader("rankshot.survey.web"),
@@ -77,8 +69,8 @@ class Pages:
             # Templates do not change while the server runs.
             auto_reload=False,
         )
-        self._environment.globals |= {"study": study, "pictures": pictures}
-        self._environment.globals["number_options"] = number_options
+        values = {"study": study, "pictures": pictures, "number_options": number_options}
+        self._environment.globals |= values
         self._study = study
         self._find_language = find_language
         self._texts: dict[str, PageTexts] = {}
@@ -266,17 +258,9 @@ def render_line(text: str) -> Markup:
 class RefusedError(Exception):
     """A request that is refused.
 
-    Parameters
-    ----------
-    status : int
-    message : str
-        For a page of participants, with a heading and one paragraph: the key of their text among
-        the catalogue's texts of refusals.
-    template : str
-        The template of another page.
-    headers : dict, optional
-    **values
-        The values for the template, or the link and the fields of the message.
+    A page of participants has a heading and one paragraph: ``message`` is the key of their text
+    among the catalogue's texts of refusals, and ``values`` are its fields, perhaps with a link.
+    Another page has a template with its values.
     """
 
     def __init__(
@@ -312,14 +296,9 @@ def load_static_files() -> dict[str, Response]:
 
 
 def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str, Response]]:
-    """Read the pictures of a study.
+    """Read the pictures of a study; return their addresses, and the responses, by file name.
 
-    Returns
-    -------
-    addresses : dict
-        Of each item or target that has a picture. It names the content, so it never changes.
-    files : dict
-        The responses, which stay in memory, by the last part of the address.
+    An address names the content, so it never changes.
     """
     addresses, found = {}, {}
     for picture in pictures:

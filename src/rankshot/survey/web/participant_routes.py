@@ -26,7 +26,7 @@ from rankshot.survey.platforms import (
     read_completion_code,
     read_visitor,
 )
-from rankshot.survey.store.database import LINK_DIGITS, Identity
+from rankshot.survey.store.database import LINK_DIGITS, Database, Identity
 from rankshot.survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
@@ -37,7 +37,7 @@ from rankshot.survey.store.participation import (
     StoppedError,
 )
 from rankshot.survey.study import MOST_ITEMS, Study
-from rankshot.survey.web.guards import LOGGER, RateLimit
+from rankshot.survey.web.guards import LOGGER, RateLimit, find_address
 from rankshot.survey.web.pages import (
     AnswerToken,
     FormNonce,
@@ -111,33 +111,18 @@ AVisit = Annotated[Visit, Depends(find_visit)]
 
 
 class ParticipantRoutes:
-    """The routes of a study's participants.
-
-    Parameters
-    ----------
-    study : Study
-    participation : Participation
-    identity : Identity
-    pages : Pages
-    n_threads : int
-        How many threads answer the frequent requests.
-    """
+    """The routes of a study's participants."""
 
     def __init__(
-        self,
-        study: Study,
-        participation: Participation,
-        identity: Identity,
-        pages: Pages,
-        n_threads: int,
+        self, study: Study, participation: Participation, database: Database, pages: Pages
     ) -> None:
         self._starts = RateLimit(study.starts_per_hour, seconds=HOUR)
         self._warnings = RateLimit(1, seconds=HOUR)
         self._study = study
         self._participation = participation
-        self._n_threads = n_threads
+        self._n_threads = database.n_threads
         self._limiter: RunVar[CapacityLimiter] = RunVar("limiter")
-        self._identity = identity
+        self._identity = database.identity
         self._pages = pages
         # By the names of their fields: a question may have any name, such as "form".
         self._extra = {f"extra-{number}": q for number, q in enumerate(study.extra, 1)}
@@ -226,7 +211,7 @@ class ParticipantRoutes:
 
     def _require_pace(self, request: Request) -> None:
         """Refuse a new participant if too many have started from the same address."""
-        address = request.client.host if request.client else "unknown"
+        address = find_address(request.scope)
         if wait := self._starts.wait(address):
             if not self._warnings.wait(address):
                 LOGGER.warning(
@@ -340,7 +325,7 @@ class ParticipantRoutes:
         text = self._pages.texts(visit.request).translate_error(error)
         if isinstance(now, CurrentQuestion):
             key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
-            if self._identity.read_answer_token(form.form, *key) is not None:
+            if self._identity.read_timed_token(form.form, *key) is not None:
                 chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
                 return self._ask(visit, now, chosen, text, status=422)
         # The question has an answer, or was assigned to somebody else.

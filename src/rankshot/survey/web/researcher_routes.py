@@ -8,7 +8,8 @@ from __future__ import annotations
 import hmac
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from math import ceil
+from typing import Annotated, Any, Literal, NoReturn
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -28,6 +29,7 @@ from rankshot.survey.overview import Overview, OverviewReader
 from rankshot.survey.quality import is_right
 from rankshot.survey.store.database import RATER_DIGITS, Database, Identity
 from rankshot.survey.study import Study
+from rankshot.survey.web.guards import RateLimit, find_address
 from rankshot.survey.web.pages import FormNonce, Pages, RefusedError, SentForm
 
 COOKIE = "rankshot_researcher"
@@ -44,50 +46,13 @@ Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 FileName = Literal["rankings.jsonl", "answers.csv", "participants.csv", "payments.csv"]
 
 
-class Login:
-    """A token, and a cookie that proves that the browser has sent it.
+def make_cookie(identity: Identity, token: str, now: float) -> str:
+    """Return the cookie of a login.
 
-    The cookie is an expiry time with a signature. The signature needs the token and the survey's
-    secret key. So a cookie is invalid after a change of the token, and a guessed token can only
-    be tested by sending it to the server.
-
-    Examples
-    --------
-    >>> login = Login("a-token-that-nobody-guesses", Identity(b"a key"))
-    >>> cookie = login.cookie(now=1000.0)
-    >>> login.accepts(cookie, now=2000.0), login.accepts(cookie, now=99_000.0)
-    (True, False)
+    It needs the token and the survey's secret key. So a cookie is invalid after a change of the
+    token, and a guessed token can only be tested by sending it to the server.
     """
-
-    def __init__(self, token: str, identity: Identity) -> None:
-        is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
-        n = len(token)
-        if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
-            raise RankshotError(
-                f"the researcher's token has {n} characters; give from {LEAST_TOKEN_CHARACTERS} to "
-                f"{MOST_TOKEN_CHARACTERS} ASCII characters, no space at the ends, for example "
-                "from python -c 'import secrets; print(secrets.token_hex())'"
-            )
-        self._token = token.encode()
-        self._key = identity.login_key(token)
-
-    def is_token(self, token: str) -> bool:
-        """Return whether this is the token, in constant time."""
-        return hmac.compare_digest(self._token, token.encode())
-
-    def cookie(self, now: float) -> str:
-        """Return the value of a new cookie."""
-        end = str(int(now) + LOGIN_SECONDS)
-        return f"{end}.{self._sign(end)}"
-
-    def accepts(self, cookie: str, now: float) -> bool:
-        """Return whether a cookie is valid and has not expired."""
-        end, _, signature = cookie.partition(".")
-        signed = hmac.compare_digest(self._sign(end).encode(), signature.encode())
-        return signed and int(end) > now
-
-    def _sign(self, end: str) -> str:
-        return hmac.digest(self._key, end.encode(), "sha256").hex()
+    return identity.timed_token(now, "login", token)
 
 
 class LogoutForm(SentForm):
@@ -139,12 +104,26 @@ _FORMATS: dict[str, Any] = {"format_time": format_time, "format_duration": forma
 
 
 class ResearcherRoutes:
-    """The routes of a study's researcher, who has the token."""
+    """The routes of a study's researcher, who has the token.
 
-    def __init__(self, study: Study, database: Database, token: str, pages: Pages) -> None:
+    ``attempts`` limits wrong tokens per address.
+    """
+
+    def __init__(
+        self, study: Study, database: Database, token: str, pages: Pages, attempts: RateLimit
+    ) -> None:
+        self._attempts = attempts
         self._identity = database.identity
         self._reader = OverviewReader(study, database)
-        self._login = Login(token, database.identity)
+        is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
+        n = len(token)
+        if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
+            raise RankshotError(
+                f"the researcher's token has {n} characters; give from {LEAST_TOKEN_CHARACTERS} to "
+                f"{MOST_TOKEN_CHARACTERS} ASCII characters, no space at the ends, for example "
+                "from python -c 'import secrets; print(secrets.token_hex())'"
+            )
+        self._token = token
         self._pages = pages
 
     def router(self) -> APIRouter:
@@ -164,26 +143,32 @@ class ResearcherRoutes:
 
     def _find_session(self, request: Request) -> str | None:
         """Return the cookie of a login, if it is valid."""
-        cookie = request.cookies.get(COOKIE)
-        return cookie if cookie is not None and self._login.accepts(cookie, time.time()) else None
+        cookie = request.cookies.get(COOKIE, "")
+        began = self._identity.read_timed_token(cookie, "login", self._token)
+        return cookie if began is not None and time.time() < began + LOGIN_SECONDS else None
 
     def require_session(self, request: Request) -> None:
         """Refuse a request without a login."""
         if self._find_session(request) is None:
             text = "Please log in first. A login ends after 12 hours."
-            raise _refuse(401, "Not logged in", text, label="Log in")
+            _refuse(401, "Not logged in", text, label="Log in")
 
     def log_in(self, request: Request, form: Annotated[LoginForm, Form()]) -> Response:
         """Check the token, and set the login cookie."""
         self._require_nonce(form.form, "login")
-        if not self._login.is_token(form.token):
+        address = find_address(request.scope)
+        if wait := self._attempts.wait(address):
+            headers = {"retry-after": str(ceil(wait))}
+            raise RefusedError(429, "wait", headers=headers, seconds=ceil(wait))
+        if not hmac.compare_digest(self._token.encode(), form.token.encode()):
             error = "This is not the token with which the survey was started."
             fields = self._fields("login")
             raise RefusedError(401, template="login.html", fields=fields, error=error)
+        self._attempts.give_back(address)
         response = RedirectResponse(HOME, 303)
         response.set_cookie(
             COOKIE,
-            self._login.cookie(time.time()),
+            make_cookie(self._identity, self._token, time.time()),
             max_age=LOGIN_SECONDS,
             path=HOME,
             secure=request.scope["scheme"] == "https",
@@ -205,7 +190,7 @@ class ResearcherRoutes:
     def _require_nonce(self, form: str, purpose: str) -> None:
         """Refuse a form of another page, or of another login."""
         if not self._identity.is_nonce(form, f"researcher {purpose}"):
-            raise _refuse(403, "Invalid form", "Please open the page again.")
+            _refuse(403, "Invalid form", "Please open the page again.")
 
     # ---- Pages
 
@@ -238,7 +223,7 @@ class ResearcherRoutes:
         view = next((view for view in views if rater in view.people), None)
         if view is None:
             text = "There is no participant with this name, or not any more."
-            raise _refuse(404, "No such participant", text)
+            _refuse(404, "No such participant", text)
         answers = [a for a in (*view.answers, *view.excluded_answers) if a.rater == rater]
         values: Any = {"view": view, "person": view.people[rater], "answers": answers}
         return self._pages.render("participant.html", is_right=is_right, **values, **_FORMATS)
@@ -247,7 +232,7 @@ class ResearcherRoutes:
         """Return the rankings, every answer, every participant, or who is to be paid."""
         view = self._reader.read(pilot=query.pilot)
         if not view.people:
-            raise _refuse(404, "Nothing to download", "Nobody has started yet.")
+            _refuse(404, "Nothing to download", "Nobody has started yet.")
         try:
             if name == "rankings.jsonl":
                 flagged = query.exclude_flagged
@@ -261,16 +246,14 @@ class ResearcherRoutes:
             else:
                 text = format_csv(payment_records(view))
         except RankshotError as error:
-            raise _refuse(404, "Nothing to download", f"{error}.") from None
+            _refuse(404, "Nothing to download", f"{error}.")
         kind = "text/csv" if name.endswith(".csv") else "application/x-ndjson"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type=kind, headers=headers)
 
 
-def _refuse(
-    status: int, heading: str, text: str, label: str = "Back to the survey"
-) -> RefusedError:
-    return RefusedError(status, template="refused.html", heading=heading, text=text, label=label)
+def _refuse(status: int, heading: str, text: str, label: str = "Back to the survey") -> NoReturn:
+    raise RefusedError(status, template="refused.html", heading=heading, text=text, label=label)
 
 
 def _show_progress(view: Overview) -> dict[str, Any]:

@@ -95,7 +95,12 @@ class ScoreTable:
         texts, read = [ID] if self.has_ids else [], self._read_npz
         names = _name_columns(self.items, self.kind)
         for path in _list_parts(self.path):
-            if _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
+            same = path == self.path or _read_header(path)[:3] == (
+                self.items,
+                self.kind,
+                self.has_ids,
+            )
+            if not same:
                 raise RankshotError(f"{path}: has other columns than the first table")
             batches = (
                 read()
