@@ -57,17 +57,6 @@ def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings):
     assert np.array_equal(rs.kendall_distance(rankings, k=2), expected)
 
 
-@pytest.mark.parametrize("tiles", [(3, 5), (4, 1), (100, 10_000)])
-def test_the_size_of_the_tiles_changes_nothing(random_rankings, monkeypatch, tiles):
-    rankings = random_rankings(n_items=9, n=10)
-    others = random_rankings(n_items=9, n=7)
-    expected = rs.kendall_distance(rankings), rs.kendall_distance(rankings, others)
-    monkeypatch.setattr(distances, "TILE_ROWS", tiles[0])
-    monkeypatch.setattr(distances, "TILE_PAIRS", tiles[1])
-    assert np.array_equal(rs.kendall_distance(rankings), expected[0])
-    assert np.array_equal(rs.kendall_distance(rankings, others), expected[1])
-
-
 @pytest.mark.parametrize("sparse", [True, False])
 def test_both_ways_to_count_inversions_agree_with_the_definition(
     random_rankings, monkeypatch, sparse

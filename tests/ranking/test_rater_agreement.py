@@ -28,6 +28,17 @@ def test_complete_rankings_with_any_ties_have_the_w_of_friedmans_test(rng):
         assert concordance(rankings) == pytest.approx(friedmans_w(scores), abs=1e-12)
 
 
+def test_the_w_of_random_rankings_has_the_tabulated_distribution():
+    """Three rankings of three items: W is 1/3 on average, and Friedman's 6 W has these tails."""
+    orders = list(permutations("abc"))
+    triples = [rs.Rankings.from_orders([orders[0], *two]) for two in product(orders, repeat=2)]
+    W = np.array([concordance(triple) for triple in triples])
+    assert W.mean() == pytest.approx(1 / 3, abs=1e-12)
+    table = {0: 1, 0.667: 0.944, 2: 0.528, 2.667: 0.361, 4.667: 0.194, 6: 0.028}
+    tails = {value: (value - 0.001 < 6 * W).mean() for value in table}
+    assert tails == pytest.approx(table, abs=5e-4)
+
+
 # ---- Lengths, sets and weights, by definition
 #
 # A ranking is a list of sets of items, best first, and the set of those that it leaves open.

@@ -212,7 +212,7 @@ WRITTEN = [
     (AB, "bad.soi", "ranking 0: PrefLib does not hold several targets: select"),
     (Rankings.from_orders([[["a", "b"]]]), "bad.soi", "ranking 0: has ties, which .soi does not"),
     (Rankings.from_orders(TWO, kind="subset"), "bad.soi", "ranking 0: PrefLib does not hold "),
-    (Rankings.from_orders([["a\nb"]]), "bad.soc", "bad.soc: PrefLib cannot hold line breaks in"),
+    (Rankings.from_orders([["a\nb"]]), "bad.soc", "PrefLib does not hold line breaks in names"),
 ]
 
 

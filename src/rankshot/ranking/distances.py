@@ -591,7 +591,7 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
 
     With F[g, h] the probability that an item of place g precedes one of place h, within the first
     k, the sum of N ∘ (F_a N F_b) counts pairs in opposite orders, and likewise for pairs that both
-    rankings leave out. An item is no pair with itself.
+    rankings leave out. An item and itself are not a pair.
     """
     sizes_a, sizes_b, k_of = table.sum(axis=3), table.sum(axis=2), k[..., None]
     a = _Shares.of(sizes_a, np.cumsum(sizes_a, axis=-1) - sizes_a, k_of)

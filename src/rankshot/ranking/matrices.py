@@ -94,7 +94,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     """Return every ranking as a row of C item numbers, the listed items first.
 
     The other items of a top-K ranking follow by number. The row of a subset ranking is filled up
-    with C, which is no item.
+    with C, which is not an item.
     """
     n, C = len(rankings), rankings.n_items
     if rankings.codes.size == n * C:
@@ -112,7 +112,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
 
 
 def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
-    """Return the listed items of every ranking as a row, filled up with C, which is no item.
+    """Return the listed items of every ranking as a row, filled up with C, which is not an item.
 
     The rows are as long as the longest list, and have ``spare`` further cells.
     """

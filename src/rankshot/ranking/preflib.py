@@ -114,21 +114,17 @@ def _read_order(text: str, names: dict[str, str]) -> list[Any] | None:
 def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
     """Write orders with their counts, the most frequent first."""
     _require_kind(rankings, path, describe_row)
+    odd_names = any(name.strip().splitlines() != [name] for name in rankings.items)
     for bad, what in (
         (np.array([len(rankings.target_names) > 1]), "several targets: select one of them"),
         (rankings.weights != np.rint(rankings.weights), "fractional weights"),
         (rankings.weights >= 1e15, "weights of 10^15 and more"),
         (rankings.is_subset, "subset rankings"),
         (rankings.lengths < rankings.n_listed, "ties cut by K"),
+        (np.array([odd_names]), "line breaks in names, or blanks around them"),
     ):
         if bad.any():
             raise RankshotError(f"ranking {np.argmax(bad)}: PrefLib does not hold {what}")
-    for name in rankings.items:
-        if name != name.strip() or "\n" in name or "\r" in name:
-            raise RankshotError(
-                f"{path}: PrefLib cannot hold line breaks in a name, nor space around it, "
-                f"as in {short_repr(name)}"
-            )
     merged = rankings.unique()
     merged = merged[np.argsort(-merged.weights, kind="stable")]
     stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")

@@ -126,7 +126,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     The file is written under another name and then renamed, so that it is never incomplete. A
     JSON lines file names only the items that are listed: to read the same rankings back, give
     `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold all there
-    is to a ranking and all items. A PrefLib file names all items, too, but has no targets (there
+    is to a ranking and all items. A PrefLib file also names all items, but has no targets (there
     may be at most one), sources and raters; they are left out.
 
     Examples

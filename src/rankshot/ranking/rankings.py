@@ -103,7 +103,7 @@ class Rankings:
             getattr(self, field.name).flags.writeable = False
 
     def __reduce__(self) -> tuple[type[Rankings], tuple[Any, ...]]:
-        """Copy through the constructor, so that the arrays of a copy are read-only, too."""
+        """Copy through the constructor, so that the arrays of a copy are also read-only."""
         return Rankings, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
@@ -166,7 +166,7 @@ class Rankings:
         names = as_names(items)
         table = require_number_table(positions, len(names), "positions")
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
-        # A subset ranking of all items but one has such positions, too.
+        # A subset ranking of all items but one also has such positions.
         warn_of_counting_from_zero(table[~beside[0]])
         refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
         entries = encode_positions(table, placed=table > 0)

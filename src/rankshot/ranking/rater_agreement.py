@@ -214,7 +214,7 @@ class Agreement:
         unrelated.
     mean_kendall_distance : float
         The mean of `kendall_distance` between two of the rankings: a number of pairs of items.
-        It counts pairs that only one of the two orders, too.
+        Pairs that only one of the two orders count.
     distance_to_others : ndarray
         The same for each ranking and the others: the largest disagrees most.
 
@@ -334,7 +334,7 @@ def summarize(
     Parameters
     ----------
     rankings : Rankings or PartitionedRankings
-        If no ranking names a target, all are taken as rankings of one target.
+        If no ranking names a target, all are interpreted as rankings of one target.
     model : PlackettLuce, Mallows or BabingtonSmith, optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
         target.

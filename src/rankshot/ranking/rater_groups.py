@@ -26,7 +26,7 @@ from rankshot.ranking.rankings import Rankings
 FEWEST_RATERS = 10
 """Of fewer raters nothing can be said."""
 FEWEST_IN_GROUP = 3
-"""Fewer raters are no group: they may be careless. They are listed as furthest from the rest."""
+"""Fewer raters are not a group: they may be careless. They are listed as furthest from the rest."""
 MOST_GROUPS = 3
 BIC_MARGIN = 10.0
 """By how much the BIC must be smaller with one more group: very strong evidence, after Kass and

@@ -182,10 +182,8 @@ def kemeny(
     Notes
     -----
     If several orders are best, neighbours that the rankings do not tell apart are in the order of
-    their average places, then of their names. The order in which the items were listed has no
-    influence. Items at the same level in every ranking, such as those that no ranking lists, are
-    moved together and stay sorted by name; the order among them has no meaning. So short lists of
-    many items take as long as the listed items alone.
+    their average places, then of their names. Items at the same level in every ranking, such as
+    those that no ranking lists, are moved together and sorted by name.
 
     Examples
     --------
@@ -273,7 +271,7 @@ def _measure_by_sorting(rankings: Rankings, place: NDArray[np.intp]) -> tuple[fl
         sizes = np.bincount(a).astype(float)
         tied = float(sizes @ (sizes - 1)) / 2 - float(tied_in_both[0])
         score += weight * (float(count_inversions(permuted)[0]) + tied / 2)
-    return score, score
+    return float(score), float(score)
 
 
 def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], float]]:

@@ -233,7 +233,7 @@ def solve_exactly(
     """Return an order, and by how much at most its score exceeds the best: 0 is a proof.
 
     The order is never worse than that of `insertion_search`, unless the deadline, a time of
-    `time.monotonic`, stops this search, too.
+    `time.monotonic`, also stops this search.
     """
     groups = _split(W)
     parts = [W[np.ix_(group, group)] for group in groups]

@@ -105,13 +105,8 @@ class DavidsonLuce(WorthModel):
     References
     ----------
     Davidson (1970), On extending the Bradley-Terry model to accommodate ties in paired comparison
-    experiments. Journal of the American Statistical Association 65.
-
-    Firth, Kosmidis and Turner (2019), Davidson-Luce model for multi-item choice with ties.
-    arXiv:1909.07123.
-
-    Turner, van Etten, Firth and Kosmidis (2020), Modelling rankings in R: the PlackettLuce
-    package. Computational Statistics 35.
+    experiments. Journal of the American Statistical Association 65. Firth, Kosmidis and Turner
+    (2019), Davidson-Luce model for multi-item choice with ties. arXiv:1909.07123.
 
     Examples
     --------
@@ -244,7 +239,7 @@ class DavidsonLuce(WorthModel):
         """Return the covariance of ``log_worths_``, from the information in ``rankings``.
 
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
-        add up to zero. With a regulariser the penalty is taken as a prior.
+        add up to zero. A penalty is interpreted as a prior.
         """
         covariance, known = self._invert_information(rankings)
         C = len(covariance) - np.count_nonzero(known)
@@ -344,7 +339,7 @@ def _draw_places(
 
 
 def _merge(rankings: Rankings) -> Rankings:
-    """Merge equal rankings; refuse ties that are no outcome."""
+    """Merge equal rankings; refuse ties that K cuts."""
     refuse_cut_ties(rankings)
     return merge_copies(keep_counted_part(rankings))[0]
 

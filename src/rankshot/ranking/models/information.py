@@ -32,7 +32,7 @@ def require_estimable(rankings: AnyRankings) -> None:
     It exists if and only if the graph of "was placed before" is strongly connected: the items
     cannot be split into two parts such that no item of one is ever placed before an item of the
     other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
-    Such ties are left out, so that an estimate that depends on them is refused, too.
+    Such ties are left out, and an estimate that depends on them is refused.
     """
     compared = reduce_parts(keep_counted(rankings), _count_neighbours)
     count, label = connected_components(compared.before, connection="strong")

@@ -236,7 +236,7 @@ def log_phi(spread: float, sizes: Ints) -> Floats:
 
 
 def mean_passed(spread: float, sizes: Ints) -> Floats:
-    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), exact for small λ, too."""
+    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), also exact for small λ."""
     m = sizes.astype(float)
     if spread < 0.5:
         # The poles of the two terms at zero cancel.

@@ -85,40 +85,28 @@ class RankingMixture(BaseEstimator):
         The log-likelihood of the rankings that were fitted, without any penalty.
     history_ : ndarray
         What EM increases, after each iteration of the best start; it never falls. It is the
-        log-likelihood less the penalties of the models, and less what the rankings that all groups
-        share cost (see the notes).
+        log-likelihood less the penalties of the models, and of the rankings that groups share.
     n_raters_ : float
-        The number of raters, or of rankings, that belong to groups.
+        The number of raters, and of rankings without one.
     n_parameters_ : int
-        G - 1 shares, and the parameters of each model. Plackett-Luce has one parameter less than
-        there are items; items at the same level in every ranking count once. Mallows' spread is
-        one parameter, and its centre is counted like the worths of Plackett-Luce. Babington-Smith
-        has one parameter per pair of them.
+        G - 1 shares, and the parameters of each model; items at the same level in every ranking
+        count once, and the centre of Mallows' model counts like worths.
     bic_ : float
         -2 ``log_likelihood_`` + ``n_parameters_`` log ``n_raters_``: smaller is better.
     n_iter_ : int
-        The number of iterations of the best start.
 
     Notes
     -----
     A ranking of weight w counts as w rankings: of the same rater, or of w raters if it has none.
 
-    In every group, all rankings together count with an additional weight of 0.01. So a group of
-    equal rankings has a finite spread, worths of each group exist if those of all rankings do,
-    and an empty group is no special case. With one group nothing is added: the fit is that of
-    the model alone.
-
-    If a fit is not better than the group's last one, as the search for a Mallows centre may
-    happen to be, the last one is kept.
+    In every group, all rankings together count with an additional weight of 0.01, so that the
+    model of a small group exists. With one group nothing is added: the fit is that of the model.
 
     References
     ----------
     Murphy and Martin (2003), Mixtures of distance-based models for ranking data. Computational
-    Statistics & Data Analysis 41.
-
-    Salakhutdinov and Roweis (2003), Adaptive overrelaxed bound optimization methods. ICML.
-
-    Gormley and Murphy (2006), Analysis of Irish third-level college applications data. JRSS A 169.
+    Statistics & Data Analysis 41. Gormley and Murphy (2006), Analysis of Irish third-level college
+    applications data. JRSS A 169.
 
     Examples
     --------

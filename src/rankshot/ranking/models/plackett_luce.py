@@ -152,10 +152,9 @@ class PlackettLuce(WorthModel):
 
     Notes
     -----
-    Items at the same level in every ranking, such as all items that no ranking lists, are alike:
-    they have the same worth, and one parameter in the fit. So a fit to short lists of many items
-    takes as long as one of the listed items alone. Equal rankings are merged first. The time and
-    memory of a step grow with the number of listed items, not with that of all items.
+    Items at the same level in every ranking, such as all items that no ranking lists, have the same
+    worth, and one parameter in the fit; equal rankings are merged. So the time and memory of a fit
+    grow with the number of listed items, not with that of all items.
 
     The likelihood is concave in log-worths, with one exception: a tie that K cuts. With such
     rankings the optimum found may be a local one.
@@ -228,7 +227,7 @@ class PlackettLuce(WorthModel):
 
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
         add up to zero. The variance of the difference of items i and j, which depends on no shift,
-        is ``V[i, i] + V[j, j] - 2 * V[i, j]``. With a regulariser the penalty is taken as a prior.
+        is ``V[i, i] + V[j, j] - 2 * V[i, j]``. A penalty is interpreted as a prior.
 
         Examples
         --------

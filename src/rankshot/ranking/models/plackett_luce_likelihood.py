@@ -36,7 +36,6 @@ from rankshot.core.newton import Point
 from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.models.plackett_luce_stages import (
     Block,
-    LargeRatios,
     TiedStages,
     add_up,
     choose_tied,
@@ -155,7 +154,7 @@ class _PairTable:
     """
 
     def __init__(self, n_classes: int) -> None:
-        # Class C, which is no class, is left out in the end.
+        # C, which is not a class, is left out in the end.
         self._shape = n_classes + 1, n_classes + 1
         small = n_classes <= SMALL
         self._half: Floats | csr_array = np.zeros(self._shape) if small else csr_array(self._shape)
@@ -258,7 +257,7 @@ def _tie_hessian(
     theta: Floats,
     rest: Floats,
     tie: TiedStages,
-    choice: TiedClasses | LargeRatios,
+    choice: TiedClasses,
 ) -> Floats:
     """Return the second derivatives of a tie in all log-worths."""
     C, g = block.n_classes, tie.members.shape[1]

@@ -43,14 +43,12 @@ DEPENDENT = 1e-9
 """A feature of length one that has less left, after others are taken out, depends on them."""
 ROUNDING = 1e-5
 """Differences of less than this times `DEPENDENT`, of features of size one, are rounding."""
-SMALLEST_SCALE = 1e-100
-"""Penalised features are not taken as larger than this: the penalty would be too large a number."""
 
 
 class PlackettLuceRegression(WorthModel):
     r"""The Plackett-Luce model with log-worths θ = X β that are linear in features of items.
 
-    So items that were never ranked have worths, too. The fit minimises
+    So items that were never ranked also have worths. The fit minimises
 
     .. math:: -\frac{1}{W} \log P(\text{rankings}; X \beta) + \alpha \Bigl( \rho \|\beta\|_1 +
         \frac{1 - \rho}{2} \|\beta\|_2^2 \Bigr)
@@ -135,10 +133,7 @@ class PlackettLuceRegression(WorthModel):
         # Equal rankings, such as votes on the same pair, are evaluated once.
         rankings = merge_copies(keep_counted_part(rankings))[0]
         rankings = replace(rankings, weights=rankings.weights / weight)
-        # Squares of very large or small features are no numbers.
-        scale = _find_scale(values, SMALLEST_SCALE if self.alpha > 0 else 0.0)
-        scaled = values / scale
-        X = scaled - scaled.mean(axis=0)
+        X = values - values.mean(axis=0)
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
             _require_estimable(rankings, X, names)
@@ -148,19 +143,18 @@ class PlackettLuceRegression(WorthModel):
                 likelihood.information,
                 np.zeros(X.shape[1]),
                 design=X,
-                ridge=self.alpha * (1 - self.l1_ratio) / scale / scale,
-                lasso=self.alpha * self.l1_ratio / scale,
+                ridge=self.alpha * (1 - self.l1_ratio),
+                lasso=self.alpha * self.l1_ratio,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 report=line.update,
             )
         beta = self._take_parameters(found)
-        self.coef_ = beta / scale
+        self.coef_ = beta
         self.log_likelihood_ = weight * likelihood.value_and_expected(X @ beta)[0]
         self.feature_names_in_ = np.array(names, object)
         self.n_features_in_ = len(names)
-        self._X, self._scale = X, scale
-        self._shift = float(scaled.mean(axis=0) @ beta)
+        self._X, self._shift = X, float(values.mean(axis=0) @ beta)
         return self._with_log_worths(rankings.items, X @ beta)
 
     def predict_log_worths(self, features: ArrayLike) -> Floats:
@@ -187,13 +181,9 @@ class PlackettLuceRegression(WorthModel):
     def coef_covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``coef_``, from the information in ``rankings``.
 
-        A ridge penalty is taken as a prior. With a lasso penalty there is none: it sets
+        A ridge penalty is interpreted as a prior. With a lasso penalty there is none: it sets
         coefficients to zero, and its estimates are not normal around the truth.
         """
-        return self._scaled_covariance(rankings) / self._scale[:, None] / self._scale
-
-    def _scaled_covariance(self, rankings: Rankings) -> Floats:
-        """Return the covariance of the coefficients of scaled features."""
         check_is_fitted(self)
         if self.alpha * self.l1_ratio > 0:
             raise RankshotError(
@@ -206,16 +196,16 @@ class PlackettLuceRegression(WorthModel):
         if self.alpha == 0:
             _require_determined(csr_array(precedence(rankings)), self._X, names)
         information = self._X.T @ Likelihood(rankings).information(self.log_worths_) @ self._X
-        prior = weight * self.alpha / self._scale / self._scale
-        return invert_curvature(information + np.diag(prior), list(names))
+        prior = weight * self.alpha * np.eye(len(names))
+        return invert_curvature(information + prior, list(names))
 
     def coef_standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``coef_``: see `coef_covariance`."""
-        return np.sqrt(np.diag(self._scaled_covariance(rankings))) / self._scale
+        return np.sqrt(np.diag(self.coef_covariance(rankings)))
 
     def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
-        return np.asarray(self._X @ self._scaled_covariance(rankings) @ self._X.T)
+        return np.asarray(self._X @ self.coef_covariance(rankings) @ self._X.T)
 
 
 # ---- Features
@@ -263,12 +253,6 @@ def _read_features(
             "finite numbers"
         )
     return found, table
-
-
-def _find_scale(values: Floats, least: float) -> Floats:
-    """Return a power of two for each column, of the size of its largest number."""
-    exponents = np.frexp(np.abs(values).max(axis=0))[1]
-    return np.asarray(np.maximum(np.ldexp(1.0, exponents - 1), least))
 
 
 def _item_labels(frame: Any) -> list[str | None] | None:

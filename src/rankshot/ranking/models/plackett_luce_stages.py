@@ -25,7 +25,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
-from rankshot.ranking.models.tie_integral import TiedChoice, TiedClasses, place_nodes
+from rankshot.ranking.models.tie_integral import TiedClasses, place_nodes, tied_log_prob
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ class Stages(NamedTuple):
     Attributes
     ----------
     order : ndarray of shape (D, n)
-        Class numbers; C, which is no class, after the end of a ranking. Rankings lie in columns so
+        Class numbers; C, not a class, after the end of a ranking. Rankings lie in columns, so
         that running sums over a ranking are sums of long rows.
     counts : ndarray of shape (C,)
         How many items each class has.
@@ -131,38 +131,9 @@ def build_stages(
     return Stages(order, counts, chosen, has_rest, ties, log_ways)
 
 
-class LargeRatios:
-    """The same as `TiedClasses`, in logarithms and item by item, for worths of any ratio."""
-
-    def __init__(self, tie: TiedStages, theta: Floats, log_rest: Floats) -> None:
-        p = tie.members.shape[1]
-        class_of = np.array([np.repeat(np.arange(p), row) for row in tie.counts])
-        by_item = np.take_along_axis(theta[tie.members], class_of, axis=1)
-        self._choice = TiedChoice(by_item, log_rest, tie.taken)
-        # One row per item, and log r last; one column per class.
-        self._adds = (
-            np.append(class_of, np.full((len(class_of), 1), p), axis=1)[:, :, None]
-            == np.arange(p + 1)
-        ).astype(float)
-        self.log_prob = self._choice.log_prob
-
-    @property
-    def gradient(self) -> Floats:
-        """First derivatives in the log-worths of the classes."""
-        return np.asarray(np.einsum("ni,nic->nc", self._choice.gradient, self._adds[:, :-1, :-1]))
-
-    @property
-    def hessian(self) -> Floats:
-        """Second derivatives in these and, last, in the log of the worth of the rest."""
-        return np.asarray(self._adds.transpose(0, 2, 1) @ self._choice.hessian @ self._adds)
-
-
-def choose_tied(tie: TiedStages, theta: Floats, log_rest: Floats) -> TiedClasses | LargeRatios:
+def choose_tied(tie: TiedStages, theta: Floats, log_rest: Floats) -> TiedClasses:
     """Return the log-probabilities of tied stages, with derivatives by class."""
-    log_worths, size = theta[tie.members], int(tie.counts[0].sum())
-    if TiedClasses.can_hold(log_worths, log_rest, size, tie.taken):
-        return TiedClasses(log_worths, tie.counts, log_rest, tie.taken)
-    return LargeRatios(tie, theta, log_rest)
+    return TiedClasses(theta[tie.members], tie.counts, log_rest, tie.taken)
 
 
 class StageLogs:
@@ -209,7 +180,8 @@ class StageLogs:
         result: Floats = -np.logaddexp(0, log_odds).sum(axis=0) - stages.log_ways
         for tie in stages.ties:
             rest = self.log_remaining[tie.end, tie.column]
-            np.add.at(result, tie.column, choose_tied(tie, self.theta, rest).log_prob)
+            log_prob = tied_log_prob(self.theta[tie.members].T, rest, tie.taken)
+            np.add.at(result, tie.column, log_prob)
         return result
 
 
@@ -266,7 +238,7 @@ class Block:
         self.weights = self.rankings.weights
         self.n_classes = C = len(self.counts)
         self.order = self.stages.order
-        # There is no choice below the last one: short lists of many items cost less.
+        # Nothing is chosen below the last choice: short lists of many items cost less.
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
