@@ -76,7 +76,7 @@ def ask(
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     prompts = make_prompts(
         tuple(classes.target_of),
-        classes.item_of,
+        tuple(classes.item_of),
         **read_question(question),
         k=k,
         raters=raters,
