@@ -308,6 +308,7 @@ def count_slowly(part):
     return count_pairs(part, 1.1)
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_answer_though_one_is_killed(default_client, tmp_path, votes):
     path = tmp_path / "votes.jsonl"
     rs.write_rankings(votes, path)
