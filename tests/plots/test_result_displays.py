@@ -207,7 +207,6 @@ def test_bars_are_the_contributions_in_groups():
 
 def list_displays(name="cat", ax=None):
     votes = rs.Rankings.from_orders([[name, "b"], ["b", name]], sources=[name, "x"])
-    table = rs.Similarity([[1.0], [2.0]], [name, "b"], ["c"], source=name)
     plots = rs.plots
     return [
         plots.ReliabilityDisplay.from_predictions(
@@ -216,8 +215,6 @@ def list_displays(name="cat", ax=None):
         plots.ConfusionDisplay.from_predictions([name, "b"], ["b", "b"], ax=ax),
         plots.ComparisonDisplay.from_results({name: (0.5, 0.4, 0.6)}, ax=ax),
         plots.ExplanationDisplay.from_explanation(make_explanation(target=name), ax=ax),
-        plots.MapDisplay.from_rankings(votes, ax=ax),
-        plots.MapDisplay.from_similarity(table, ax=ax),
         plots.BumpDisplay.from_rankings(votes, ax=ax),
         plots.PrecedenceDisplay.from_rankings(votes, ax=ax),
         plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=ax),

@@ -59,7 +59,7 @@ def test_the_page_shows_all_that_was_promised(demo):
     assert report.comparison.rows == demo.comparison.rows
     assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
     assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
-    assert len(report.map.groups) == len(demo.rankings) == 210
+    assert report.similar.n_compared == 10
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
     assert report.explanations
     # Where no input with a picture is a good example, another one is explained.
@@ -73,7 +73,7 @@ def test_the_page_shows_all_that_was_promised(demo):
         assert one.picture == Thumbnail.from_pixels(images[rows == row][0])
         assert one.supporters
     page = render_report(report)
-    for text in ("Comparison", "Consensus", "Map", "Explanations", "Two classes"):
+    for text in ("Comparison", "Consensus", "Similar classes", "Explanations", "Two classes"):
         assert text in page
     # The rehearsal chose the settings of the head.
     found = demo.comparison.rows[-1].accuracy.estimate

@@ -1,4 +1,3 @@
-from .map import MapDisplay as MapDisplay
 from .rankings import (
     BumpDisplay as BumpDisplay,
     GroupsDisplay as GroupsDisplay,

@@ -31,7 +31,7 @@ from rankshot.report.pictures import (
     describe_choice,
 )
 from rankshot.report.predictions import evaluate_predictions, explain_outcomes
-from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
+from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
 from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
@@ -328,7 +328,7 @@ def demo_report(demo: Demo) -> Report:
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
         consensuses=summarize_rankings(demo.rankings, consensus, K),
         sources=compare_sources(demo.rankings, consensus, K),
-        map=map_rankings(demo.rankings, LIST_LENGTH),
+        similar=find_similar_classes(consensus, K),
         explanations=explained,
         notes=(
             describe_rehearsal(demo),

@@ -126,6 +126,16 @@ class Bar(NamedTuple):
     length: float
 
 
+class PairLine(NamedTuple):
+    """Two classes and a number about them."""
+
+    first: str
+    second: str
+    text: str
+    share: str
+    length: float
+
+
 def make_bars(
     pairs: Sequence[tuple[str, float]], texts: Sequence[str], longest: float | None = None
 ) -> list[Bar]:

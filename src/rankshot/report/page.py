@@ -34,7 +34,7 @@ from rankshot.report.predictions import (
     format_confusions,
     format_overview,
 )
-from rankshot.report.rankings import format_consensus, format_map, format_sources
+from rankshot.report.rankings import format_consensus, format_similar_classes, format_sources
 from rankshot.zeroshot.metrics import format_share
 
 MAX_RATERS = 12
@@ -68,7 +68,7 @@ def render_report(report: Report) -> str:
         ("calibration", format_calibration, evaluation),
         ("consensus", format_consensus, report.consensuses),
         ("sources", format_sources, report.sources),
-        ("map", format_map, report.map),
+        ("similar_classes", format_similar_classes, report.similar),
         ("settings", tuple, report.settings),
         ("notes", tuple, report.notes),
     ]
@@ -79,7 +79,7 @@ def render_report(report: Report) -> str:
         .render(
             title=report.title,
             lead=report.lead,
-            contents=[(key, key.capitalize()) for key in sections],
+            contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
             folds=_describe_folds(report),
             facts=report.facts,
             gallery_choice=report.gallery_choice,
@@ -101,9 +101,6 @@ def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
     folds["consensus"] = (f"{n:,} classes", n <= OPEN_CLASSES)
     if report.sources is not None:
         folds["sources"] = (f"{len(report.sources.lines)} compared", n <= OPEN_CLASSES)
-    if report.map is not None:
-        groups = report.map.groups
-        folds["map"] = (f"{len(groups):,} rankings", len(set(groups)) <= OPEN_CLASSES)
     return folds
 
 
