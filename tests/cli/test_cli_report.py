@@ -319,22 +319,3 @@ def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
         assert "'x5' (not a file, or a link that leads out of the folder)" in text
     assert {card.split()[-1] for card in show_cards(page(folder))} == {"x1", "x3", "x4"}
     assert str(folder) not in page(folder)
-
-
-def test_consensus_names_groups_of_raters(tmp_path):
-    items = ["bus", "fox", "leopard", "tiger", "tram"]
-    orders = [items] * 8 + [items[::-1]] * 6 + [items] * 14
-    rs.write_rankings(
-        rs.Rankings.from_orders(
-            orders,
-            targets=["cat"] * 14 + ["dog"] * 14,
-            raters=[f"p{i}" for i in range(14)] * 2,
-        ),
-        tmp_path / "votes.jsonl",
-    )
-    text = run_well(f"consensus {tmp_path}/votes.jsonl --k 3")
-    assert (
-        "The raters of cat fall into 2 groups. 8 raters: bus > fox > leopard. "
-        "6 raters: tram > tiger > leopard" in text
-    )
-    assert "raters of dog" not in text

@@ -215,7 +215,6 @@ def list_displays(name="cat", ax=None):
         plots.ConfusionDisplay.from_predictions([name, "b"], ["b", "b"], ax=ax),
         plots.ComparisonDisplay.from_results({name: (0.5, 0.4, 0.6)}, ax=ax),
         plots.ExplanationDisplay.from_explanation(make_explanation(target=name), ax=ax),
-        plots.BumpDisplay.from_rankings(votes, ax=ax),
         plots.PrecedenceDisplay.from_rankings(votes, ax=ax),
         plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=ax),
         plots.RankingsDisplay.from_rankings(votes, ax=ax),

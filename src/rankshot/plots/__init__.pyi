@@ -1,5 +1,4 @@
 from .rankings import (
-    BumpDisplay as BumpDisplay,
     GroupsDisplay as GroupsDisplay,
     PrecedenceDisplay as PrecedenceDisplay,
     RankingsDisplay as RankingsDisplay,

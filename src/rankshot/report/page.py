@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rankshot import __version__
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
-from rankshot.plots.results import ComparisonDisplay
 from rankshot.report.contents import ExplainedInput, MethodComparison, Report
 from rankshot.report.formatting import (
     MINUS,
     Bar,
-    draw_chart,
     format_column,
     format_interval,
     format_name,
@@ -148,22 +143,14 @@ def _make_environment(jinja2: Any) -> Any:
 
 
 def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
-    """Return the rows by method, the best estimate of each method and of all, and the chart."""
+    """Return the rows by method, the best estimate of each method and of all."""
     methods = comparison.by_method()
     bests = {method: max(row.accuracy.estimate for row in rows) for method, rows in methods.items()}
-    names: list[str] = []
-    intervals: list[tuple[float, float, float]] = []
-    for method, rows in methods.items():
-        names += [method, *(row.source for row in rows)]
-        intervals += [(math.nan,) * 3, *(row.accuracy for row in rows)]
-    chart = ComparisonDisplay(names, np.array(intervals))
-    title = f"Accuracy with interval of the {len(comparison.rows)} rows of the table"
     return {
         "caption": comparison.caption,
         "methods": methods,
         "bests": bests,
         "best": max(bests.values()),
-        "chart": draw_chart(chart, title),
     }
 
 

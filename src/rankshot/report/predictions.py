@@ -22,7 +22,6 @@ from rankshot.report.contents import (
     PredictionOverview,
 )
 from rankshot.report.formatting import (
-    NARROW,
     Bar,
     Html,
     PairLine,
@@ -49,6 +48,8 @@ from rankshot.zeroshot.metrics import (
 )
 from rankshot.zeroshot.scores import Scores
 
+DIAGRAM_WIDTH = 4.2
+"""Inches: it fits on a phone."""
 N_CONFIDENCES = 10
 """Bins of confidence if the true classes are not known."""
 FIRST_PAIRS = 10
@@ -346,7 +347,7 @@ def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "error": format_share(bins.expected_calibration_error),
         "log_loss": format_number(log_loss),
-        "diagram": Html(ReliabilityDisplay(bins).to_svg(title, NARROW)),
+        "diagram": Html(ReliabilityDisplay(bins).to_svg(title, DIAGRAM_WIDTH)),
         "bins": [
             (
                 format_percent(confidence),
