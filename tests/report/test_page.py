@@ -29,8 +29,8 @@ from rankshot.report.predictions import format_classes, format_confusions
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     Interval,
-    find_hardest_pairs,
     find_largest_confusions,
+    find_lowest_pairs,
 )
 
 COMPARISON = MethodComparison(
@@ -284,11 +284,11 @@ def test_the_largest_confusions_and_hardest_pairs_do_not_depend_on_the_order_of_
     ]
     expected = [(a, b) for _, a, b in sorted(wrong)[:40]]
     assert named(find_largest_confusions(confusion, classes), classes) == expected
-    values = [two_class[pair] for pair in find_hardest_pairs(two_class, classes)]
+    values = [two_class[pair] for pair in find_lowest_pairs(two_class, classes)]
     upper = two_class[np.triu_indices(L, k=1)]
     assert values == sorted(upper)[:40]
-    found = [set(pair) for pair in named(find_hardest_pairs(two_class, classes), classes)]
-    again = find_hardest_pairs(two_class[shuffled], classes[order])
+    found = [set(pair) for pair in named(find_lowest_pairs(two_class, classes), classes)]
+    again = find_lowest_pairs(two_class[shuffled], classes[order])
     assert [set(pair) for pair in named(again, classes[order])] == found
 
 

@@ -71,10 +71,11 @@ def ignore_pillow_warnings() -> Iterator[None]:
         yield
 
 
-def read_picture(file: str | Path) -> Any:
+def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
     """Return the first frame of a picture file as a Pillow image: upright, RGB, on white.
 
-    The content of the file decides on its format, not its name.
+    The content of the file decides on its format, not its name. A picture that is larger than
+    ``shrink_to`` is scaled down, as `convert_picture` does.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def read_picture(file: str | Path) -> Any:
     try:
         with pillow.open(file, formats=FORMATS) as image:
             if image.width * image.height <= MAX_PIXELS:
-                return convert_picture(image)
+                return convert_picture(image, shrink_to)
             size = f" ({image.width} x {image.height})"
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         size = ""

@@ -38,8 +38,8 @@ from rankshot.zeroshot.metrics import (
     Interval,
     ScoredTable,
     count_confusions,
-    find_hardest_pairs,
     find_largest_confusions,
+    find_lowest_pairs,
     format_share,
     mean_class_interval,
     per_class_accuracy,
@@ -281,7 +281,7 @@ def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
     shares = evaluation.pairwise
     hardest = [
         PairLine(names[i], names[j], format_percent(shares[i, j]), "", float(shares[i, j]))
-        for i, j in find_hardest_pairs(shares, names)
+        for i, j in find_lowest_pairs(shares, names)
     ]
     title = "Number of inputs by true class (rows) and predicted class (columns)"
     matrix = Html(ConfusionDisplay(counts, list(names)).to_svg(title)) if len(names) > 1 else ""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from heapq import nsmallest
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from rankshot.ranking.rater_agreement import (
 )
 from rankshot.report.contents import SimilarClasses, SourceLine, SourceTable
 from rankshot.report.formatting import PairLine, choose_heat_class, make_bars
-from rankshot.zeroshot.metrics import format_share
+from rankshot.zeroshot.metrics import find_lowest_pairs, format_share
 
 MAX_SOURCES = 12
 """Sources in the table that compares each of them with each other."""
@@ -225,14 +224,13 @@ def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
     compared = consensus[:MAX_COMPARED]
     names = [str(name) for name in compared.targets]
     distance = compare_common_items(compared, k=k)
-    # At distance 1, two classes have nothing in common.
-    rows, columns = np.nonzero(np.triu(distance < 1, 1))
-    pairs = [
-        (*sorted((names[i], names[j])), float(distance[i, j]))
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
-    ]
-    nearest = nsmallest(MAX_SIMILAR, pairs, key=lambda pair: (pair[2], pair))
-    return SimilarClasses(tuple(nearest), len(compared), len(consensus), k) if pairs else None
+    pairs = tuple(
+        (names[i], names[j], float(distance[i, j]))
+        for i, j in find_lowest_pairs(distance, names)[:MAX_SIMILAR]
+        # At distance 1, two classes have nothing in common.
+        if distance[i, j] < 1
+    )
+    return SimilarClasses(pairs, len(compared), len(consensus), k) if pairs else None
 
 
 def format_similar_classes(found: SimilarClasses) -> dict[str, Any]:

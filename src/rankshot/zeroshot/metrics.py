@@ -631,10 +631,10 @@ def find_largest_confusions(
     return _take_first_pairs(-wrong[rows, columns], rows, columns, classes)
 
 
-def find_hardest_pairs(
+def find_lowest_pairs(
     pairwise: NDArray[np.floating], classes: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of classes with the lowest two-class accuracy, lowest first.
+    """Return the pairs of classes with the lowest values of a symmetric matrix, lowest first.
 
     Each pair is given once, in alphabetical order of its names.
     """
