@@ -168,9 +168,6 @@ def test_short_lists_take_the_memory_of_what_they_list(rng):
     assert model.log_likelihood_ == pytest.approx(model.log_prob(rankings).sum(), rel=1e-10)
 
 
-# ---- Equal rankings, and the scale of their weights
-
-
 # ---- Whether the estimate exists
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from strategies import tied_groups
 
 from rankshot import Rankings
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.ranking.consensus.precedence import precedence
 
 
