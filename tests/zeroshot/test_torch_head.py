@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 from head_cases import ITEMS, RANKINGS, TARGETS
-from test_arrays import (
-    AROUND,
-    RUN,
-    around,
-    each_case,
-    fitted,
-    tables,
-)
+from test_arrays import AROUND, RUN, around, each_case, fitted, tables
 from test_heads import confident
 
 import rankshot as rs
@@ -145,20 +138,6 @@ def test_several_heads_are_compiled_in_one_process():
             compiled = torch.compile(module, fullgraph=True, backend="eager")
             scores = torch.randn(3, 5)
             check_equal(compiled(scores), module(scores))
-
-
-@pytest.mark.slow
-def test_gradients_through_a_compiled_module():
-    torch.compiler.reset()
-    module = module_of("strict-consensus")
-    compiled = torch.compile(module, fullgraph=True, backend="eager")
-    for table in tables("multiclass"):
-        both = []
-        for function in (module, compiled):
-            scores = torch.from_numpy(table.astype(np.float32)).requires_grad_()
-            function(scores)[:, 0].sum().backward()
-            both.append(scores.grad)
-        torch.testing.assert_close(*both)
 
 
 # ------------------------------------------------------------------ what is refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,7 +216,8 @@ DATA_NOTE = (
 
 def demo_report(demo: Demo) -> Report:
     """Return the report of what the demonstration found."""
-    consensus = ProbabilisticRanking(k=K, decay=0, posterior="consensus").fit(demo.panel).consensus_
+    merging = ProbabilisticRanking(k=K, decay=0, posterior="consensus").fit(demo.panel)
+    consensus = cast("Rankings", merging.consensus_)
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
