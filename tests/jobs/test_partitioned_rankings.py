@@ -76,7 +76,7 @@ def test_lines_are_read_once_whatever_the_size_of_blocks(tmp_path, end):
         assert read_rankings(path, part_bytes=part_bytes).compute() == expected
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rankings=any_rankings(), part_bytes=st.integers(20, 400), parts=st.integers(1, 3))
 def test_files_in_parts_equal_files_in_memory(folder, rankings, part_bytes, parts):
     rows = np.array_split(np.arange(len(rankings)), parts)

@@ -41,7 +41,7 @@ def approx(value):
     return None if value is None else pytest.approx(value, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rankings=weighted())
 def test_concordance_and_agreement(rankings):
     copies = copy(rankings)

@@ -29,7 +29,7 @@ def read(tmp_path):
     return read
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(rankings=any_rankings())
 def test_parquet_gives_back_all_and_is_read_like_json_lines(folder, rankings):
     """Also where another program wrote the file, which then does not name the items."""

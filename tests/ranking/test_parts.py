@@ -126,7 +126,7 @@ def test_an_estimate_that_does_not_exist_is_refused_in_parts():
 # ---- Mean distances from sums, against the distances of all pairs
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(KINDS[:4]), seed=st.integers(0, 2**32 - 1))
 def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
     rng = np.random.default_rng(seed)

@@ -39,7 +39,7 @@ def groups_of(order):
 # ---- JSON lines
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=26, deadline=None)
 @given(rankings=any_rankings())
 def test_jsonl_gives_back_all_that_was_written(folder, rankings):
     path = folder / "all.jsonl"
@@ -143,7 +143,7 @@ VALID = {
 
 
 @pytest.mark.parametrize("ending", VALID)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=66, deadline=None)
 @given(data=st.data())
 def test_damaged_files_are_read_or_refused(folder, ending, data):
     content = VALID[ending]
@@ -181,7 +181,7 @@ def countable(draw, *, ties, complete):
 
 
 @pytest.mark.parametrize("ending", [".soc", ".soi", ".toc", ".toi"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_preflib_gives_back_orders_and_counts(folder, ending, data):
     rankings, by_order = data.draw(countable(ties=ending[1] == "t", complete=ending[3] == "c"))

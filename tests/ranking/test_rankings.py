@@ -36,7 +36,7 @@ def cases(draw):
     return items, draw(st.lists(orders_over(items), max_size=6))
 
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 # ---- Building and reading

@@ -126,7 +126,7 @@ def test_schulze_on_the_example_of_his_paper():
 # ---- Properties
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(st.permutations(range(5)), min_size=1, max_size=6), st.permutations(ITEMS))
 def test_renaming_items_renames_the_answers(orders, names):
     one = rs.Rankings.from_orders([[ITEMS[i] for i in order] for order in orders], items=ITEMS)

@@ -55,7 +55,7 @@ def tables(draw):
 @pytest.mark.parametrize("ending", ENDINGS)
 @given(table=tables())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
 )
 def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
     path = tmp_path / f"mine{ending}"

@@ -112,7 +112,7 @@ def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
     )
 )
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
     matrix = np.array(rows, np.float32)
@@ -243,7 +243,7 @@ contents = st.one_of(
 
 @given(contents, st.sampled_from("pgz"))
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=26, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_whatever_the_file_holds_the_answer_is_a_table_or_our_error(tmp_path, content, pack):
     path = tmp_path / "fuzzed"

@@ -70,7 +70,7 @@ def are_connected(sets):
     return not rest
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(size=st.integers(2, 60), show=st.integers(2, 20), seed=st.integers(0, 99))
 def test_sets_cover_the_pool_twice_and_hang_together(size, show, seed):
     show = min(show, size)

@@ -14,7 +14,7 @@ from rankshot.core.errors import OutputError
 from rankshot.zeroshot.files.predictions import open_predictions, read_predictions, read_truth
 
 ENDINGS = [".csv", ".parquet"]
-FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 TARGETS = ("cat", "bus, red", "P(x)")
 
 

@@ -234,7 +234,7 @@ def test_a_foreign_file_and_one_that_ends_too_early_are_refused(tmp_path, good):
         check_refused(path, good[:size])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(data=st.data())
 def test_changed_bytes_are_refused_or_change_nothing(tmp_path, good, data):
     where = data.draw(st.integers(0, len(good) - 1))

@@ -18,7 +18,7 @@ from rankshot import RankshotError
 from rankshot.zeroshot.files.score_tables import open_scores
 
 ENDINGS = [".csv", ".parquet", ".npz"]
-FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 ITEMS = ("leopard", "bus, red", 'the "x"')
 
 

@@ -104,9 +104,8 @@ def test_half_precision_is_computed_in_single_precision(name, dtype):
 # ------------------------------------------------------------------ state, export, compilation
 
 
-@pytest.mark.parametrize(
-    "name", [FEW[0], *(pytest.param(name, marks=pytest.mark.slow) for name in FEW[1:])]
-)
+@pytest.mark.slow
+@few_heads
 def test_torch_export_with_any_number_of_inputs(name):
     module, scores = module_of(name), scores_of()
     dynamic = {"scores": {0: torch.export.Dim("inputs")}}
