@@ -152,6 +152,7 @@ def test_floating_point_pixels_and_a_missing_library(tmp_path, monkeypatch):
         read_picture(tmp_path / "a.png")
 
 
+@pytest.mark.slow
 def test_what_is_no_regular_file_is_not_opened(tmp_path):
     """A pipe without a writer would block the run for ever; /dev/zero never ends."""
     write_pictures(tmp_path, 1)
@@ -182,6 +183,7 @@ def noise(rng, height, width):
     return Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "options"),
     [

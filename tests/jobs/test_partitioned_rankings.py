@@ -359,6 +359,7 @@ def test_statistics_do_not_depend_on_the_parts(kind):
         compare(rankings, PartitionedRankings(parts, rankings.items))
 
 
+@pytest.mark.slow
 def test_the_command_merges_many_files(tmp_path, monkeypatch, workers):
     monkeypatch.chdir(tmp_path)
     Path("votes").mkdir()

@@ -20,13 +20,11 @@ from rankshot.zeroshot.scores import KINDS
 ALONE = [
     *(("weighted", kind, kind != "multiclass") for kind in KINDS),
     ("strict-mean", "one-vs-rest", True),
-    ("default", "multiclass", False),
+    *((name, "one-vs-rest", False) for name in ("conse", "direct")),
     *(
         pytest.param(name, "multiclass", False, marks=pytest.mark.slow)
-        for name in ("consensus", "uneven", "full", "sources")
+        for name in ("default", "consensus", "uneven", "full", "sources", "conse", "nearest-3")
     ),
-    *((name, "multiclass", False) for name in ("conse", "direct", "nearest-3")),
-    *((name, "one-vs-rest", False) for name in ("conse", "direct", "nearest-all")),
     ("strict-consensus", "one-vs-one", False),
 ]
 

@@ -102,6 +102,7 @@ def test_the_estimate_is_within_its_errors(rng, prior, kind):
     np.testing.assert_allclose(head.predict_proba(scores), proba, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sampling")
 @each_kind
 def test_the_standard_errors_are_about_right(rng, kind):
