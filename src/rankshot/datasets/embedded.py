@@ -96,7 +96,11 @@ class ClassNames(NamedTuple):
 
 
 def class_names(dataset: str) -> ClassNames:
-    """Return the names of the seen and new classes of "cifar", "animals" or "intents".
+    """Return the names of the seen and new classes of a data set.
+
+    Parameters
+    ----------
+    dataset : {"cifar", "animals", "intents"}
 
     Examples
     --------

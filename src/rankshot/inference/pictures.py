@@ -261,12 +261,12 @@ class Preprocessing:
 
     @classmethod
     def from_name(cls, name: str) -> Preprocessing:
-        """Return a preset: "imagenet" (torchvision's networks), "efficientnet-lite" or "clip"."""
+        """Return a preset; ``name`` is "imagenet" (torchvision), "efficientnet-lite" or "clip"."""
         return PRESETS[require_choice("preset", name, PRESETS)]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], where: str = CONFIG_FILE) -> Preprocessing:
-        """Return what a ``preprocessor_config.json`` of transformers describes.
+        """Return what ``config``, read from ``where``, describes as transformers writes it.
 
         Raises
         ------
@@ -281,7 +281,7 @@ class Preprocessing:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Preprocessing:
-        """Read a ``preprocessor_config.json``."""
+        """Read ``path``, a preprocessor_config.json of transformers."""
         path = Path(path)
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))

@@ -238,14 +238,14 @@ class PartsRun:
         return self.n_done + self.n_resumed
 
     def count_reasons(self, *, is_input: bool = True) -> Counter[str]:
-        """Return how often each reason occurs among what was skipped: inputs, or all else."""
+        """Return how often each reason occurs among skipped inputs (``is_input``) or the rest."""
         # Some reasons name sizes and the like, and would all be different.
         return Counter(
             one.reason.partition(" (")[0] for one in self.skipped if one.is_input == is_input
         )
 
     def add(self, name: str, work: Work) -> None:
-        """Add what became of a part."""
+        """Add the part ``name`` and what became of it, ``work``."""
         if work.problem:
             self.failed.append((name, work.problem))
             return

@@ -233,7 +233,7 @@ class HeadSettings:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> HeadSettings:
-        """Return the settings that `to_json` returned; others are refused."""
+        """Return settings from ``content``, which `to_json` returned."""
         known = tuple(each.name for each in fields(cls))
         given = {key: value for key, value in content.items() if key not in {"format", "notes"}}
         for what, name, names in (
@@ -251,7 +251,7 @@ class HeadSettings:
 
     @classmethod
     def read(cls, path: str | Path) -> HeadSettings:
-        """Read the settings of a .json file that `write` wrote."""
+        """Read settings from ``path``, a .json file that `write` wrote."""
         path = Path(path)
         require_ending(path, (".json",))
         content = None
@@ -263,7 +263,7 @@ class HeadSettings:
             return cls.from_json(content)
 
     def write(self, path: str | Path, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the settings to a .json file, with notes for the reader."""
+        """Write the settings to ``path``, a .json file, with ``notes`` for the reader."""
         require_ending(Path(path), (".json",))
         content = {"format": FORMAT, **self.to_json(), **({"notes": notes} if notes else {})}
         with replace_file(Path(path)) as stream:

@@ -106,7 +106,7 @@ class WorthModel(BaseEstimator):
         raise NotImplementedError
 
     def standard_errors(self, rankings: Any) -> Floats:
-        """Return the standard errors of ``log_worths_``: square roots from `covariance`."""
+        """Return the standard errors of ``log_worths_`` fitted to ``rankings``."""
         return np.sqrt(np.diag(self.covariance(rankings)))
 
 
@@ -177,7 +177,7 @@ class PlackettLuce(WorthModel):
 
     @classmethod
     def from_worths(cls, worths: Mapping[str, float]) -> PlackettLuce:
-        """Return a fitted model with given worths.
+        """Return a fitted model with given ``worths``.
 
         Examples
         --------
@@ -244,7 +244,7 @@ class PlackettLuce(WorthModel):
         return invert_information(information, self.items_, self.regularization)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default).
+        """Draw ``n`` top-``k`` rankings (full by default), from the seed ``random_state``.
 
         The draws are exact: each item gets an exponential time of rate v_i, and the k items of
         the smallest times are the list.
