@@ -57,7 +57,7 @@ def build_head(settings: HeadSettings, *inner: BaseHead) -> Any:
     >>> build_head(HeadSettings(head="probabilistic", posterior="consensus", prior="mallows"))
     ProbabilisticRanking(posterior='consensus', prior=Mallows())
     """
-    return CLASSES[HEADS[settings.head]](*inner, **decode_parameters(settings))
+    return CLASSES[HEADS[settings.head].name](*inner, **decode_parameters(settings))
 
 
 def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
