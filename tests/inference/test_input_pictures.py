@@ -210,6 +210,7 @@ def test_a_config_file_does_what_transformers_does(rng, module, name, options):
 NORMAL = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "ending", "config"),
     [
