@@ -236,6 +236,7 @@ def test_older_files_mean_what_transformers_reads_in_them(
     np.testing.assert_allclose(Preprocessing.from_file(path)(image), wanted, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_clip_is_the_preset_of_that_name(rng):
     package = import_module("transformers.models.clip.image_processing_pil_clip")
     image = noise(rng, 100, 150)

@@ -339,7 +339,7 @@ def grows_without_bound(rankings):
 def test_an_estimate_is_found_where_it_exists_and_nowhere_else(rng):
     """Against a linear program over all sets that could have been chosen."""
     found = {True: 0, False: 0}
-    for _ in range(30):
+    for _ in range(60):
         orders = []
         for _ in range(int(rng.integers(3, 7))):
             items = rng.permutation(list("abcd"))[: int(rng.integers(2, 5))]
@@ -354,4 +354,4 @@ def test_an_estimate_is_found_where_it_exists_and_nowhere_else(rng):
         else:
             model = rs.DavidsonLuce(regularization=0).fit(rankings)
             assert np.abs(model.log_worths_).max() < 20
-    assert min(found.values()) > 5
+    assert min(found.values()) > 10
