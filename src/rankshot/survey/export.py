@@ -170,6 +170,11 @@ def answer_records(view: Overview) -> Iterator[Record]:
     language     the language of the pages
     ============ ================================================================================
 
+    Parameters
+    ----------
+    view : Overview
+        From `read_overview`.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -371,9 +376,16 @@ def _format_cell(value: Any) -> str:
 
 
 def write_records(path: Path, records: Iterable[Record], *, private: bool = True) -> None:
-    """Write records to a .csv or .jsonl file, completely or not at all.
+    """Write records to a file, completely or not at all.
 
-    Unless ``private`` is False, only its owner may read it.
+    Parameters
+    ----------
+    path : Path
+        Ends in .csv or .jsonl.
+    records : iterable of mappings
+        Such as `answer_records` yields.
+    private : bool
+        Whether only the owner of the file may read it.
 
     Examples
     --------
