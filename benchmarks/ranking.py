@@ -373,7 +373,7 @@ def mixture(rng: np.random.Generator) -> Result:
     rankings = rs.Rankings.from_item_numbers(orders, items=range(5))
     model = rs.RankingMixture(n_groups=3, n_starts=1, random_state=0)
     ours, fitted = measure_time(lambda: model.fit(rankings))
-    em = EM(merge_equal(rankings, "rater"), rs.PlackettLuce(), 3)
+    em = EM(merge_equal(rankings), rs.PlackettLuce(), 3)
 
     def run_plain_em() -> None:
         state = em.start_from_raters(np.random.default_rng(0))

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 import rankshot as rs
 from rankshot.core.newton import maximize
 from rankshot.datasets import load_imagenet
-from rankshot.ranking import mean_distances
+from rankshot.ranking import distances
 from rankshot.ranking.models.plackett_luce import first_items
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
@@ -305,7 +305,7 @@ def many_items() -> None:
             "mean top-10 Kendall distances with ties, 20 x 280",
             lambda: rs.ranking.mean_kendall_distance(wordnet, ranked, k=10),
             "tables of all pairs of items",
-            lambda: mean_distances._mean_by_pairs(wordnet[:2], ranked[:4], 10),
+            lambda: distances._mean_by_pairs(wordnet[:2], ranked[:4], 10),
             8 / (20 * 280),
         ),
         Work(

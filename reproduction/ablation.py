@@ -52,20 +52,7 @@ DEFAULT_NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One idea and its results.
-
-    Attributes
-    ----------
-    idea : str
-    chosen : str
-        The settings that the rehearsal chose.
-    rehearsal : Interval or None
-        The mean class accuracy on seen classes that play new ones.
-    correct : ndarray of bool
-        Which test inputs of new classes are predicted correctly.
-    looks_at : str
-        Which part of the test data the idea uses.
-    """
+    """One idea and its results."""
 
     idea: str
     chosen: str
@@ -76,20 +63,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class AblationResult:
-    """All steps; those that use the test batch are last.
-
-    Attributes
-    ----------
-    steps : tuple of Step
-    bases : dict of str to Configuration
-        The default, and the same with each of its classifiers alone.
-    chosen : Configuration
-        The configuration that seen classes support in the end.
-    selection : Selection
-        The changes of the default that were tried.
-    batch_range : tuple of float
-        The lowest and the highest accuracy of the nearly best classifiers with the batch.
-    """
+    """All steps; those that use the test batch are last."""
 
     steps: tuple[Step, ...]
     bases: dict[str, Configuration]
@@ -156,18 +130,7 @@ def run_ablation(
     grid: Mapping[str, Sequence[float]],
     announce: AnnounceStep,
 ) -> AblationResult:
-    """Evaluate all ideas in turn.
-
-    Parameters
-    ----------
-    evaluator : Evaluator
-    C : float
-        The best regularization of the multiclass classifier on seen validation *inputs*.
-    grid : mapping of str to sequence of float
-        The regularizations of multiclass and least squares, to be chosen by seen *classes*.
-    announce : callable
-        Called with the name of the next idea.
-    """
+    """Evaluate all ideas in turn."""
     ablation = _Ablation(evaluator, announce, [])
     _add_heads(ablation, C)
     announce("the grids of both classifiers")

@@ -90,13 +90,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextTask(Task):
-    """A task whose inputs are texts; ``train``, ``validation`` and ``test`` are their features.
-
-    Attributes
-    ----------
-    train_text, test_text : ndarrays of str
-        The texts themselves.
-    """
+    """A task whose inputs are texts; ``train``, ``validation`` and ``test`` are their features."""
 
     train_text: Texts
     test_text: Texts
@@ -220,14 +214,6 @@ def load_benchmark(data: ImageData | TextData) -> Benchmark:
     """Return a data set with the semantics of its classes, which the package contains.
 
     Texts have their panels with them.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.benchmark import load_benchmark
-    >>> benchmark = load_benchmark(load_cifar())
-    >>> benchmark.name, len(benchmark.rehearsal.targets)
-    ('cifar', 20)
     """
     # The question that is nearest to the paper's is the last of those that the panel was asked.
     questions = QUESTIONS[data.name][::-1]
@@ -242,14 +228,7 @@ def load_benchmark(data: ImageData | TextData) -> Benchmark:
 
 
 def make_tfidf() -> FeatureUnion:
-    """Return an extractor of features of texts: TF-IDF of words, pairs of words, and characters.
-
-    Examples
-    --------
-    >>> texts = ["book a flight", "cancel my flight"]
-    >>> make_tfidf().fit_transform(texts).shape
-    (2, 74)
-    """
+    """Return an extractor of features of texts: TF-IDF of words, pairs of words, and characters."""
     common: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
     return make_union(
         TfidfVectorizer(ngram_range=(1, 2), **common),
@@ -262,16 +241,6 @@ class SourcePoints:
     """The similarities of all sources, one point per source and target.
 
     Points are compared in Result 1 and drawn in Figure 3.
-
-    Attributes
-    ----------
-    values : ndarray of shape (points, items)
-        Similarities; a missing one is the smallest of its source.
-    rankings : Rankings
-        The same as rankings of the first `LIST_LENGTH` items.
-    sources, targets : ndarrays of shape (points,)
-    left_out : dict of str to tuple of str
-        For each source that lacks any, the targets for which it ranks no items.
     """
 
     values: NDArray[np.float64]

@@ -60,13 +60,6 @@ def fit_pca(blocks: Callable[[], Iterator[NDArray[Any]]], n_components: int) -> 
 
     ``scale`` is the root mean square of the components of all rows. Dividing by it gives features
     of unit size on average, and leaves the proportions of the components as they are.
-
-    Examples
-    --------
-    >>> rows = np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0]])
-    >>> pca = fit_pca(lambda: iter([rows[:2], rows[2:]]), 2)
-    >>> pca.components, pca.transform([rows]).ravel()
-    (array([[1., 0.]]), array([-1.225,  0.   ,  1.225], dtype=float16))
     """
     sums = [(len(rows), rows.sum(axis=0, dtype=np.float64)) for rows in blocks()]
     n_rows = sum(n for n, _ in sums)

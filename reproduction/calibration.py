@@ -61,11 +61,6 @@ def calibration_error(confidence: Floats, correct: NDArray[np.bool_]) -> float:
 
     Unlike `expected_calibration_error`, it takes the confidence of the predicted class, which
     after a calibration need not be the most probable one.
-
-    Examples
-    --------
-    >>> calibration_error(np.array([0.75, 0.75, 0.25, 0.25]), np.array([1, 1, 0, 0], bool))
-    0.25
     """
     bins = np.ceil(confidence * N_BINS)
     gap = confidence - correct
@@ -154,14 +149,7 @@ def cross_fit(fit: Callable[[TaskValues], Callable[[Floats], Floats]], given: Ta
 
 
 def calibration_table(sources: Sequence[RehearsedSource], model: TaskValues) -> ResultTable:
-    """Return calibration error and log-loss; for the first source also with labels.
-
-    Parameters
-    ----------
-    sources : sequence of RehearsedSource
-    model : TaskValues
-        The log-posteriors of a model that has probabilities of its own.
-    """
+    """Return calibration error and log-loss; for the first source also with labels."""
     rows: list[tuple[Value, ...]] = []
     for number, source in enumerate(sources):
         decided = source.real.values.argmax(axis=1)

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
 from rankshot.plots.map import place_points
-from rankshot.ranking.mean_distances import mean_kendall_distance
+from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet
 from rankshot.sources.wordnet_nouns import Nouns, load_nouns
@@ -33,15 +33,7 @@ K = 2
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A class, or a WordNet word of which several classes are kinds.
-
-    Attributes
-    ----------
-    label : str
-        Classes with the same sense share a node; their names are joined by " = ".
-    is_class : bool
-    below : tuple of TreeNode
-    """
+    """A class, or a WordNet word of which several classes are kinds."""
 
     label: str
     is_class: bool
@@ -60,15 +52,7 @@ class TreeNode:
 
 @dataclass(frozen=True)
 class ClassTree:
-    """The new classes and the words above them in WordNet; a chain without a fork is one node.
-
-    Attributes
-    ----------
-    dataset : str
-    root : TreeNode
-    senses : tuple of (str, str)
-        Each class and its WordNet sense.
-    """
+    """The new classes and the words above them in WordNet; a chain without a fork is one node."""
 
     dataset: str
     root: TreeNode
@@ -79,17 +63,7 @@ class ClassTree:
 
 
 def build_class_tree(benchmark: Benchmark) -> ClassTree:
-    """Return the WordNet tree of the new classes.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.class_maps import build_class_tree
-    >>> from reproduction.benchmark import load_benchmark
-    >>> tree = build_class_tree(load_benchmark(load_cifar()))
-    >>> print(tree.root.below[0])
-    vehicle (craft (airplane, ship), motor_vehicle (automobile, truck))
-    """
+    """Return the WordNet tree of the new classes."""
     senses = look_up_senses(benchmark)
     nouns = load_nouns()
     paths = {name: _path_from_root(nouns, nouns.synset(sense)) for name, sense in senses.items()}
@@ -134,18 +108,7 @@ def _build_node(nouns: Nouns, paths: dict[str, list[int]], depth: int = 0) -> Tr
 
 @dataclass(frozen=True, eq=False)
 class SemanticMap:
-    """Points in the plane, one per source and target.
-
-    Attributes
-    ----------
-    name : str
-        The distance by which the points were placed.
-    targets, sources : tuples of str
-        The target and the source of each point.
-    places : ndarray of shape (points, 2)
-    left_out : tuple of (str, str)
-        Pairs of source and target without a point: the source has no ranking for the target.
-    """
+    """Points in the plane, one per source and target."""
 
     name: str
     targets: tuple[str, ...]
@@ -161,14 +124,6 @@ def build_word_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap]:
     """Place the new classes on two maps: by WordNet, and by word vectors.
 
     The distance is 1 - similarity: Wu and Palmer's measure, and the cosine of word vectors.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.class_maps import build_word_maps
-    >>> from reproduction.benchmark import load_benchmark
-    >>> [(one.name, one.places.shape) for one in build_word_maps(load_benchmark(load_cifar()))]
-    [('Wu & Palmer', (10, 2)), ('GloVe 100d', (10, 2))]
     """
     classes, vectors = benchmark.data.new_classes, benchmark.vectors
     wordnet = WordNet("wup", senses=look_up_senses(benchmark))
@@ -196,16 +151,6 @@ def build_source_maps(benchmark: Benchmark) -> tuple[SemanticMap, SemanticMap, S
     mean over the strict lists that ties allow. The paper's Hausdorff distance takes the worst
     case; because WordNet ties many items, its rankings would then be far from all others, even
     from those of the same class.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.class_maps import build_source_maps
-    >>> from reproduction.benchmark import load_benchmark
-    >>> maps = build_source_maps(load_benchmark(load_cifar()))
-    >>> [(one.name, len(one.places)) for one in maps]
-    [('Euclidean distance', 50), ('Euclidean distance, normalized', 50),
-     ('Kendall’s distance of the first 2', 50)]
     """
     points = collect_points(benchmark.real.sources)
     rows = points.values

@@ -23,7 +23,7 @@ from rankshot.core.files import replace_file
 from rankshot.zeroshot.heads.base import mean_and_std
 from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
 from reproduction.benchmark import Features, Labels
-from reproduction.platt import PlattScaling
+from reproduction.platt import fit_platt
 
 ARRAYS = ("kind", "classes", "coef", "intercept", "fingerprint")
 _UNREADABLE = (
@@ -53,16 +53,7 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:
-    """A trained linear classifier: scores w'x + b, one column per class or per pair of classes.
-
-    Attributes
-    ----------
-    kind : str
-        The kind of its scores.
-    classes : tuple of str
-    coef : ndarray of shape (columns, d)
-    intercept : ndarray of shape (columns,)
-    """
+    """A trained linear classifier: scores w'x + b, one column per class or per pair of classes."""
 
     kind: Kind
     classes: tuple[str, ...]
@@ -88,9 +79,8 @@ class LinearClassifier:
 
         Platt's log-odds a f + b are linear in the scores, and therefore in the inputs.
         """
-        platt = PlattScaling().fit(self.scores(X), y)
-        slopes = platt.slopes_.astype(np.float32)
-        intercept = slopes * self.intercept + platt.intercepts_.astype(np.float32)
+        slopes, levels = (part.astype(np.float32) for part in fit_platt(self.scores(X), y))
+        intercept = slopes * self.intercept + levels
         return LinearClassifier(self.kind, self.classes, slopes[:, None] * self.coef, intercept)
 
     def standardize(self, X: Features) -> LinearClassifier:
@@ -191,19 +181,7 @@ def average_classifiers(
 
 @dataclass(frozen=True, eq=False)
 class ClassifierCache:
-    """Trains classifiers on one set of inputs, and caches them in files.
-
-    Attributes
-    ----------
-    name : str
-        The name of the inputs, used in file names.
-    X, y : ndarrays
-        The inputs and their classes.
-    directory : Path
-        The directory of the files.
-    announce : callable
-        Called with a text before each training.
-    """
+    """Trains classifiers on one set of inputs, and caches them in files."""
 
     name: str
     X: Features

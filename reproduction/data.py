@@ -32,13 +32,7 @@ MISSING = {
 
 
 def load_data(name: str, directory: Path) -> ImageData | TextData:
-    """Load "cifar", "animals" or "intents" from ``DIRECTORY/<name>`` or from the directory itself.
-
-    Raises
-    ------
-    RankshotError
-        If a file is missing; the message says how to make it.
-    """
+    """Load a data set from ``DIRECTORY/<name>`` or from the directory itself."""
     load = {"cifar": load_cifar, "animals": load_animals, "intents": load_intents}[name]
     folder = directory / name if (directory / name).is_dir() else directory
     try:

@@ -33,33 +33,13 @@ class EfficientNetFeatures:
 
     Tan and Le (2019), "EfficientNet: rethinking model scaling for convolutional neural
     networks", ICML.
-
-    Examples
-    --------
-    Loading torch and the network takes seconds, and tests do it once elsewhere, so they do not run
-    this example:
-
-    >>> import numpy as np
-    >>> network = EfficientNetFeatures()  # doctest: +SKIP
-    >>> network(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape  # doctest: +SKIP
-    (2, 1280)
     """
 
     def __init__(self) -> None:
         self._network, self._device = load_efficientnet("features of images")
 
     def __call__(self, images: Images) -> Features:
-        """Return the features of images.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, 32, 32, 3), uint8
-            The axes are images, rows, columns, and red, green and blue.
-
-        Returns
-        -------
-        ndarray of shape (n, 1280), float32
-        """
+        """Return the features of images."""
         images = np.asarray(images)
         if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (SIDE, SIDE, 3):
             raise RankshotError(

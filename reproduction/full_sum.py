@@ -30,16 +30,7 @@ CONSENSUS = "consensus"
 
 
 class TimedPredictions(NamedTuple):
-    """The predictions of a head, and how long they took.
-
-    Attributes
-    ----------
-    labels : ndarray of str
-    standard_error : float or None
-        The mean standard error of P(z|x) over inputs and targets; None where nothing is drawn.
-    seconds : float
-        The time for prediction, without fitting.
-    """
+    """The predictions of a head, and how long they took."""
 
     labels: Labels
     standard_error: float | None
@@ -52,17 +43,6 @@ def full_sum_table(
     """Compare equation 7, summed over rankings, with the paper's classifier, equation 16.
 
     Both use the same priors, fitted to the panel, and the same inputs, a fixed random sample.
-
-    Parameters
-    ----------
-    scores : Scores
-        Scores of the task's test inputs by a multiclass classifier.
-    task : Task
-        The task with the panel and the targets.
-    truth : ndarray of str
-        The classes of the inputs.
-    n_inputs : int
-        How many inputs are drawn, or all if there are fewer.
     """
     if scores.kind != "multiclass":
         raise RankshotError(f"scores must be multiclass scores, not {scores.kind} scores")
@@ -108,15 +88,7 @@ def full_sum_table(
 
 
 def sample_rows(n: int, n_inputs: int) -> NDArray[np.intp]:
-    """Return the row numbers of a fixed random sample, in ascending order.
-
-    Examples
-    --------
-    >>> sample_rows(3, 10)
-    array([0, 1, 2])
-    >>> len(set(sample_rows(1000, 10)))
-    10
-    """
+    """Return the row numbers of a fixed random sample, in ascending order."""
     if require_whole_number("n_inputs", n_inputs) >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(SEED).choice(n, n_inputs, replace=False))

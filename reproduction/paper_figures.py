@@ -128,13 +128,7 @@ def draw_two_classes(found: TwoClasses) -> Any:
 
 
 def format_ranking(ranking: Sequence[str | tuple[str, ...]]) -> str:
-    """Return a ranking on one line.
-
-    Examples
-    --------
-    >>> format_ranking(("bus", ("fox", "wolf")))
-    'bus > fox = wolf'
-    """
+    """Return a ranking on one line."""
     return " > ".join(" = ".join(one) if isinstance(one, tuple) else one for one in ranking)
 
 

@@ -120,19 +120,7 @@ def table_two(
     bootstrap: Bootstrap,
     announce: AnnounceStep,
 ) -> ResultTable:
-    """Return Table 2: the accuracy of all methods, sources and classifiers on the new classes.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    scores : mapping of str to callable
-        For each classifier, a function that returns the scores of the test inputs. They are
-        computed one after the other, because one-vs-one scores are large.
-    bootstrap : Bootstrap
-        The resamples of the test inputs.
-    announce : callable
-        Called with a text before each classifier is evaluated.
-    """
+    """Return Table 2: the accuracy of all methods, sources and classifiers on the new classes."""
     task = benchmark.real
     sources = {name: task.sources[name] for name in LINGUISTIC[benchmark.name]}
     methods = paper_methods(sources, task.panel)

@@ -62,16 +62,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class PeerTask:
-    """A task with the inputs of the peers.
-
-    Attributes
-    ----------
-    task : Task
-    features : dict of str to pair of ndarrays
-        For each of `FEATURES`, the features of the training inputs and of the test inputs.
-    scores : Scores
-        The scores of the test inputs by a classifier that is already trained.
-    """
+    """A task with the inputs of the peers."""
 
     task: Task
     features: dict[str, tuple[Floats, Floats]]
@@ -107,22 +98,7 @@ def peer_table(
     methods: Sequence[PeerMethod] | None = None,
     notes: Sequence[str] = FEATURE_NOTES,
 ) -> ResultTable:
-    """Tune, train and test the peers on the features that our classifiers use.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-        If it has attributes, the methods that need them are included.
-    rehearsal_classifier, real_classifier : LinearClassifier
-        Multiclass classifiers of the rehearsal's items and of all seen classes, for the methods
-        that train nothing.
-    announce : callable
-        Called with a text before each method is tuned or tested.
-    methods : sequence of PeerMethod, optional
-        By default `peer_methods`.
-    notes : sequence of str
-        About these methods.
-    """
+    """Tune, train and test the peers on the features that our classifiers use."""
     for name, classifier in (
         ("rehearsal_classifier", rehearsal_classifier),
         ("real_classifier", real_classifier),
@@ -213,26 +189,12 @@ def _iap(vectors: ClassVectors) -> PeerMethod:
 
 
 def expand_grid(grid: Grid) -> tuple[Setting, ...]:
-    """Return all combinations of the values of a grid.
-
-    Examples
-    --------
-    >>> expand_grid({"penalty": (1.0, 10.0), "direction": ("up",)})
-    ({'penalty': 1.0, 'direction': 'up'}, {'penalty': 10.0, 'direction': 'up'})
-    """
+    """Return all combinations of the values of a grid."""
     return tuple(dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
 
 
 def format_setting(setting: Setting) -> str:
-    """Return a setting as text.
-
-    Examples
-    --------
-    >>> format_setting({"features": "of length one", "feature_penalty": 10.0})
-    'features of length one, feature penalty 10'
-    >>> format_setting({})
-    'none'
-    """
+    """Return a setting as text."""
     parts = [
         f"{name.replace('_', ' ')} {value if isinstance(value, str) else f'{value:g}'}"
         for name, value in setting.items()
@@ -266,14 +228,7 @@ def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[PeerTrial]
 
 
 def choose_best_trial(tried: Iterable[PeerTrial]) -> PeerTrial:
-    """Return the trial with the highest accuracy; the first one of a tie.
-
-    Examples
-    --------
-    >>> trials = [PeerTrial({"T": 1}, 0.2), PeerTrial({"T": 3}, 0.4), PeerTrial({"T": 10}, 0.4)]
-    >>> choose_best_trial(trials).setting
-    {'T': 3}
-    """
+    """Return the trial with the highest accuracy; the first one of a tie."""
     return max(tried, key=lambda trial: trial.accuracy)
 
 
@@ -293,12 +248,6 @@ def center_and_scale(train: Floats, test: Floats) -> tuple[Floats, Floats]:
     """Center both by the training mean, and divide them by the root mean square training length.
 
     A penalty then has the same meaning whatever the scale of the features.
-
-    Examples
-    --------
-    >>> train, test = center_and_scale(np.array([[1.0, 0.0], [5.0, 0.0]]), np.array([[3.0, 4.0]]))
-    >>> train.tolist(), test.tolist()
-    ([[-1.0, 0.0], [1.0, 0.0]], [[0.0, 2.0]])
     """
     mean = train.mean(axis=0)
     centered = train - mean

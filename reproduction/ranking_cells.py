@@ -40,19 +40,7 @@ ON_A_LINE = -1
 
 @dataclass(frozen=True)
 class Cell:
-    """A part of the plane that no line crosses, so that all its points have the same ranking.
-
-    Attributes
-    ----------
-    signs : tuple of int
-        For each line, 1 on the side of the first class of its pair and -1 on the other.
-    ranking : tuple
-        The classes by the number of pairs that they win; classes that tie form a tuple.
-    transitive : bool
-        Whether the winners of pairs form no circle. If so, there are no ties.
-    n_points : int
-        The number of grid points inside.
-    """
+    """A part of the plane that no line crosses, so that all its points have the same ranking."""
 
     signs: tuple[int, ...]
     ranking: NamedOrder
@@ -62,24 +50,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class RankingCells:
-    """Eight classes in the plane, the lines between each two of them, and the cells.
-
-    Attributes
-    ----------
-    classes : tuple of str
-        Sorted.
-    coef, intercept : ndarrays of shape (28, 2) and (28,)
-        The line of a pair is w'x + b = 0; the value is positive on the side of the first class.
-        Pairs are in the order of `numpy.triu_indices`.
-    low, high : ndarrays of shape (2,)
-        The corners of the visible part of the plane.
-    cells : tuple of Cell
-        The cells with at least one grid point, the largest first.
-    grid : ndarray of int
-        The index of the cell of every grid point, rows from the bottom; -1 on a line.
-    inputs, input_labels : ndarrays of shape (n, 2) and (n,)
-        Some validation inputs.
-    """
+    """Eight classes in the plane, the lines between each two of them, and the cells."""
 
     classes: tuple[str, ...]
     coef: Floats
@@ -104,15 +75,6 @@ def build_ranking_cells(benchmark: Benchmark) -> RankingCells:
     The plane is that of linear discriminant analysis with Ledoit and Wolf's shrinkage. There are
     nearly as many features as inputs, and without shrinkage the training inputs would look farther
     apart than other inputs. The lines are linear support vector machines in that plane.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.ranking_cells import build_ranking_cells
-    >>> from reproduction.benchmark import load_benchmark
-    >>> found = build_ranking_cells(load_benchmark(load_cifar()))
-    >>> len(found.classes), found.coef.shape, len(found.cells) > 28
-    (8, (28, 2), True)
     """
     data, classes = benchmark.data, CLASSES[benchmark.name]
     chosen = np.isin(data.seen_train_label, classes)

@@ -38,21 +38,7 @@ class TaskValues:
 
 @dataclass(frozen=True, eq=False)
 class RehearsedSource:
-    """A source that was rehearsed, and its results on new classes.
-
-    Attributes
-    ----------
-    name : str
-    head : BaseHead
-        Fitted for the new classes, with the temperature of the rehearsal.
-    default_temperature : float
-        The temperature that the head has without a rehearsal.
-    rehearsed : Interval
-        The mean accuracy of the seen classes that played new ones.
-    predicted : Interval
-        The mean accuracy of the new classes that the rehearsal predicts.
-    rehearsal, real : TaskValues
-    """
+    """A source that was rehearsed, and its results on new classes."""
 
     name: str
     head: BaseHead

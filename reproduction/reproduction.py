@@ -82,21 +82,7 @@ TEXT_CLASSIFIER_NOTES = (
 
 @dataclass(frozen=True, eq=False)
 class PaperFigures:
-    """The four figures of the paper, of one data set.
-
-    Attributes
-    ----------
-    tree : ClassTree
-        Figure 1, left.
-    word_maps : tuple of SemanticMap
-        Figure 1, middle and right.
-    cells : RankingCells
-        Figure 2.
-    source_maps : tuple of SemanticMap
-        Figure 3.
-    two_classes : TwoClasses
-        Figure 4.
-    """
+    """The four figures of the paper, of one data set."""
 
     tree: ClassTree
     word_maps: tuple[SemanticMap, ...]
@@ -107,31 +93,7 @@ class PaperFigures:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """The results of all experiments on one data set.
-
-    Attributes
-    ----------
-    name : str
-        The data set.
-    tables : tuple of ResultTable
-        In the order of the paper.
-    figures : PaperFigures or None
-        None for texts.
-    ablation : AblationResult
-    seconds : float
-        How long the run took.
-
-    Examples
-    --------
-    A run takes many minutes, so tests do not run this example:
-
-    >>> from pathlib import Path
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.benchmark import load_benchmark
-    >>> from reproduction.reproduction import reproduce
-    >>> found = reproduce(load_benchmark(load_cifar()), Path("runs"), print)  # doctest: +SKIP
-    >>> [table.name for table in found.tables]                                # doctest: +SKIP
-    """
+    """The results of all experiments on one data set."""
 
     name: str
     tables: tuple[ResultTable, ...]
@@ -336,14 +298,7 @@ def _names(head: BaseHead) -> tuple[str, ...]:
 
 
 def build_paper_figures(benchmark: Benchmark, methods: Mapping[str, MethodScores]) -> PaperFigures:
-    """Compute the four figures.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    methods : mapping of str to MethodScores
-        The scores of each method of Figure 4 for the inputs ``benchmark.real.test``.
-    """
+    """Compute the four figures."""
     return PaperFigures(
         build_class_tree(benchmark),
         build_word_maps(benchmark),

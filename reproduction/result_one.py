@@ -8,8 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.ranking.distances import kendall_distance
-from rankshot.ranking.mean_distances import mean_kendall_distance
+from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
@@ -180,18 +179,7 @@ def bayes_is_correct(rankings: Rankings, model: RankingModel) -> Floats:
 
 
 class TargetBootstrap:
-    """Bootstrap over targets, each drawn with all its points.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (points,)
-
-    Examples
-    --------
-    >>> found = TargetBootstrap(np.array(["cat", "cat", "dog"])).interval(np.array([1., 0., 1.]))
-    >>> round(found.estimate, 3), found.low, found.high
-    (0.667, 0.5, 1.0)
-    """
+    """Bootstrap over targets, each drawn with all its points."""
 
     def __init__(self, targets: Names) -> None:
         self._code = np.unique(targets, return_inverse=True)[1]
@@ -209,13 +197,6 @@ def nearest_is_correct(distance: Floats, labels: NDArray[np.str_]) -> Floats:
     """Return for each point whether the nearest other point has the same label: 1 or 0.
 
     Where several points are equally near, it is the share of them with the same label.
-
-    Examples
-    --------
-    >>> places = np.array([0.0, 1.0, 2.0, 9.0])
-    >>> distance = np.abs(places[:, None] - places)
-    >>> nearest_is_correct(distance, np.array(["cat", "cat", "dog", "dog"]))
-    array([1. , 0.5, 0. , 1. ])
     """
     others = distance.copy()
     np.fill_diagonal(others, np.inf)

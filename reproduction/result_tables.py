@@ -26,22 +26,7 @@ Value = str | int | float | Interval | OursAndPaper | None
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table of results.
-
-    Attributes
-    ----------
-    name : str
-        A short name for the CSV file: "table 2".
-    title : str
-        The text above the table.
-    columns : tuple of str
-        The column headings; the first ``n_labels`` are those of the row labels.
-    rows : tuple of tuples
-        The first ``n_labels`` values of each row are its labels, which are texts.
-    notes : tuple of str
-        Whole sentences below the table.
-    n_labels : int
-    """
+    """A table of results."""
 
     name: str
     title: str

@@ -44,20 +44,7 @@ ORDER_NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A change of a configuration, and its results.
-
-    Attributes
-    ----------
-    part, change : str
-        Which part of the configuration is changed, and how.
-    rehearsal : Interval
-        The mean class accuracy on seen classes that play new ones.
-    gain : Gain
-        Over the configuration without the change.
-    kept : bool
-    correct : ndarray of bool
-        Which test inputs of new classes are predicted correctly.
-    """
+    """A change of a configuration, and its results."""
 
     part: str
     change: str

@@ -122,13 +122,6 @@ def match_vectors(
 
     Words weigh as in TF-IDF, so that common words count little. Words without a vector do not
     count. A text without any known word gets the first name.
-
-    Examples
-    --------
-    >>> vectors = WordVectors({"plane": [1.0, 0.0], "flight": [0.9, 0.1], "money": [0.0, 1.0]})
-    >>> texts, names = ["my plane?", "send money"], ["bank money", "book flight"]
-    >>> match_vectors(vectors, TfidfVectorizer().fit(texts + names), texts, names)
-    array([1, 0])
     """
     known = np.nan_to_num(words.vectors(tfidf.get_feature_names_out()).values)
     means = [tfidf.transform(some) @ known for some in (texts, names)]
@@ -136,13 +129,7 @@ def match_vectors(
 
 
 def spell_names(names: Iterable[str]) -> list[str]:
-    """Return names as words.
-
-    Examples
-    --------
-    >>> spell_names(["plug_type"])
-    ['plug type']
-    """
+    """Return names as words."""
     return [name.replace("_", " ") for name in names]
 
 

@@ -35,15 +35,7 @@ PAIRS_PER_SIDE = 3
 
 
 class MethodScores(NamedTuple):
-    """The scores of a method for the test inputs; of two classes, the larger score wins.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n, Z)
-        Log-probabilities, probabilities or any scores.
-    targets : tuple of str
-        The names of the columns; all new classes must be among them.
-    """
+    """The scores of a method for the test inputs; of two classes, the larger score wins."""
 
     values: NDArray[np.floating]
     targets: tuple[str, ...]
@@ -51,19 +43,7 @@ class MethodScores(NamedTuple):
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """The accuracy of choosing between two new classes, for inputs of these two classes.
-
-    Attributes
-    ----------
-    methods : tuple of str
-    pairs : tuple of (str, str)
-    accuracy : tuple of tuples of Interval
-        One row per pair and one column per method.
-    mean : tuple of Interval
-        The mean over all pairs of new classes, for each method.
-    n_pairs : int
-        The number of all pairs.
-    """
+    """The accuracy of choosing between two new classes, for inputs of these two classes."""
 
     methods: tuple[str, ...]
     pairs: tuple[Pair, ...]
@@ -87,21 +67,7 @@ def two_class_table(found: TwoClasses) -> ResultTable:
 
 
 def evaluate_pairs(benchmark: Benchmark, methods: Mapping[str, MethodScores]) -> TwoClasses:
-    """Evaluate methods on pairs of new classes, all with the same resamples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.benchmark import load_benchmark
-    >>> from reproduction.two_classes import MethodScores, evaluate_pairs
-    >>> benchmark = load_benchmark(load_cifar())
-    >>> classes, truth = benchmark.data.new_classes, benchmark.data.new_label
-    >>> blind = MethodScores(np.zeros((len(truth), 10)), classes)
-    >>> found = evaluate_pairs(benchmark, {"blind": blind})
-    >>> print(found.pairs[0], found.accuracy[0][0], found.n_pairs)
-    ('cat', 'dog') .500 [.500, .500] 45
-    """
+    """Evaluate methods on pairs of new classes, all with the same resamples."""
     if not methods:
         raise RankshotError("methods must not be empty")
     task, pairs = benchmark.real, choose_pairs(benchmark)
@@ -132,14 +98,6 @@ def choose_pairs(benchmark: Benchmark) -> tuple[Pair, ...]:
     by Kendall's distance of the panel's rankings, combined by Borda's rule: the three most similar
     and the three least similar pairs, without a repeated class within each three. Of equal
     distances, the first by name is taken.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.benchmark import load_benchmark
-    >>> from reproduction.two_classes import choose_pairs
-    >>> choose_pairs(load_benchmark(load_cifar()))[:2]
-    (('cat', 'dog'), ('airplane', 'automobile'))
     """
     return CIFAR_PAIRS if benchmark.name == "cifar" else choose_pairs_by_panel(benchmark.real.panel)
 

@@ -256,7 +256,7 @@ def sources_of_images(
     """Return the sources that know only things that can be seen."""
     return {
         "WordNet": WordNet("path", senses=SENSES[dataset]),
-        "Wikipedia": Corpus(articles, measure="cosine"),
+        "Wikipedia": Corpus(articles),
         # Only the names of this data set, so that "persian+cat" is not read as CIFAR's cat.
         "word2vec": WordVectors(
             {name: trained[name] for name in names.new + names.seen if name in trained}

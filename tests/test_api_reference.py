@@ -106,18 +106,23 @@ def parameters(found):
 def find_wrong_parameters(name, found):
     """What is wrong with the parameters of a docstring, or None.
 
-    A class that users read and do not make lists attributes. A function with one or two
-    parameters may tell of them in its sentences.
+    A class that users read and do not make lists attributes. Parameters may also be named in the
+    sentences of the docstring or, if several functions share them, of the module; up to two may be
+    implied.
     """
     document = numpydoc.NumpyDocString(inspect.getdoc(found))
-    taken = [] if name in ERRORS else [each for each in parameters(found) if each[0] != "_"]
+    # Where a display draws (ax) is documented once, with all displays.
+    given = [] if name in ERRORS else parameters(found)
+    taken = [each for each in given if each[0] != "_" and each != "ax"]
     told = listed(document, "Parameters") + listed(document, "Other Parameters")
+    text = inspect.getdoc(found) + (inspect.getdoc(inspect.getmodule(found)) or "")
+    named = [each for each in taken if f"``{each}``" in text]
     if inspect.isclass(found) and not told:
-        missing = [each for each in taken if each not in listed(document, "Attributes")]
+        missing = [each for each in taken if each not in listed(document, "Attributes") + named]
         return f"{name} has no attribute {', '.join(missing)}" if missing else None
     if told and sorted(told) != sorted(taken):
         return f"{name} takes {taken} and documents {told}"
-    if name in NAMES and not told and len(taken) > 2:
+    if name in NAMES and not told and len(taken) - len(named) > 2:
         return f"{name} documents no parameters"
     return None
 

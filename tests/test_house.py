@@ -171,11 +171,6 @@ def test_what_is_public_at_the_top_is_public_on_its_floor():
         assert getattr(importlib.import_module(f"rankshot.{home}"), name) is getattr(rs, name)
 
 
-def test_an_unknown_name_is_refused():
-    with pytest.raises(AttributeError, match="PlacketLuce"):
-        _ = rs.PlacketLuce
-
-
 def test_no_module_hides_a_public_name_of_its_package():
     """``rankshot.ranking.kemeny`` must stay the function, whatever has been imported."""
     packages = [
@@ -187,3 +182,22 @@ def test_no_module_hides_a_public_name_of_its_package():
         )
         # One module is public itself: `rankshot.zeroshot.metrics`.
         assert names == ({"metrics"} if path.parent.name == "zeroshot" else set())
+
+
+DISPLAY, SHARES = rs.plots.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "call"),
+    [
+        ("openai", "llm", lambda path: rs.LanguageModel("m", "http://a/v1").rankings(["x"], ["a"])),
+        ("gensim.models", "corpus", lambda path: rs.sources.train_word2vec(path, ["cat"])),
+        ("pyarrow", "parquet", lambda path: rs.read_similarity(path.with_suffix(".parquet"))),
+        ("matplotlib", "plot", lambda path: DISPLAY.from_results(SHARES).to_svg("")),
+    ],
+)
+def test_a_missing_extra_is_named(tmp_path, monkeypatch, module, extra, call):
+    (tmp_path / "file.parquet").touch()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(rs.RankshotError, match=rf"pip install 'rankshot\[{extra}\]'"):
+        call(tmp_path / "file.txt")

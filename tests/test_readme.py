@@ -1,7 +1,6 @@
 """What the README claims beyond its code, which tests/site/test_commands.py and doctests run."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -28,32 +27,9 @@ def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
     assert (100 * proba).round().tolist() == [56, 42, 2]
 
 
-def test_the_first_screen_has_all_that_a_visitor_needs():
-    first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:40]
-    text = "\n".join(first_screen)
-    for part in (
-        "pip install",
-        "ZeroShotClassifier",
-        "![",
-        "docs/guide/classifier.md",
-        "docs/guide/have_rankings.md",
-        "docs/guide/need_rankings.md",
-    ):
-        assert part in text
-
-
 def test_every_link_and_picture_leads_to_a_file():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)|(?:href|src)=\"([^\"]+)\"", text)
     local = [a or b for a, b in links if not (a or b).startswith("https:")]
     assert len(local) > 20
     assert [link for link in local if not (ROOT / link).exists()] == []
-
-
-def test_the_status_is_that_of_the_project():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pythons = [name.split()[-1] for name in project["classifiers"] if ":: 3." in name]
-    assert f"version {project['version']}" in text
-    assert f"Python {pythons[0]} to {pythons[-1]}" in text
-    assert project["license"] in text

@@ -81,17 +81,6 @@ def test_the_lowest_versions_are_not_above_the_pinned_ones():
     assert {name for name in lowest if lowest[name] > pinned[name]} == set()
 
 
-def test_the_tested_pythons_are_the_classifiers():
-    classifiers = {line.rpartition(" ")[2] for line in PROJECT["classifiers"] if ":: 3." in line}
-    workflow, _ = read_workflow(ROOT / ".github/workflows/tests.yml")
-    matrices = {
-        job: workflow["jobs"][job]["strategy"]["matrix"]["python"] for job in ("all", "systems")
-    }
-    assert set(matrices["all"]) == classifiers
-    assert set(matrices["systems"]) < classifiers
-    assert len(matrices["systems"]) == 3
-
-
 # ---- Workflows
 
 

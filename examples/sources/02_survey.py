@@ -26,7 +26,14 @@ from fastapi.testclient import TestClient
 
 import rankshot as rs
 from rankshot.datasets import CIFAR_SENSES, class_names, load_panel
-from rankshot.survey import Database, create_app, new_study, read_overview, write_export
+from rankshot.survey import (
+    Database,
+    create_app,
+    new_study,
+    ranking_records,
+    read_overview,
+    write_records,
+)
 
 targets = ["cat", "deer", "dog", "horse", "ship", "truck"]
 seen = class_names("cifar").seen
@@ -100,9 +107,8 @@ with tempfile.TemporaryDirectory() as folder:
     database.close()
     # All answers, and those of participants without a flag.
     for name, exclude in {"all.jsonl": False, "kept.jsonl": True}.items():
-        write_export(
-            Path(folder) / name, study, overview.answers, overview.flags, exclude_flagged=exclude
-        )
+        records = ranking_records(study, overview.answers, overview.flags, exclude_flagged=exclude)
+        write_records(Path(folder) / name, records)
     everybody, kept = (
         rs.read_rankings(Path(folder) / name, items=seen) for name in ("all.jsonl", "kept.jsonl")
     )

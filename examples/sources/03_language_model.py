@@ -25,7 +25,7 @@ from sklearn.linear_model import RidgeClassifier
 
 import rankshot as rs
 from rankshot.datasets import class_names, load_cifar, load_panel
-from rankshot.sources import make_follow_ups, make_prompts, read_answer_files
+from rankshot.sources import make_prompts, read_answer_files
 from rankshot.zeroshot.metrics import wilson_interval
 
 seen, new = class_names("cifar")
@@ -96,7 +96,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{rater}: {len(answers.orders)} lists", *answers.notes, sep="\n    ")
 
     # Ask again for what is missing, and read all files once more.
-    again = make_follow_ups(found.follow_ups, seen)
+    again = make_prompts(found.follow_ups, seen)
     for name in again:
         missing = found.follow_ups[name.removesuffix(".txt")]
         text = write_json({target: said["ph4"][target] for target in missing})

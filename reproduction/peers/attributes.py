@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -25,11 +26,9 @@ from reproduction.peers.base import (
 )
 
 Floats = NDArray[np.float64]
-MAX_STEPS = 100
-LEAST_GAIN = 1e-8
-"""A regression ends when the expected gain of log-likelihood per input is below this."""
-INNER_ACCURACY = 0.1
-"""The relative accuracy of Newton's equations; it is higher near the optimum."""
+MAX_STEPS = 2000
+LEAST_SLOPE, ENOUGH_SLOPE = 1e-7, 1e-4
+"""The slopes at which the fit of all regressions ends, and up to which it has converged."""
 SMALLEST_LOG = -600.0
 """Sums of probabilities below the exponential of this lose digits or are zero."""
 
@@ -44,14 +43,6 @@ class BinaryAttributes:
     An attribute that all training classes have, or none, is left out: it cannot be learned, so
     P(a|x) = P(a), and its factor is one. Therefore priors are never 0 or 1: with C classes they
     are between 1/C and 1 - 1/C.
-
-    Attributes
-    ----------
-    threshold : float
-    differs : ndarray of bool
-        Which attributes differ between training classes.
-    prior : ndarray
-        P(a_m = 1) of those that differ, the mean over training classes.
     """
 
     threshold: float
@@ -81,12 +72,6 @@ class BinaryAttributes:
         r"""Return log P(z|x) up to a constant for each x, one column per target.
 
         .. math:: P(z|x) ∝ \prod_m P(a_m^z | x) / P(a_m^z)
-
-        Parameters
-        ----------
-        log_present, log_absent : ndarray of shape (n, attributes that differ)
-            log P(a_m = 1 | x) and log P(a_m = 0 | x).
-        targets : CompleteVectors
         """
         has = self.has_attributes(targets).astype(np.float64)
         for_present = (log_present - np.log(self.prior)) @ has.T
@@ -116,91 +101,30 @@ def fit_logistic_regressions(X: Floats, answers: Floats, penalty: float) -> Logi
 
     .. math:: \sum_i \log(1 + e^{f_i}) - a_i f_i + \frac{α}{2} |w|^2, \qquad f_i = w^T x_i + b.
 
-    Newton's method is run for all columns together, and its equations are solved by conjugate
-    gradients. A Hessian XᵀDX for each column and step would cost d products with X; this costs two
-    for each of a few iterations, and they are products of large matrices. Since D ≤ 1/4, one
-    matrix XᵀX/4 + αI bounds all Hessians; its factor is the preconditioner.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> fitted = fit_logistic_regressions(X, np.array([[0.0], [1.0], [0.0], [1.0]]), penalty=0.5)
-    >>> fitted.log_odds(X).round(3).ravel()
-    array([-0.893, -0.298,  0.298,  0.893])
+    All are fitted together, so that a step costs two products of large matrices. XᵀX/4 + αI bounds
+    the Hessian of each; its Cholesky factor makes the problem well conditioned.
     """
-    problem = _RegressionProblem.build(X, penalty)
-    W = np.zeros((problem.Z.shape[1], answers.shape[1]))
-    active = np.arange(answers.shape[1])
-    for _ in range(MAX_STEPS):
-        proba = expit(problem.Z @ W[:, active])
-        gradient = problem.Z.T @ (proba - answers[:, active]) + problem.penalties * W[:, active]
-        direction = problem.newton_direction(gradient, proba * (1 - proba))
-        W[:, active] += problem.step(W[:, active], direction, gradient, answers[:, active])
-        promised = -(gradient * direction).sum(axis=0) / 2
-        active = active[promised > LEAST_GAIN * len(X)]
-        if active.size == 0:
-            return LogisticRegressions(W[:-1], W[-1])
-    raise RankshotError(
-        f"{len(active)} of {answers.shape[1]} logistic regressions did not converge in {MAX_STEPS} "
-        f"steps: use a penalty larger than {penalty:g}, or scale the features"
-    )
+    Z = np.column_stack([X, np.ones(len(X))])
+    penalties = np.append(np.full(X.shape[1], penalty), 0.0)[:, None]
+    factor = cholesky(Z.T @ Z / 4 + np.diag(penalties[:, 0]))
 
+    def compute(flat: Floats) -> tuple[float, Floats]:
+        W = solve_triangular(factor, flat.reshape(Z.shape[1], -1))
+        f = Z @ W
+        loss = (np.logaddexp(0, f) - answers * f).sum() + (penalties * W**2).sum() / 2
+        slope = Z.T @ (expit(f) - answers) + penalties * W
+        return float(loss), solve_triangular(factor, slope, trans="T").ravel()
 
-class _RegressionProblem(NamedTuple):
-    """Features with a column of ones, the penalty of each row of weights, the preconditioner."""
-
-    Z: Floats
-    penalties: Floats
-    factor: Any
-
-    @classmethod
-    def build(cls, X: Floats, penalty: float) -> _RegressionProblem:
-        Z = np.column_stack([X, np.ones(len(X))])
-        penalties = np.append(np.full(X.shape[1], penalty), 0.0)
-        return cls(Z, penalties[:, None], cho_factor(Z.T @ Z / 4 + np.diag(penalties)))
-
-    def precondition(self, gradient: Floats) -> Floats:
-        return np.asarray(cho_solve(self.factor, gradient))
-
-    def newton_direction(self, gradient: Floats, D: Floats) -> Floats:
-        """Solve (ZᵀDZ + α) x = -gradient for all columns by preconditioned conjugate gradients."""
-        x, residual = np.zeros_like(gradient), -gradient
-        z = self.precondition(residual)
-        size = first = (residual * z).sum(axis=0)
-        enough = first * np.minimum(INNER_ACCURACY**2, first / len(D))
-        q = z
-        for _ in range(len(gradient)):
-            Hq = self.Z.T @ (D * (self.Z @ q)) + self.penalties * q
-            # A finished column is not updated: its next quotient could be 0 / 0.
-            going = size > enough
-            along = np.divide(size, (q * Hq).sum(axis=0), out=np.zeros_like(size), where=going)
-            x, residual = x + along * q, residual - along * Hq
-            z = self.precondition(residual)
-            size, before = (residual * z).sum(axis=0), size
-            if (size <= enough).all():
-                break
-            q = z + np.divide(size, before, out=np.zeros_like(size), where=going) * q
-        return x
-
-    def step(self, W: Floats, direction: Floats, gradient: Floats, answers: Floats) -> Floats:
-        """Return the direction, halved for each column until its objective decreases enough."""
-        f, df = self.Z @ W, self.Z @ direction
-        now = self._objective(W, f, answers)
-        slope = (gradient * direction).sum(axis=0)
-        # Near the optimum the decrease can be smaller than the rounding error of the objective.
-        lost = 1e-12 * np.abs(now)
-        length = np.ones(W.shape[1])
-        for _ in range(50):
-            then = self._objective(W + length * direction, f + length * df, answers)
-            short = then > now + 1e-4 * length * slope + lost
-            if not short.any():
-                break
-            length = np.where(short, length / 2, length)
-        return length * direction
-
-    def _objective(self, W: Floats, f: Floats, answers: Floats) -> Floats:
-        loss = (np.logaddexp(0, f) - answers * f).sum(axis=0)
-        return np.asarray(loss + (self.penalties * W**2).sum(axis=0) / 2)
+    start = np.zeros(Z.shape[1] * answers.shape[1])
+    options = {"maxiter": MAX_STEPS, "maxfun": 2 * MAX_STEPS, "ftol": 0.0, "gtol": LEAST_SLOPE}
+    found = minimize(compute, start, jac=True, method="L-BFGS-B", options=options)
+    if not np.abs(compute(found.x)[1]).max() < ENOUGH_SLOPE:
+        raise RankshotError(
+            f"logistic regressions did not converge in {MAX_STEPS} steps: use a penalty larger "
+            f"than {penalty:g}, or scale the features"
+        )
+    W = solve_triangular(factor, found.x.reshape(Z.shape[1], -1))
+    return LogisticRegressions(W[:-1], W[-1])
 
 
 # ---- Methods
@@ -217,28 +141,6 @@ class DAP(Peer):
 
     where the prior P(a_m) is the mean over training classes. An attribute that is the same for
     all training classes has the factor 1. `decision_function` is the logarithm of the product.
-
-    Parameters
-    ----------
-    penalty : float
-        α in the regressions' Σ loss + α |w|² / 2: scikit-learn's 1 / C.
-
-    Attributes
-    ----------
-    attributes_ : BinaryAttributes
-        The threshold, the attributes that differ between training classes, and their priors.
-    regressions_ : LogisticRegressions
-        One for each attribute that differs.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ClassVectors
-    >>> names, values = ["lion", "bus", "cat", "van"], [[1, 0], [0, 1], [1, 0], [0, 1]]
-    >>> vectors = ClassVectors(names, values, "me")
-    >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]
-    >>> peer = DAP().fit(X, y, vectors)
-    >>> peer.predict([[5, 1], [0, 4]], vectors.select(["cat", "van"]))
-    array(['cat', 'van'], dtype='<U3')
     """
 
     def __init__(self, *, penalty: float = 1.0) -> None:
@@ -264,22 +166,6 @@ class IAP(BaseEstimator):  # type: ignore[misc]
         P(z|x) ∝ \prod_m \frac{P(a_m^z | x)}{P(a_m^z)}.
 
     P(a_m|y) is 1 or 0: attributes are made binary, and their priors are computed, as in `DAP`.
-
-    Attributes
-    ----------
-    items_ : tuple of str
-        The seen classes.
-    attributes_ : BinaryAttributes
-        The threshold, the attributes that differ between seen classes, and their priors.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ClassVectors
-    >>> names, values = ["lion", "bus", "cat", "van"], [[1, 0], [0, 1], [1, 0], [0, 1]]
-    >>> vectors = ClassVectors(names, values, "me")
-    >>> peer = IAP().fit(vectors.select(["lion", "bus"]))
-    >>> peer.predict([[.9, .1], [.3, .7]], vectors.select(["cat", "van"]))
-    array(['cat', 'van'], dtype='<U3')
     """
 
     def fit(self, vectors: ClassVectors) -> IAP:
@@ -292,16 +178,7 @@ class IAP(BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, probabilities: Scores | ArrayLike, targets: ClassVectors) -> Floats:
-        """Return log P(z|x) up to a constant for each x, one column per target.
-
-        Parameters
-        ----------
-        probabilities : Scores or array-like of shape (n, C)
-            P(y|x): a table whose rows sum to one, with its columns in the order of ``items_``; or
-            scores, which are converted by softmax (one-vs-rest: by the sigmoid, divided by its sum
-            over classes).
-        targets : ClassVectors
-        """
+        """Return log P(z|x) up to a constant for each x, one column per target."""
         check_is_fitted(self, "items_")
         if not isinstance(probabilities, Scores):
             probabilities = Scores.from_probabilities(probabilities, self.items_)
@@ -322,20 +199,7 @@ class IAP(BaseEstimator):  # type: ignore[misc]
 
 
 def log_group_probability(log_proba: Floats, members: NDArray[np.bool_]) -> Floats:
-    """Return the logarithm of the total probability of each group of classes.
-
-    Parameters
-    ----------
-    log_proba : ndarray of shape (n, C)
-    members : ndarray of bool of shape (C, groups)
-        The classes of each group; no group may be empty.
-
-    Examples
-    --------
-    >>> log_proba = np.array([[0.0, -1000.0, -1000.0]])
-    >>> log_group_probability(log_proba, np.array([[False], [True], [True]])).round(3)
-    array([[-999.307]])
-    """
+    """Return the logarithm of the total probability of each group of classes."""
     with np.errstate(divide="ignore"):
         logs: Floats = np.log(np.exp(log_proba) @ members.astype(np.float64))
     # Very small probabilities underflow: these are summed as logarithms, group by group.

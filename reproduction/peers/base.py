@@ -45,18 +45,6 @@ class MeanImputation:
 
     Targets are filled with the same means, so that the vector of a target does not depend on the
     other targets.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ClassVectors
-    >>> nan = float("nan")
-    >>> seen = ClassVectors(["lion", "bus"], [[1.0, nan], [0.0, 4.0]], "me")
-    >>> imputation = MeanImputation.from_training(seen)
-    >>> imputation.complete(seen).values
-    array([[1., 4.],
-           [0., 4.]])
-    >>> imputation.complete(ClassVectors(["cat"], [[nan, 5.0]], "me")).values
-    array([[0.5, 5. ]])
     """
 
     means: Floats
@@ -118,15 +106,7 @@ class Training(NamedTuple):
 
 
 def require_features(X: ArrayLike, n_features: int | None = None) -> Floats:
-    """Return features as a table of finite numbers in double precision, or raise an error.
-
-    Examples
-    --------
-    >>> require_features([[1, float("nan")]])
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: X: row 0, column 1 is nan; features must be finite
-    """
+    """Return features as a table of finite numbers in double precision, or raise an error."""
     try:
         table = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -157,12 +137,6 @@ class Peer(BaseEstimator, ABC):  # type: ignore[misc]
 
     Subclasses have only the equations: `_learn` trains the method, and `_scores` returns how well
     each target fits each input. Validation and missing numbers are handled here.
-
-    Attributes
-    ----------
-    classes_ : tuple of str
-        The classes in the training data, sorted.
-    n_features_in_ : int
     """
 
     classes_: tuple[str, ...]
@@ -206,11 +180,6 @@ def choose_targets(scores: Floats, names: tuple[str, ...]) -> NDArray[np.str_]:
 
     Scores that differ by less than a billionth of the row's largest absolute value count as ties,
     so that rounding does not decide. The first name in alphabetical order wins a tie.
-
-    Examples
-    --------
-    >>> choose_targets(np.array([[1.0 + 1e-15, 1.0], [2.0, 1.0]]), ("dog", "cat"))
-    array(['cat', 'dog'], dtype='<U3')
     """
     order = np.argsort(names)
     by_name = scores[:, order]

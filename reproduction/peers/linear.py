@@ -33,28 +33,6 @@ class ESZSL(Peer):
     .. math:: |X V S^T - Y|^2 + γ |V S^T|^2 + λ |X V|^2 + γλ |V|^2,
 
     .. math:: V = (X^T X + γ I)^{-1}\, X^T Y S\, (S^T S + λ I)^{-1}.
-
-    Parameters
-    ----------
-    feature_penalty : float
-        γ.
-    vector_penalty : float
-        λ.
-
-    Attributes
-    ----------
-    weights_ : ndarray of shape (d, a)
-        V.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ClassVectors
-    >>> names, values = ["lion", "bus", "cat", "van"], [[4, 1], [0, 5], [5, 2], [1, 6]]
-    >>> vectors = ClassVectors(names, values, "me")
-    >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]
-    >>> peer = ESZSL().fit(X, y, vectors)
-    >>> peer.predict([[5, 1], [0, 4]], vectors.select(["cat", "van"]))
-    array(['cat', 'van'], dtype='<U3')
     """
 
     def __init__(self, *, feature_penalty: float = 1.0, vector_penalty: float = 1.0) -> None:
@@ -89,28 +67,6 @@ class SAE(Peer):
     which is a Sylvester equation,
 
     .. math:: (S^T S)\, W + W\, (λ X^T X) = (1 + λ)\, S^T X.
-
-    Parameters
-    ----------
-    encoder_weight : float
-        λ: the weight of encoding relative to decoding.
-    direction : {"to vectors", "to features"}
-        The space in which inputs and targets are compared by cosine: W x with s, or x with Wᵀs.
-
-    Attributes
-    ----------
-    weights_ : ndarray of shape (a, d)
-        W.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ClassVectors
-    >>> names, values = ["lion", "bus", "cat", "van"], [[4, 1], [0, 5], [5, 2], [1, 6]]
-    >>> vectors = ClassVectors(names, values, "me")
-    >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]
-    >>> peer = SAE(direction="to features").fit(X, y, vectors)
-    >>> peer.predict([[5, 1], [0, 4]], vectors.select(["cat", "van"]))
-    array(['cat', 'van'], dtype='<U3')
     """
 
     def __init__(self, *, encoder_weight: float = 1.0, direction: Direction = "to vectors") -> None:
@@ -155,28 +111,6 @@ class VectorRegression(Peer):
     .. math:: |X W - S|^2 + α |W|^2, \qquad W = (X^T X + α I)^{-1} X^T S,
 
     and maps an input to s̄ + (x - x̄)ᵀ W.
-
-    Parameters
-    ----------
-    penalty : float
-        α.
-
-    Attributes
-    ----------
-    weights_ : ndarray of shape (d, a)
-        W.
-    intercept_ : ndarray of shape (a,)
-        s̄ - x̄ᵀ W.
-
-    Examples
-    --------
-    >>> from rankshot.sources import ClassVectors
-    >>> names, values = ["lion", "bus", "cat", "van"], [[4, 1], [0, 5], [5, 2], [1, 6]]
-    >>> vectors = ClassVectors(names, values, "me")
-    >>> X, y = [[2, 0], [3, 1], [0, 2], [1, 3]], ["lion", "lion", "bus", "bus"]
-    >>> peer = VectorRegression().fit(X, y, vectors)
-    >>> peer.predict([[5, 1], [0, 4]], vectors.select(["cat", "van"]))
-    array(['cat', 'van'], dtype='<U3')
     """
 
     def __init__(self, *, penalty: float = 1.0) -> None:

@@ -195,7 +195,7 @@ def test_all_sources_rehearse_the_same_classes(folder):
     chosen, others = choose_rehearsed(SEEN, 4, seed=5)
     options = "--seen seen.txt --rehearse 4 --seed 5"
     out = run_well(f"ask {options} -o prompts --k 5")
-    assert "4 of the 17 seen classes play new ones; the other 13 are ranked for them: " in out
+    assert "4 of the 17 seen classes are held out as new ones; the other 13 are ranked" in out
     items, classes = read_prompt("prompts/rater-3.txt")
     assert (sorted(items), sorted(classes)) == (sorted(others), sorted(chosen))
     assert "--rehearse 4 --seed 5 --k 5 --source" in Path("prompts/READ-ME-FIRST.txt").read_text()

@@ -130,7 +130,7 @@ def test_one_of_several_outputs(folder):
         ("-o head.onnx --network-output y", {}, "--network-output is for --attach FILE"),
         ("-o head.onnx --attach no.onnx", {}, "no.onnx: no such file"),
         ("-o network.onnx --attach network.onnx", {}, "is an input file as well"),
-        ("-o head.onnx --attach network.onnx", {"network.onnx": "hello"}, "is no ONNX file"),
+        ("-o head.onnx --attach network.onnx", {"network.onnx": "hello"}, "is not an ONNX file"),
         ("-o head.onnx", {"head.rankshot": "hello"}, "head.rankshot:"),
     ],
 )

@@ -9,7 +9,6 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot
-from rankshot.datasets import imagenet_classes
 from rankshot.sources import LanguageModel, read_similarity
 
 SEEN = ["tiger", "wolf", "seal", "bus", "tram", "lorry", "crane", "crane_2"]
@@ -84,7 +83,7 @@ def format_line(line, most=5):
     return " > ".join(groups + ([f"{before - shown} more"] if before > shown else []))
 
 
-@pytest.mark.parametrize("k", [None, 1, 3, 5, 6])
+@pytest.mark.parametrize("k", [None, 3, 6])
 def test_the_table_shows_what_is_in_the_file(folder, rng, k):
     """Of subset rankings as well: those of a source that does not know some seen classes."""
     seen = [f"s{i}" for i in range(9)]
@@ -267,25 +266,3 @@ def test_several_sources_are_averaged(folder):
 
 
 # ------------------------------------------------------------------ a thousand classes
-
-
-def test_a_thousand_seen_classes(folder):
-    """Real names, and word vectors that lack some of them."""
-    seen = list(imagenet_classes().names)
-    new = ["airplane", "gerenuk", "okapi", "water_lilly"]
-    write_names(folder, seen, new)
-    rng = np.random.default_rng(0)
-    words = {word for name in [*seen, *new] for word in re.split("[_ ]", name)}
-    known = sorted(words - {"gerenuk", "tench", "goldfish"})
-    (folder / "vectors.txt").write_text(
-        "".join(f"{word} {' '.join(map(str, rng.normal(size=4)))}\n" for word in known)
-    )
-    done = rank("--source vectors:vectors.txt --k 10")
-    assert done.status == 0, done.err
-    assert done.out.count("'gerenuk'") == 1
-    assert "warning: no ranking of 'gerenuk', which no source knows" in done.out
-    assert "unknown to it: 'tench', 'goldfish'" in done.out
-    lines = read_file()
-    assert len(lines) == 3
-    assert printed_cells(done.out)["vectors", "okapi"] == format_line(lines["vectors", "okapi"])
-    assert "= " not in printed_cells(done.out)["vectors", "okapi"]

@@ -18,44 +18,12 @@ from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.metrics import format_share
 
 SEEN = [
-    "bear",
-    "beaver",
-    "bus",
-    "bowl",
-    "bottle",
-    "cattle",
-    "chair",
-    "couch",
-    "crocodile",
-    "dolphin",
-    "elephant",
-    "fox",
-    "hamster",
-    "house",
-    "leopard",
-    "lion",
-    "lizard",
-    "maple",
-    "motorcycle",
-    "oak",
-    "orchid",
-    "plate",
-    "rabbit",
-    "rose",
-    "seal",
-    "shark",
-    "skunk",
-    "snake",
-    "table",
-    "tank",
-    "tiger",
-    "tractor",
-    "train",
-    "tulip",
-    "wardrobe",
-    "whale",
-    "willow",
-    "wolf",
+    *("bear", "beaver", "bus", "bowl", "bottle", "cattle", "chair"),
+    *("couch", "crocodile", "dolphin", "elephant", "fox", "hamster", "house"),
+    *("leopard", "lion", "lizard", "maple", "motorcycle", "oak", "orchid"),
+    *("plate", "rabbit", "rose", "seal", "shark", "skunk", "snake"),
+    *("table", "tank", "tiger", "tractor", "train", "tulip", "wardrobe"),
+    *("whale", "willow", "wolf"),
 ]
 NEW = ["cat", "dog", "frog", "truck", "palm"]
 WORDNET = rs.WordNet()
@@ -137,7 +105,7 @@ def new_rankings(folder):
 
 def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     out = (folder / "printed.txt").read_text(encoding="utf-8")
-    assert f"Mean accuracy of {N_PLAYERS} seen classes that played new ones" in out
+    assert f"Mean accuracy of {N_PLAYERS} seen classes, held out as new ones" in out
     for trial in in_python.trials_:
         assert re.search(rf"{re.escape(trial.what)} .*{re.escape(str(trial.accuracy))}", out)
     assert out.count("│ chosen │") == 1
@@ -188,19 +156,6 @@ def test_a_report_has_the_calibration_before_and_after(folder, in_python):
     assert "<dt>settings</dt><dd>settings.json</dd>" in text
 
 
-@pytest.mark.parametrize("ending", ["parquet"])
-def test_other_formats_and_another_order_of_columns_and_rows(folder, ending):
-    before = (folder / "settings.json").read_bytes()
-    write_scores(folder / f"seen.{ending}", SEEN_SCORES[::-1, ::-1], SEEN[::-1], SEEN_IDS[::-1])
-    run_well(WHOLE.replace("seen.csv", f"seen.{ending}"))
-    found, wanted = json.loads((folder / "settings.json").read_bytes()), json.loads(before)
-    assert found["sources"] == wanted["sources"]
-    temperatures = [settings.pop("temperature") for settings in (found, wanted)]
-    assert temperatures[0] == pytest.approx(temperatures[1], rel=1e-4)
-    assert found["sources"] == wanted["sources"]
-    assert found["notes"]["rehearsed classes"] == wanted["notes"]["rehearsed classes"]
-
-
 def test_what_is_left_out_is_said(folder):
     keep_lines(folder / "rankings.jsonl", lambda line: line.update(source="other") is None)
     other = (folder / "rankings.jsonl").read_text(encoding="utf-8")
@@ -233,32 +188,12 @@ def lines_about(*targets, ranking=("bus", "oak")):
 FOUR = lines_about("bear", "fox", "lion", "rose")
 SIX = lines_about("bear", "fox", "lion", "rose", "seal", "wolf", ranking=["bus", "oka"])
 BAD_FILES = {
-    "no scores": ({"seen.csv": ""}, WHOLE, "seen.csv"),
     "no labels": ({"labels.csv": "id,label\n"}, WHOLE, "labels.csv: the table has no rows"),
-    "no label column": ({"labels.csv": "id,class\ns1,bus\n"}, WHOLE, "labels.csv"),
-    "labels of others": (
-        {"labels.csv": "id,label\nn1,bus\n"},
-        WHOLE,
-        f"labels.csv: no label for {len(SEEN_IDS)} of the {len(SEEN_IDS)} inputs: 's0', 's1'",
-    ),
     "labels of no class": (
         {"labels.csv": "id,label\n" + "".join(f"{i},tigre\n" for i in SEEN_IDS)},
         WHOLE,
         "no input has a class that is ranked",
     ),
-    "a wrong label": (
-        {
-            "labels.csv": "id,label\n"
-            + "".join(
-                f"{i},{'tigre' if c == 'tiger' else c}\n"
-                for i, c in zip(SEEN_IDS, SEEN_LABELS, strict=True)
-            ),
-            "rehearsal.jsonl": lines_about("bear", "fox", "lion", "rose", "seal"),
-        },
-        WHOLE,
-        "the labels 'tigre' are neither classes of the scores nor ranked (did you mean 'tiger'",
-    ),
-    "no rankings": ({"rehearsal.jsonl": "{"}, WHOLE, "rehearsal.jsonl:1"),
     "too few classes": (
         {"rehearsal.jsonl": FOUR},
         WHOLE,
@@ -271,11 +206,6 @@ BAD_FILES = {
         {"rehearsal.jsonl": SIX},
         WHOLE,
         "the rankings list 'oka', which the scores do not have (did you mean 'oak'?)",
-    ),
-    "new classes": (
-        {},
-        WHOLE.replace("rehearsal.jsonl", "rankings.jsonl"),
-        "A rehearsal needs rankings of seen classes",
     ),
     "seen classes as new ones": (
         {"rankings.jsonl": FOUR},
@@ -292,15 +222,7 @@ BAD_FILES = {
         WHOLE,
         "no ranking by 'wordnet-",
     ),
-    "ending": ({}, WHOLE.replace("settings.json", "settings.yaml"), "settings.yaml"),
-    "no folder": (
-        {},
-        WHOLE.replace("settings.json", "there/settings.json"),
-        "there/settings.json: cannot write there",
-    ),
-    "missing": ({}, WHOLE.replace("seen.csv", "sean.csv"), "sean.csv"),
     "score type": ({}, f"{WHOLE} --score-type probabilities", "seen.csv: row 0"),
-    "no such head": ({}, f"{WHOLE} --head conse", "conse"),
 }
 
 
@@ -336,28 +258,16 @@ BAD_SETTINGS = {
         f"{WITH_REFERENCE} --classes all",
         "settings.json: there is no gate between seen and new classes",
     ),
-    "no gate for nothing": (
-        {"gate": {"new": [1, 2, 3], "none": None}},
-        f"{WITH_REFERENCE} --classes all --none",
-        "settings.json: 'none of these' was not rehearsed",
-    ),
     "other sources": (
         {"sources": ["crowd"]},
         WITH_REFERENCE,
         ("no ranking by 'crowd', which the rehearsal chose, only by 'wordnet-lin', 'wordnet-path'"),
-    ),
-    "a bad k": ({"k": "many"}, WITH_REFERENCE, "settings.json: k must be"),
-    "a bad posterior": (
-        {"head": "probabilistic", "posterior": "median"},
-        WITH_REFERENCE,
-        "settings.json: posterior must be one of",
     ),
     "a bad temperature": (
         {"temperature": -1},
         WITH_REFERENCE,
         "settings.json: temperature must be positive",
     ),
-    "another format": ({"format": "x"}, WITH_REFERENCE, "settings.json: is not a settings file"),
 }
 
 

@@ -144,9 +144,6 @@ REFUSED = {
     f"photos --model net.onnx --seen four.txt {PLAIN} -o s.csv": (
         "net.onnx: has 3 outputs, but there are 4 classes"
     ),
-    f"photos --model net.onnx --seen classes.txt {PLAIN[:-1]} layout=NHWC' -o s.csv": (
-        "the network's layout is NCHW, not NHWC"
-    ),
     "photos --model net.onnx --preprocessing mean=0 -o s.csv": "the preprocessing lacks std",
     "photos --model net.onnx --preprocessing 'mean=127 std=128' -o s.csv": (
         "mean is 127, but white is 1 here; divide"
@@ -156,7 +153,7 @@ REFUSED = {
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
     "photos --model net.onnx -o missing/s.csv": "cannot write there",
     "photo --model net.onnx -o s.csv": "photo: there is no such file or folder",
-    "photos --model missing.onnx -o s.csv": "missing.onnx: there is no such file",
+    "photos --model missing.onnx -o s.csv": "missing.onnx: there is no such model",
     "photos --model net.pt -o s.csv": "pickles, which can run any code",
     "photos --model net.onnx --batch 0 -o s.csv": "--batch must be a whole number from 1 on",
     f"photos --model net.onnx --seen classes.txt {PLAIN} --on-error stop -o s.csv": (

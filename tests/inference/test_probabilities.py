@@ -83,7 +83,9 @@ def ask_export(row, head, folder):
 
 @pytest.mark.parametrize("ask", [ask_scores, ask_command, ask_score, ask_export])
 def test_every_way_gives_the_same_answer(tmp_path, head, ask):
-    assert [ask(row, head, tmp_path) for row, _ in ROWS] == [answer for _, answer in ROWS]
+    # An export takes a second.
+    rows = ROWS[2:7:2] if ask is ask_export else ROWS
+    assert [ask(row, head, tmp_path) for row, _ in rows] == [answer for _, answer in rows]
 
 
 def test_what_is_found_to_be_probabilities_is_accepted_as_such():

@@ -4,7 +4,7 @@ from distributed import Client, LocalCluster
 from rankshot.jobs import score_parts
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def workers():
     """Two processes on this machine."""
     with LocalCluster(

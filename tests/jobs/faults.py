@@ -44,8 +44,6 @@ class DeadlyJob:
     def description(self):
         return {"job": "deadly"}
 
-    load_key = "deadly"
-
     def load(self, content):
         return None
 

@@ -421,4 +421,4 @@ def test_the_command_merges_many_files(tmp_path, monkeypatch, workers):
     assert Path("found.jsonl").read_text() == Path("whole.jsonl").read_text()
     done = rankshot(f"consensus votes/*.csv --scheduler {address}")
     assert done.status == 2
-    assert "votes/*.csv: there are no files; parts end in .jsonl" in done.err
+    assert "votes/*.csv: no files that end in .jsonl" in done.err

@@ -11,7 +11,7 @@ from PIL import Image
 from pyarrow import parquet
 
 import rankshot as rs
-from command_line import rankshot, run_well
+from command_line import run_well
 from rankshot.inference import Preprocessing, open_model
 from rankshot.inference.scoring import plan_scoring
 from rankshot.jobs import classify, part_jobs, score, score_parts
@@ -24,7 +24,7 @@ from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures, write_text_o
 pytestmark = pytest.mark.usefixtures("short_parts")
 PREPARE = Preprocessing(**PLAIN)
 KNOWN = "not a picture (JPEG, PNG, GIF, WEBP, BMP, TIFF, PPM, AVIF are known)"
-N, BATCH = 150, 2
+N, BATCH = 40, 2
 """Pictures, and how many of them are in a batch: more parts than one, of several batches."""
 
 
@@ -98,8 +98,8 @@ def read_skipped(path="out/_skipped.csv"):
 def test_the_scores_are_those_of_one_process(place, client, model):
     run = run_parts(client, model=model)
     assert run.n_rows == N - 1
-    # 151 entries in at most 64 parts of whole batches: 4 in each.
-    assert run.n_parts == run.n_done == 38
+    # 41 entries in parts of one batch.
+    assert run.n_parts == run.n_done == 21
     require_same_as_plain(model=model)
     assert read_skipped() == [
         ["0007.png", KNOWN, "yes"],
@@ -129,7 +129,7 @@ def test_a_second_start_does_what_is_missing(place, client):
     Path("out/part-000003.parquet").unlink()
     Path("out/part-000001.parquet").write_bytes(b"truncated")
     again = run_parts(client)
-    assert (again.n_done, again.n_resumed) == (2, 36)
+    assert (again.n_done, again.n_resumed) == (2, 19)
     assert (again.n_rows, again.counts) == (first.n_rows, first.counts)
     assert {path: path.read_bytes() for path in before} == before
 
@@ -173,10 +173,10 @@ def test_the_command_and_then_classify(place, client):
     command = (
         "score photos --model net.onnx --seen classes.txt "
         "--preprocessing 'size=8 mean=0.5 std=0.25' "
-        f"-o out --batch 64 --scheduler {address}"
+        f"-o out --batch 16 --scheduler {address}"
     )
     out = run_well(command)
-    assert "149 inputs written to out\n" in out
+    assert "39 inputs written to out\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert "all are listed in out/_skipped.csv\n" in out
     assert "parts: 3 scored, 0 failed\n" in out
@@ -212,7 +212,7 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
     client.wait_for_workers(2, timeout=60)
     assert Path(marker).exists()
     # A part may be finished, and its worker dead before it could say so.
-    assert (run.n_finished, run.failed) == (38, [])
+    assert (run.n_finished, run.failed) == (21, [])
     require_same_as_plain()
     assert [path.name for path in Path("out").glob(".*")] == []
 
@@ -247,7 +247,9 @@ def test_a_worker_without_the_model_ends_the_job(place, client):
 
     client.run(hide_model)
     try:
-        with pytest.raises(JobError, match=r"a worker cannot begin: elsewhere.onnx: there is no"):
+        with pytest.raises(
+            rs.RankshotError, match=r"a worker cannot begin: elsewhere.onnx: there is no"
+        ):
             run_parts(client)
     finally:
         client.run(show_model)
@@ -261,7 +263,7 @@ def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
     [part] = list_inputs(plan, "few", batch_size=3).parts
     Path("few/0001.png").unlink()
     with fetch_part(part) as source, pytest.raises(JobError, match=r"0001.png: a worker cannot"):
-        list(_read_packed(*source))
+        list(_read_packed(source))
 
 
 # -------------------------------------------------------------------- what is refused
@@ -270,13 +272,6 @@ def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
 def test_a_bad_picture_ends_the_job_if_told(place, client):
     with pytest.raises(rs.RankshotError, match=r"0007.png: not a picture .*; on_error='skip'"):
         run_parts(client, on_error="raise")
-    done = rankshot(
-        "score photos --model net.onnx --seen classes.txt "
-        "--preprocessing 'size=8 mean=0.5 std=0.25' "
-        f"-o out --on-error stop --scheduler {client.scheduler.address}"
-    )
-    assert done.status == 2
-    assert "0007.png: not a picture" in done.err
 
 
 def test_another_job_is_refused(place):
@@ -293,23 +288,11 @@ def test_another_job_is_refused(place):
     require_same_as_plain("few")
 
 
-def test_lists_of_what_was_skipped_vanish_with_their_parts(place):
-    write_pictures(place / "few", 4)
-    Path("few/0003.png").write_bytes(b"damaged")
-    run_parts(None, "few")
-    assert [row[0] for row in read_skipped()] == ["0003.png"]
-    Path("few/0003.png").unlink()
-    Path("few/0002.png").unlink()
-    assert run_parts(None, "few", update=True).n_rows == 2
-    assert not Path("out/_skipped.csv").exists()
-    require_same_as_plain("few")
-
-
 def test_what_cannot_be_scored_is_refused_at_once(place):
     for model, inputs, output, message in [
         (len, "photos", "out", "workers open the model themselves"),
         ("net.onnx", "photos/*.csv", "out", "datasets of tables are for models of texts"),
-        ("net.onnx", "photos", "photos/out", "is inside of photos"),
+        ("net.onnx", "photos", "photos/out", "is the dataset, or inside of it"),
         ("net.onnx", "empty", "out", "there are no inputs in it"),
     ]:
         Path("empty").mkdir(exist_ok=True)

@@ -74,16 +74,6 @@ def test_a_bump_chart_shows_places_and_ties():
     assert names_at(right.yaxis) == ["1. d", "2. a"]
 
 
-def test_a_bump_chart_of_leaderboards():
-    boards = {
-        year: rs.leaderboard(rs.Rankings.from_orders([order]), random_state=0)
-        for year, order in {"2024": ["a", "b", "c"], "2025": ["c", "a", "b"]}.items()
-    }
-    axes = rs.plots.BumpDisplay.from_leaderboards(boards).ax_
-    assert names_at(axes.xaxis) == ["2024", "2025"]
-    assert {tuple(line.get_ydata()) for line in axes.lines} == {(1, 2), (2, 3), (3, 1)}
-
-
 def test_rankings_are_side_by_side():
     """Texts are drawn at column and place, and a shared item has one colour."""
     votes = rs.Rankings.from_orders(
@@ -141,12 +131,8 @@ V = rs.plots.RankingsDisplay.from_rankings
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.plots.WorthsDisplay.from_model(rs.PlackettLuce()), "model with worths, not Pl"),
         (lambda: rs.plots.BumpDisplay.from_rankings(make_votes(3)), "1 to 12 columns, not 40"),
         (lambda: rs.plots.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
-        (lambda: rs.plots.GroupsDisplay.from_mixture(rs.PlackettLuce()), "a fitted RankingMixture"),
-        (lambda: V(make_votes(3), k=0), "k must be .*, not 0"),
-        (lambda: V(make_votes(3)[:0]), "no rankings to draw"),
         (lambda: V(rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"])), "several targets"),
     ],
 )

@@ -223,18 +223,6 @@ def test_a_fit_is_the_optimum_of_the_enumerated_likelihood():
     assert_allclose(np.log(list(model.tie_parameters_.values())), best.x[4:], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["top", "subset"])
-def test_without_ties_it_is_plackett_luce(random_rankings, kind):
-    rankings = random_rankings(n_items=5, n=60, ties=False, kind=kind)
-    model = rs.DavidsonLuce().fit(rankings)
-    other = rs.PlackettLuce().fit(rankings)
-    assert model.tie_parameters_ == {}
-    assert_allclose(model.log_worths_, other.log_worths_, atol=1e-6)
-    assert_allclose(model.log_likelihood_, other.log_likelihood_, atol=1e-8)
-    assert_allclose(model.log_prob(rankings), other.log_prob(rankings), atol=1e-5)
-    assert_allclose(model.standard_errors(rankings), other.standard_errors(rankings), rtol=1e-5)
-
-
 @pytest.mark.parametrize("regularization", [0, 0.1])
 def test_rankings_of_many_items_have_the_same_optimum(monkeypatch, regularization):
     """L-BFGS, which fits them, against Newton's method."""
@@ -384,30 +372,3 @@ def test_standard_errors_need_information_and_no_maximum():
     for errors in (model.covariance, model.tie_standard_errors):
         with pytest.warns(UserWarning, match="several targets"):
             errors(of_two)
-
-
-def test_tie_parameters_without_information_have_no_standard_error():
-    """Pairs do not tell how often three items tie; the log-worths have errors all the same."""
-    worths = {"a": 3, "b": 2, "c": 1}
-    pairs = rs.Rankings.from_pairs(list("abc"), list("bca"), ties=[False, True, False])
-    model = rs.DavidsonLuce.from_worths(worths, {2: 0.5, 3: 0.1})
-    other = rs.DavidsonLuce.from_worths(worths, {2: 0.5})
-    assert_allclose(model.covariance(pairs), other.covariance(pairs))
-    errors = model.tie_standard_errors(pairs)
-    assert errors[2] == pytest.approx(other.tie_standard_errors(pairs)[2])
-    assert errors[3] == np.inf
-    with pytest.raises(RankshotError, match="no tie parameter for ties of 3 items"):
-        other.standard_errors(rs.Rankings.from_orders([[["a", "b", "c"]]]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (({"a": 1, "b": 0}, {2: 1}), "the worth of 'b' must be positive and finite, not 0"),
-        (({"a": 1, "b": 1}, {3: 1}), "the size of a tie must be a whole number from 2 to 2, not 3"),
-        (({"a": 1, "b": 1}, {2: -1}), "the tie parameter of size 2 must be positive"),
-    ],
-)
-def test_wrong_parameters_are_named(arguments, message):
-    with pytest.raises(RankshotError, match=re.escape(message)):
-        rs.DavidsonLuce.from_worths(*arguments)

@@ -10,8 +10,8 @@ from scipy.stats import kendalltau
 from strategies import tied_groups
 
 import rankshot as rs
-from rankshot.ranking import distances, mean_distances
-from rankshot.ranking.mean_distances import compare_common_items, mean_distance_by_places
+from rankshot.ranking import distances
+from rankshot.ranking.distances import compare_common_items, mean_distance_by_places
 
 
 @pytest.mark.parametrize(("n_items", "k"), [(C, k) for C in range(1, 6) for k in range(1, C + 1)])
@@ -55,17 +55,6 @@ def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings):
         turned = some.with_items(list("dbca"))
         assert np.array_equal(rs.kendall_distance(some, turned), expected)
     assert np.array_equal(rs.kendall_distance(rankings, k=2), expected)
-
-
-@pytest.mark.parametrize("tiles", [(3, 5), (4, 1), (100, 10_000)])
-def test_the_size_of_the_tiles_changes_nothing(random_rankings, monkeypatch, tiles):
-    rankings = random_rankings(n_items=9, n=10)
-    others = random_rankings(n_items=9, n=7)
-    expected = rs.kendall_distance(rankings), rs.kendall_distance(rankings, others)
-    monkeypatch.setattr(distances, "TILE_ROWS", tiles[0])
-    monkeypatch.setattr(distances, "TILE_PAIRS", tiles[1])
-    assert np.array_equal(rs.kendall_distance(rankings), expected[0])
-    assert np.array_equal(rs.kendall_distance(rankings, others), expected[1])
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -124,9 +113,8 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     both = rs.Rankings.from_orders([one, two], items=ITEMS)
     for found in (
         rs.ranking.mean_kendall_distance(both, k=k),
-        mean_distances._mean_by_pairs(both, both, k),
+        distances._mean_by_pairs(both, both, k),
         mean_distance_by_places(both, both, k),
-        mean_distances.mean_distance_by_sorting(both.top(k), both.top(k), k),
     ):
         assert found[0, 1] == pytest.approx(expected, abs=1e-12)
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
@@ -139,7 +127,7 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     turned = rs.ranking.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
     np.testing.assert_allclose(turned, whole, atol=1e-12)
     monkeypatch.setattr(
-        "rankshot.ranking.mean_distances.row_blocks",
+        "rankshot.ranking.distances.row_blocks",
         lambda n, _: [slice(i, i + 1) for i in range(n)],
     )
     np.testing.assert_allclose(rs.ranking.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)

@@ -1,13 +1,11 @@
 """Leaderboards: what they say of differences and ranks, against simulation."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.models.leaderboard import _largest_differences
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -60,15 +58,6 @@ def test_compare_is_a_test_of_the_difference(board):
     assert board.compare("a", "a") == (0.0, 0.0, (0.0, 0.0), 0.5)
 
 
-def test_the_blocks_of_draws_are_put_together(monkeypatch, rng):
-    errors, rates = rng.normal(size=(7, 5)), rng.random((5, 5))
-    rates += rates.T
-    wanted = [[max(abs(d - d[i]) * rates[i]) for d in errors] for i in range(5)]
-    monkeypatch.setattr("rankshot.ranking.models.leaderboard.CACHED_CELLS", 15)
-    found = _largest_differences(errors, rates)
-    assert found == pytest.approx(np.array(wanted), rel=1e-14)
-
-
 # ---- The bootstrap
 
 
@@ -94,16 +83,6 @@ def test_raters_are_drawn_with_all_their_rankings(votes):
     assert together.log_worths == pytest.approx(alone.log_worths, abs=1e-9)
     # 100 draws know a standard error to 7 %.
     assert together.standard_errors / alone.standard_errors == pytest.approx(3, rel=0.3)
-
-
-def test_weights_are_copies_for_the_bootstrap(votes):
-    times = np.arange(30) % 4
-    copies = votes[np.repeat(np.arange(30), times)]
-    weighted = replace(votes[:30], weights=times.astype(float))
-    options = {"method": "bootstrap", "n_draws": 20, "random_state": 3}
-    one, two = (rs.leaderboard(r, MODEL, **options) for r in (copies, weighted))
-    assert one.standard_errors == pytest.approx(two.standard_errors, rel=1e-9)
-    assert one.items == two.items
 
 
 def refuse_bootstrap(votes, message, model=MODEL):
@@ -164,14 +143,6 @@ def test_draws_without_an_estimate_are_drawn_again():
         ties, "the tie parameter of ties of 2 items is inf", rs.DavidsonLuce()
     )
     assert board.standard_errors[0] > 0
-
-
-def test_a_bootstrap_whose_draws_mostly_fail_is_refused():
-    """Nine links of which each hangs on one vote: hardly any draw has all of them."""
-    items = [f"i{k}" for k in range(10)]
-    chain = [list(pair) for pair in pairwise(items)]
-    votes = subsets(*chain, *(pair[::-1] for pair in chain), weights=[5] * 9 + [1] * 9)
-    refuse_bootstrap(votes, "in most of its draws: .*Use reg", rs.PlackettLuce(regularization=0))
 
 
 # ---- Corners and text

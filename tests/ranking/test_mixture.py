@@ -1,5 +1,6 @@
 """Mixtures against enumeration, other optimisers, and simulated groups that are known."""
 
+from dataclasses import replace
 from itertools import combinations_with_replacement, permutations
 
 import numpy as np
@@ -206,52 +207,25 @@ def test_raters_are_put_into_their_groups(raters, model):
     assert mixture.weights_ == pytest.approx([0.6, 0.4], abs=0.03)
     assert [m.mode_[0] for m in mixture.models_] == ["a", "e"]
     # One ranking says less than three of the same rater.
-    alone = clone(mixture).set_params(by="ranking").fit(rankings)
-    assert (alone.predict(rankings) == truth).mean() < (mixture.predict(rankings) == truth).mean()
+    nobody = replace(rankings, raters=np.full(len(rankings), None, object))
+    alone = clone(mixture).fit(nobody)
+    assert (alone.predict(nobody) == truth).mean() < (mixture.predict(rankings) == truth).mean()
 
 
 def test_bic_finds_the_number_of_groups(raters, votes):
     options = {"n_starts": 1, "random_state": 0}
     found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
     assert found.n_groups == len(found.best.models_) == 2
-    assert found.held_out is None
     assert rs.choose_n_groups(votes, None, 2, **options).n_groups == 2
     one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1}).sample(200, random_state=5)
     assert rs.choose_n_groups(one, None, 2, **options).n_groups == 1
 
 
-def test_held_out_raters_find_the_number_of_groups(raters):
-    options = {"criterion": "held-out", "n_starts": 1, "n_folds": 2, "random_state": 0}
-    found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
-    assert found.n_groups == 2
-    # The difference to three groups is within its error; that to one is not.
-    assert found.held_out[0] < found.held_out[1] - 50
-    one = raters[0][raters[1] == 0]
-    assert rs.choose_n_groups(one, rs.Mallows(), 2, **options).n_groups == 1
-
-
-def test_held_out_raters_are_in_one_part_only(raters):
-    from rankshot.ranking.models.mixture import _split
-
-    rankings = raters[0]
-    folds = _split(rankings, "rater", 4, np.random.default_rng(0))
-    for train, test in folds:
-        assert not set(train.rater_names) & set(test.rater_names)
-        assert len(train) + len(test) == len(rankings)
-    assert sum(len(test) for _, test in folds) == len(rankings)
-    counted = rs.Rankings.from_orders([ABCD, ABCD[::-1]], items=ABCD, weights=[101, 7.5])
-    folds = _split(counted, "rater", 3, np.random.default_rng(0))
-    assert sum(test.weights.sum() for _, test in folds) == pytest.approx(108.5)
-    assert all(train.weights.sum() + test.weights.sum() == 108.5 for train, test in folds)
-    assert min(test.weights[0] for _, test in folds) > 20
-
-
-@pytest.mark.parametrize("criterion", ["bic", "held-out"])
-def test_there_are_no_more_groups_than_raters(criterion):
-    options = {"criterion": criterion, "n_starts": 1, "n_folds": 3, "random_state": 0}
+def test_there_are_no_more_groups_than_raters():
+    options = {"n_starts": 1, "random_state": 0}
     few = rs.Rankings.from_orders([ABCD, ABCD, ABCD[::-1]], items=ABCD)
     found = rs.choose_n_groups(few, rs.Mallows(), **options)
-    assert len(found.bic) == 3 if criterion == "bic" else len(found.bic) < 3
+    assert len(found.bic) == 3
     # Weights that add up to a fraction of a rater.
     parts = rs.Rankings.from_orders([ABCD, ABCD[1:], ABCD[::-1]], items=ABCD, weights=[0.3] * 3)
     assert rs.choose_n_groups(parts, **options).n_groups == 1
@@ -286,7 +260,6 @@ def test_samples_have_the_probabilities_of_the_mixture(votes):
     [
         ({"n_groups": 0}, "n_groups must be a whole number from 1 on, not 0"),
         ({"n_groups": 401}, "n_groups=401 needs at least as many raters, but there are 400"),
-        ({"by": "raters"}, "by must be one of 'rater', 'ranking', not 'raters'"),
         (
             {"model": "mallows"},
             r"PlackettLuce\(\), Mallows\(\), DavidsonLuce\(\) or BabingtonSmith\(\), not 'mallows'",

@@ -52,15 +52,6 @@ def test_a_fit_recovers_the_distribution_that_was_sampled(model, rankings):
     assert -1e-4 < difference < 10 / 20_000
 
 
-@pytest.mark.parametrize("model", [*MODELS, rs.PlackettLuce(regularization=0)])
-def test_a_single_item_is_certain(model):
-    rankings = rs.Rankings.from_orders([["a"], ["a"]])
-    fitted = clone(model).fit(rankings)
-    assert fitted.log_prob(rankings) == pytest.approx([0, 0], abs=1e-12)
-    assert fitted.mode_ == ("a",)
-    assert fitted.sample(2, random_state=0).orders() == [["a"], ["a"]]
-
-
 # ---- Weights that differ by many orders of magnitude
 
 
@@ -83,27 +74,3 @@ def test_weights_may_differ_a_million_million_times(name):
     )
     model = fit_with_worths(name, link)
     assert model.log_worths_ @ [0, 1, -1] == pytest.approx(np.log(3), abs=1e-3)
-
-
-@pytest.mark.parametrize("name", ["PlackettLuce", "DavidsonLuce", "PlackettLuceRegression"])
-def test_weights_that_differ_more_are_named(name):
-    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[1e16, 1])
-    with pytest.warns(UserWarning, match=r"go from 1 to 1e\+16: what .* is lost in rounding"):
-        model = fit_with_worths(name, votes)
-    with pytest.warns(UserWarning, match="lost in rounding"):
-        model.standard_errors(votes)
-
-
-def test_newton_does_not_leave_because_of_rounding():
-    """The optimum, by arithmetic of 60 digits, is at 6.3, -27.0 and 20.7."""
-    votes = rs.Rankings.from_orders(
-        [["c"], ["c", "b", "a"], ["a", "b"]],
-        weights=[5e9, 2369, 6.7e17],
-        kind="subset",
-        items=["a", "b", "c"],
-    )
-    with pytest.warns(UserWarning, match="lost in rounding"):
-        model = rs.PlackettLuce(regularization=6.6e-5).fit(votes)
-    assert model.n_iter_ < 1000
-    # Sums of 6.7e17 have no digits for what moves log-worths by 11; they had gone to 3e9.
-    assert model.log_worths_ == pytest.approx([6.3, -27.0, 20.7], abs=20)

@@ -1,6 +1,5 @@
 """Rankings in Parquet files."""
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -145,20 +144,3 @@ def test_errors_name_the_file_and_the_row(read, columns, message, row_group_size
     values = {name: (cells, kinds.get(name)) for name, cells in columns.items()}
     with pytest.raises(RankshotError, match=rf"votes\.parquet: (.*{message})"):
         read(ABC, row_group_size=row_group_size, **values)
-
-
-def test_items_in_the_metadata_must_be_names(tmp_path):
-    table = pa.table({"ranking": [["a"]]}).replace_schema_metadata({"rankshot.items": "[1, 1]"})
-    pq.write_table(table, tmp_path / "votes.parquet")
-    with pytest.raises(RankshotError, match=r"votes\.parquet: the metadata 'rankshot\.items'"):
-        read_rankings(tmp_path / "votes.parquet")
-
-
-@pytest.mark.parametrize(("n_items", "size"), [(5, 4), (40, 3), (4000, 3), (70_000, 2)])
-def test_repeated_items_are_found_in_short_and_long_lists(rng, n_items, size):
-    lists = np.array([rng.choice(n_items, size, replace=False) for _ in range(300)])
-    assert len(Rankings.from_item_numbers(lists, items=range(n_items))) == 300
-    lists[217, -1] = lists[217, 0]
-    lists[280, -1] = lists[280, 0]
-    with pytest.raises(RankshotError, match=f"ranking 217: item '{lists[217, 0]}' is listed"):
-        Rankings.from_item_numbers(lists, items=range(n_items))

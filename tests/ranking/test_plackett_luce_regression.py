@@ -187,28 +187,3 @@ def test_an_order_that_no_ranking_contradicts_is_refused():
     assert_allclose(model.coef_covariance(pair), [1 / (p * (1 - p))])
     with pytest.raises(RankshotError, match="the coefficient of 'x0' is not determined"):
         model.coef_covariance(rs.Rankings.from_orders([["a"]], items=list("abc"), kind="subset"))
-
-
-def test_ties_that_k_cuts_do_not_make_an_estimate_exist():
-    """One of three items came first: as coefficients grow, that becomes certain."""
-    top = rs.Rankings.from_orders([[["a", "b", "c"]]], items=list("abcd")).top(1)
-    X = np.array([[0.0], [1], [3], [2]])
-    with pytest.raises(RankshotError, match=r"compared \(ties that K cuts aside\)"):
-        rs.PlackettLuceRegression().fit(top, X)
-    votes = rs.Rankings.from_orders([["a", "c"], ["c"]], items=list("abcd"))
-    both = rs.Rankings.concatenate([top, votes])
-    with pytest.raises(RankshotError, match=r"combination of 'x0' \(ties that K cuts aside\)"):
-        rs.PlackettLuceRegression().fit(both, [[3.0], [2.0], [3.0], [2.0]])
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
-def test_the_scale_of_features_does_not_matter(rankings, scale):
-    scales = np.array([1.0, scale, 1.0])
-    model = rs.PlackettLuceRegression().fit(rankings, FEATURES * scales)
-    other = rs.PlackettLuceRegression().fit(rankings, FEATURES)
-    assert_allclose(model.coef_ * scales, other.coef_, rtol=1e-9)
-    assert_allclose(
-        model.coef_standard_errors(rankings) * scales, other.coef_standard_errors(rankings)
-    )
-    assert_allclose(model.standard_errors(rankings), other.standard_errors(rankings))
-    assert_allclose(model.predict_log_worths(FEATURES * scales), model.log_worths_, atol=1e-12)

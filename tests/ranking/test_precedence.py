@@ -94,13 +94,6 @@ def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
     np.testing.assert_allclose(W, brute_force(items, rows), rtol=1e-13, atol=1e-13)
 
 
-def test_large_whole_weights_are_added_without_rounding():
-    value = Rankings.from_orders(
-        [["a", "b"], ["a", "b"], ["b", "a"]], items=["a", "b"], weights=[2**24, 1, 2**52 + 1]
-    )
-    assert precedence(value).tolist() == [[0, 2**24 + 1], [2**52 + 1, 0]]
-
-
 @pytest.mark.parametrize("n_items", [254, 255, 300])
 def test_many_items(n_items):
     rng = random.Random(n_items)

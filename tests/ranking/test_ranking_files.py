@@ -2,8 +2,6 @@
 
 import errno
 import json
-import os
-import stat
 from collections import Counter
 
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from random_rankings import any_rankings, orders_over, text
 from rankshot import Rankings, RankshotError, read_rankings, write_rankings
-from rankshot.ranking import preflib as preflib_files, ranking_files as files
+from rankshot.ranking import ranking_files as files
 
 ABC = ["a", "b", "c"]
 ENDINGS = [".jsonl", ".ndjson", ".soc", ".soi", ".toc", ".toi"]
@@ -107,12 +105,6 @@ def test_jsonl_passes_over_marks_and_blank_lines(read, content):
     assert read(content).orders() == [["a"], ["b"]]
 
 
-def test_jsonl_lines_end_only_at_line_feeds(read):
-    odd = "a\u2028b\x85c\x0bd"
-    assert read(json.dumps({"ranking": [odd]}, ensure_ascii=True)).items == (odd,)
-    assert read('{"ranking": ["a\u2028b\x85c"]}\n').items == ("a\u2028b\x85c",)
-
-
 # ---- Several portions
 
 
@@ -154,55 +146,6 @@ def test_errors_in_a_later_portion_name_their_line(read, monkeypatch, size, bad,
 
 
 # ---- Hostile files
-
-
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_invalid_utf8_far_into_a_file_is_refused_on_its_line(read, mark):
-    content = mark + lines_of([["a"]] * 2000).encode()
-    with pytest.raises(RankshotError, match=r"votes\.jsonl:2001: not UTF-8 text"):
-        read(content + b"\xff\n")
-
-
-@pytest.mark.parametrize(
-    "around",
-    [
-        "%s",
-        '{"ranking": %s}',
-        '{"ranking": ["a"], "weight": %s}',
-        '{"ranking": 5, "more": %s}',
-    ],
-)
-@pytest.mark.parametrize("items", [None, ["a"]])
-def test_nesting_of_any_depth_is_refused(folder, around, items):
-    path = folder / "deep.jsonl"
-    for depth in [3, 100, *range(900, 1010, 10), 100_000]:
-        path.write_text(around % ("[" * depth + "]" * depth))
-        with pytest.raises(RankshotError) as caught:
-            read_rankings(path, items)
-        assert f"{path}:1: " in str(caught.value)
-
-
-@pytest.mark.parametrize("digits", [310, 5000])
-@pytest.mark.parametrize("sign", ["", "-"])
-def test_weights_beyond_all_floats_are_refused_on_their_line(read, digits, sign):
-    usual = '{"ranking": ["a"], "weight": 1e305}\n'
-    with pytest.raises(RankshotError) as caught:
-        read(f'{usual}{{"ranking": ["a"], "weight": {sign}{"9" * digits}}}\n{usual}')
-    assert "votes.jsonl:2: " in str(caught.value)
-
-
-@pytest.mark.parametrize("digits", [310, 5000])
-def test_huge_counts_in_preflib_are_refused_on_their_line(read, digits):
-    with pytest.raises(RankshotError) as caught:
-        read(f"# ALTERNATIVE NAME 1: a\n1: 1\n{'9' * digits}: 1\n", "votes.soc")
-    assert "votes.soc:3: " in str(caught.value)
-
-
-@pytest.mark.parametrize("digits", [310, 5000])
-def test_huge_numbers_of_alternatives_in_preflib_are_refused(read, digits):
-    head = f"# NUMBER ALTERNATIVES: {'9' * digits}\n# ALTERNATIVE NAME 1: a\n"
-    with pytest.raises(RankshotError, match=r"votes\.soc"):
-        read(f"{head}1: 1\n", "votes.soc")
 
 
 VALID = {
@@ -257,16 +200,6 @@ records = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    lines=st.lists(records | values, min_size=1, max_size=3),
-    items=st.sampled_from([None, ABC]),
-)
-def test_any_json_is_read_or_refused(folder, lines, items):
-    content = "".join(json.dumps(line) + "\n" for line in lines)
-    refuses_well_or_reads(folder / "any.jsonl", content.encode(), items)
-
-
 # ---- PrefLib
 
 
@@ -319,57 +252,6 @@ def test_preflib_is_written_as_preflib_writes_it(tmp_path):
     )
 
 
-def test_preflib_by_hand(read):
-    value = read(
-        "\ufeff# FILE NAME: 00001-00000001.toi\n"
-        "# TITLE: A title: with 1: 2\n"
-        "# NUMBER ALTERNATIVES: 4\n"
-        "# ALTERNATIVE NAME 10: Ten, in all\n"
-        "# ALTERNATIVE NAME 2: Two {2}\n"
-        "# ALTERNATIVE NAME 3: 3: three\n"
-        "# ALTERNATIVE NAME 4: four\n"
-        "\n"
-        "3: 10,{2, 4},3\n"
-        "1:2\r\n"
-        "  2: 3 , 10\n",
-        "votes.toi",
-    )
-    assert value.items == ("Ten, in all", "Two {2}", "3: three", "four")
-    assert value.orders() == [
-        ["Ten, in all", ["Two {2}", "four"], "3: three"],
-        ["Two {2}"],
-        ["3: three", "Ten, in all"],
-    ]
-    assert value.weights.tolist() == [3, 1, 2]
-    assert not value.is_subset.any()
-
-
-@pytest.mark.parametrize(
-    ("order", "allowed"),
-    [
-        ("1,2,3", {".soc", ".soi", ".toc", ".toi"}),
-        ("2,1", {".soi", ".toi"}),
-        ("{1,3},2", {".toc", ".toi"}),
-        ("{1,3}", {".toi"}),
-    ],
-)
-@pytest.mark.parametrize("ending", [".soc", ".soi", ".toc", ".toi"])
-def test_preflib_holds_content_to_the_ending(read, tmp_path, order, allowed, ending):
-    head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
-    value = read(f"{head}1: {order}\n", "any.toi")
-    if ending in allowed:
-        assert read(f"{head}1: {order}\n", f"votes{ending}") == value
-        write_rankings(value, tmp_path / f"again{ending}")
-        assert read_rankings(tmp_path / f"again{ending}") == value
-    else:
-        refusal = f"which {ending} does not allow"
-        with pytest.raises(RankshotError, match=refusal):
-            read(f"{head}1: {order}\n", f"votes{ending}")
-        with pytest.raises(RankshotError, match=refusal):
-            write_rankings(value, tmp_path / f"again{ending}")
-        assert not (tmp_path / f"again{ending}").exists()
-
-
 # ---- Places and endings
 
 
@@ -402,31 +284,6 @@ def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, old, failure
     assert left_in(old.parent) == {"votes.jsonl": "old"}
 
 
-def test_refused_rankings_leave_the_old_preflib_file(tmp_path):
-    (tmp_path / "votes.soc").write_text("old")
-    with pytest.raises(RankshotError, match="ranking 0: PrefLib does not hold fractional"):
-        write_rankings(Rankings.from_orders([["a"]], weights=[0.5]), tmp_path / "votes.soc")
-    assert left_in(tmp_path) == {"votes.soc": "old"}
-
-
-@pytest.mark.parametrize("mode", [0o600, 0o664])
-def test_the_mode_of_a_file_stays(old, mode):
-    old.chmod(mode)
-    write_rankings(NEW, old)
-    assert stat.S_IMODE(old.stat().st_mode) == mode
-
-
-@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
-def test_a_new_file_has_the_mode_of_any_new_file(tmp_path, mask, mode):
-    before = os.umask(mask)
-    try:
-        write_rankings(NEW, tmp_path / "votes.jsonl")
-        assert os.umask(mask) == mask
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "votes.jsonl").stat().st_mode) == mode
-
-
 def test_preflib_an_alternative_without_a_name_has_its_number(read):
     head = "# NUMBER ALTERNATIVES: 4\n# ALTERNATIVE NAME 3: c\n# ALTERNATIVE NAME 1: a\n"
     value = read(f"{head}2: 3,1\n1: 1,2\n", "votes.soi")
@@ -449,45 +306,14 @@ def test_jsonl_the_kind_given_is_that_of_lines_without_one(read):
     assert read(content, items=ABC, kind="subset").is_subset.tolist() == [True, False]
 
 
-# Of these pieces, some files are regular, some are odd but right, and most are wrong.
-pieces = st.sampled_from(
-    [
-        *("1", "2", "3", "4", "12", "0", "01", ",", ", ", " ,", "{", "}", ":", ": ", "\n", "\n\n"),
-        *(" ", "\r\n", "#", "x", "-", "²", "1.0"),
-        *("1: 1,2\n", "3: {1,2},3\n", "2:3,{2}\n", "1: {3, 1}\n"),
-    ]
-)
-
-
-@pytest.mark.parametrize("ending", [".soi", ".toi"])
-@settings(max_examples=300, deadline=None)
-@given(body=st.lists(pieces, max_size=6).map("".join), kind=st.sampled_from(["top", "subset"]))
-def test_a_file_read_at_once_is_as_if_read_line_by_line(folder, ending, body, kind):
-    path = folder / f"votes{ending}"
-    head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
-    path.write_bytes(f"{head}2: 2,1\n{body}".encode())
-
-    def outcome(read):
-        try:
-            found = read(path, kind)
-        except RankshotError as error:
-            return str(error)
-        return found and (found[0].orders(), found[0].weights.tolist(), found[1](0))
-
-    at_once = outcome(preflib_files._read_regular)
-    assert at_once in (None, outcome(preflib_files._read_line_by_line))
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", ""])
 @pytest.mark.parametrize("space", ["", " "])
-def test_usual_files_are_read_at_once(tmp_path, end, space):
+def test_files_of_other_programs_are_read(tmp_path, end, space):
     """Those of PrefLib, and of other programs that write a space after a comma, or none."""
     path = tmp_path / "votes.toi"
     orders = f"3:{space}1,{space}{{2,{space}3}}\n10:{space}{{3,2}},1\n1:{space}2"
     head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
     path.write_bytes((head + orders + end).replace("\n", end or "\n").encode())
-    found = preflib_files._read_regular(path, "top")
-    assert found is not None
-    assert found[0].orders() == [["a", ["b", "c"]], [["b", "c"], "a"], ["b"]]
-    assert found[0].weights.tolist() == [3, 10, 1]
-    assert found[1](2) == f"{path}:6"
+    found = read_rankings(path)
+    assert found.orders() == [["a", ["b", "c"]], [["b", "c"], "a"], ["b"]]
+    assert found.weights.tolist() == [3, 10, 1]

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
+from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import restrict_items
 
 ITEMS = list("abcdef")
 

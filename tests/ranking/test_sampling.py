@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import chisquare
 
 import rankshot as rs
-from rankshot.core.blocks import row_blocks
 
 ITEMS = list("abcde")
 F = np.subtract.outer([0.2, -0.1, 0.0, 0.3, -0.2], [0.2, -0.1, 0.0, 0.3, -0.2])
@@ -44,16 +43,3 @@ def test_a_seed_repeats_the_sample_and_a_generator_goes_on(name):
     first, second = model.sample(50, 2, random_state=rng), model.sample(50, 2, random_state=rng)
     assert first == model.sample(50, 2, random_state=3)
     assert first != second
-
-
-def test_many_items_in_several_blocks(monkeypatch):
-    """More than 255 items leave the small integers behind; blocks must not repeat draws."""
-    center = [f"i{j}" for j in range(300)]
-    sample = rs.Mallows.from_center(center, 0.5).sample(40, random_state=0)
-    distance = rs.kendall_distance(sample, rs.Rankings.from_orders([center], items=center))
-    sizes = np.arange(1, 301)
-    mean = (1 / np.expm1(0.5) - sizes / np.expm1(0.5 * sizes)).sum()
-    assert distance.mean() == pytest.approx(mean, rel=0.03)
-    assert len(sample.unique()) == 40
-    monkeypatch.setattr(row_blocks, "__defaults__", (600,))
-    assert len(rs.Mallows.from_center(center, 0.5).sample(40, random_state=0).unique()) == 40

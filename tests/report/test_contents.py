@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.mean_distances import compare_common_items
-from rankshot.ranking.restriction import restrict_items
-from rankshot.report.demo import weigh_sources_equally
+from rankshot.ranking.distances import compare_common_items
+from rankshot.ranking.matrices import restrict_items
 from rankshot.report.predictions import (
     count_predictions,
     evaluate_predictions,
@@ -85,11 +84,6 @@ def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
         name for name, _ in briefs[0].disagreement
     ]
     assert {name for name, _ in briefs[0].disagreement} == {"r1", "r2", "web"}
-    equal = weigh_sources_equally(rankings())
-    assert equal.weights.tolist() == [0.5, 0.5, 1, 1]
-    by_source = summarize_rankings(equal, consensus, 2, by_source=True)[0]
-    assert by_source.order == briefs[0].order
-    assert {name for name, _ in by_source.disagreement} == {"panel", "web"}
     # A single ranking is its own consensus: there is nothing to compare.
     assert briefs[1].disagreement == ()
     assert briefs[1].mean_distance is None
@@ -113,8 +107,8 @@ def test_a_source_that_knows_some_of_the_seen_classes_is_compared_on_these():
     (x, _) = summarize_rankings(votes, consensus, 3)
     assert {name for name, _ in x.disagreement} == {"wordnet", "glove", "wikipedia"}
     # Nobody has d or e among the first three.
-    distance = compare_common_items(restrict_items(votes[:3], list("abcf")), k=3)
-    assert x.mean_distance == pytest.approx(distance[np.triu_indices(3, 1)].mean())
+    among, center = (restrict_items(r, list("abcf")) for r in (votes[:3], consensus[:1]))
+    assert x.mean_distance == pytest.approx(compare_common_items(among, center, k=3).mean())
     table = compare_sources(votes, consensus, 3)
     assert [line.name for line in table.lines] == ["glove", "wikipedia", "wordnet"]
     assert [line.known for line in table.lines] == [6, 4, 6]

@@ -49,7 +49,7 @@ def demo():
 
 
 def test_the_numbers(demo):
-    found = {(row.method, row.source): row.cells[0].estimate for row in demo.comparison.rows}
+    found = {(row.method, row.source): row.accuracy.estimate for row in demo.comparison.rows}
     assert found == pytest.approx(EXPECTED, abs=TOLERANCE)
     assert demo.seen_accuracy == pytest.approx(0.650, abs=TOLERANCE)
 
@@ -76,7 +76,7 @@ def test_the_page_shows_all_that_was_promised(demo):
     for text in ("Comparison", "Consensus", "Map", "Explanations", "Two classes"):
         assert text in page
     # The rehearsal chose the settings of the head.
-    found = demo.comparison.rows[-1].cells[0].estimate
+    found = demo.comparison.rows[-1].accuracy.estimate
     assert abs(report.evaluation.accuracy.estimate - found) < 0.02
 
 

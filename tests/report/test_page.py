@@ -34,12 +34,10 @@ from rankshot.zeroshot.metrics import (
 )
 
 COMPARISON = MethodComparison(
-    ("one-vs-rest", "multiclass"),
     (
-        MethodRow("DS", "mean", (Interval(0.311, 0.302, 0.321), None)),
-        MethodRow("PR", "crowd", (Interval(0.411, 0.402, 0.423), Interval(0.445, 0.43, 0.461))),
-        MethodRow("DS", "crowd", (Interval(0.322, 0.312, 0.332), None)),
-        MethodRow("PR", "all", (Interval(0.401, 0.39, 0.413), Interval(0.445, 0.431, 0.462))),
+        MethodRow("DS", "mean", Interval(0.311, 0.302, 0.321)),
+        MethodRow("PR", "crowd", Interval(0.445, 0.43, 0.461)),
+        MethodRow("DS", "crowd", Interval(0.322, 0.312, 0.332)),
     ),
     "Accuracy on CIFAR.",
 )
@@ -103,8 +101,7 @@ def test_every_number_and_name_is_on_the_page():
     text = Walker(render_report(FULL)).text
     wanted = """
         Ten new classes|What came out.|Test images|10,000|Intervals are Wilson's.
-        one-vs-rest|multiclass|.311|.302–.321|.411|.402–.423|.445|.430–.461|.322|.312–.332
-        .401|.390–.413|.431–.462|n/a|Accuracy on CIFAR.
+        .311|.302–.321|.445|.430–.461|.322|.312–.332|n/a|Accuracy on CIFAR.
         leopard|tiger = lion|fox|.712|.234|1.50|4.25|WordNet
         By MDS.
         .617|.571–.658|50.0%|70.0%|51|27|24|33|77|43.0%|87.0%|52.3%|41.2%|1,234|86.7%|78.9%|56
@@ -180,9 +177,7 @@ def everywhere(name):
         name,
         name,
         facts=((name, name),),
-        comparison=MethodComparison(
-            (name, name), (MethodRow(name, name, (interval, interval)),), name
-        ),
+        comparison=MethodComparison((MethodRow(name, name, interval),), name),
         evaluation=replace(EVALUATION, classes=(name, other, "ship")),
         overview=OVERVIEW._replace(classes=(name, other)),
         gallery=(ShownInput(name, PICTURE, name, 0.5, other, (name, other)),),
@@ -254,7 +249,7 @@ def large_report(rng, L=1000):
             pairwise,
             make_calibration([0.5], [0.5], [10]),
         ),
-        explanations=(ExplainedInput("an input", explanation),) * 100,
+        explanations=(ExplainedInput("an input", explanation),) * 24,
     )
 
 
@@ -345,8 +340,6 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(RankshotError, match="cannot write there"):
         write_page(page, tmp_path / "nowhere" / "report.html")
-    with pytest.raises(RankshotError, match="takes the page first"):
-        write_page(path, page)
 
 
 def test_a_missing_template_engine_says_what_to_install(monkeypatch):

@@ -43,6 +43,20 @@ def test_features_are_those_stored_beside_the_images(network, relative_gaps, par
     assert gaps.max() < 0.03
 
 
+def test_features_are_the_mean_of_the_last_map(network, rng):
+    """As the network's own last layer sees them: its logits follow from our features."""
+    import torch
+
+    images = rng.integers(256, size=(2, 32, 32, 3), dtype=np.uint8)
+    x = torch.from_numpy(images).permute(0, 3, 1, 2) / 255
+    x = torch.nn.functional.interpolate(x, size=224, mode="bicubic").clamp(0, 1)
+    model = network._network
+    with torch.inference_mode():
+        logits = model(((255 * x - 127) / 128).to(network._device)).cpu().numpy()
+        weights = model._fc.weight.cpu().numpy(), model._fc.bias.cpu().numpy()
+    np.testing.assert_allclose(network(images) @ weights[0].T + weights[1], logits, atol=1e-3)
+
+
 def test_weights_are_read_without_running_them(monkeypatch):
     """The one call that reads the file asks for weights alone."""
     pytest.importorskip("torch")

@@ -1,15 +1,13 @@
 """The sum over rankings against the consensus: enumerated by hand, and drawn."""
 
-from itertools import permutations, product
+from itertools import permutations
 from math import exp, log
 
 import numpy as np
 import pytest
 from reproduction.benchmark import Task
 from reproduction.full_sum import (
-    classify_by_consensus,
     classify_by_sum,
-    full_sum_table,
 )
 
 import rankshot as rs
@@ -105,48 +103,4 @@ def test_the_sum_is_equation_7(rng, prior):
     assert len(set(expected)) > 1
 
 
-def strict_orders(mode, items, k):
-    """The first k item numbers of all strict orders that the ties of a mode allow."""
-    groups = [[name] if isinstance(name, str) else list(name) for name in mode]
-    allowed = product(*(permutations(group) for group in groups))
-    return [[items.index(name) for part in parts for name in part][:k] for parts in allowed]
-
-
-@pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()], ids=["P.-L.", "Mallows"])
-def test_the_consensus_is_equation_16(rng, prior):
-    task, scores, _ = made(rng, 8)
-    # Only the first four places count, also for the prior.
-    modes = [prior.fit(task.panel.select(target=z).top(4)).mode_ for z in TARGETS]
-    lists = [strict_orders(mode, task.items, 4) for mode in modes]
-    expected = [
-        TARGETS[
-            int(np.argmax([np.mean([exp(plackett_luce(row, o)) for o in some]) for some in lists]))
-        ]
-        for row in scores.values.tolist()
-    ]
-    found = classify_by_consensus(prior, task, scores)
-    assert found.labels.tolist() == expected
-    assert found.standard_error is None
-
-
 # ---- The table
-
-
-def test_drawn_rankings_have_an_error_that_falls_with_their_number(rng):
-    """14 items have 24,024 lists of 4, too many to go through."""
-    task, scores, truth = made(rng, 14)
-    table = full_sum_table(scores, task, truth, n_inputs=25)
-    assert "25 of 40 inputs, drawn once at random" in table.notes[0]
-    for prior in ("Plackett-Luce", "Mallows"):
-        few, many = (table.row(prior, f"sum, {n} draws")[2] for n in ("100", "1,000"))
-        assert few / many == pytest.approx(10**0.5, rel=0.15)
-    # The error is what it says: answers with other draws differ by about as much.
-    values = scores.values
-    heads = [
-        rs.ProbabilisticRanking(k=4, posterior="sum", n_samples=100, random_state=seed)
-        for seed in range(30)
-    ]
-    std = np.std([head.fit(task.panel).predict_proba(values) for head in heads], axis=0, ddof=1)
-    assert classify_by_sum(rs.PlackettLuce(), task, scores, 100).standard_error == pytest.approx(
-        std.mean(), rel=0.2
-    )

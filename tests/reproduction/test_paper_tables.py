@@ -166,20 +166,3 @@ def test_every_cell_is_its_heads_accuracy(made):
                 assert cell.ours.estimate == pytest.approx(right), (key, name)
     # Methods differ, so rows that were mixed up would not go unnoticed.
     assert len({row[-1].ours.estimate for row in rows.values()}) > 6
-
-
-@pytest.mark.parametrize("place", [0, 2])
-def test_a_source_that_does_not_know_a_target_is_not_used_alone(made, place):
-    """Neither in a row of its own nor in the average, be it the first or the last."""
-    benchmark, values = made
-    name = LINGUISTIC["cifar"][place]
-    ignorant = benchmark.sources[name].values.copy()
-    ignorant[1] = np.nan
-    sources = benchmark.sources | {name: rs.Similarity(ignorant, TARGETS, ITEMS, name)}
-    table, _ = measured(replace(benchmark, sources=sources), values)
-    others = [source for source in sources if source != name]
-    assert {row[1] for row in table.rows} & set(sources) == set(others)
-    for method in (DS, DR, PR):
-        cells = [table.row(method, source)[2].ours.estimate for source in others]
-        average = table.row(method, INDIVIDUAL)[2].ours.estimate
-        assert average == pytest.approx(sum(cells) / 2)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from reproduction.peers.attributes import DAP, IAP, fit_logistic_regressions
+from reproduction.peers.base import MeanImputation
 from sklearn.linear_model import LogisticRegression
 
 from rankshot.sources.vectors import ClassVectors
@@ -123,3 +124,14 @@ def test_iap_stays_right_for_a_classifier_that_is_very_sure(gap):
             for m in range(4)
         )
         assert found[0, column] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_missing_number_is_the_mean_over_training_classes_that_have_it():
+    nan = np.nan
+    seen = ClassVectors(["ant", "bee", "cat"], [[1, nan, 5], [3, 8, nan], [nan, 2, nan]], "test")
+    imputation = MeanImputation.from_training(seen)
+    np.testing.assert_array_equal(
+        imputation.complete(seen).values, [[1, 5, 5], [3, 8, 5], [2, 2, 5]]
+    )
+    target = ClassVectors(["hen", "ibis"], [[nan, nan, 7], [100, 100, nan]], "test")
+    np.testing.assert_array_equal(imputation.complete(target).values, [[2, 5, 7], [100, 100, 5]])

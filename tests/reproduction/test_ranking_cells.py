@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from reproduction.benchmark import load_benchmark
 from reproduction.ranking_cells import (
-    COLUMNS,
     build_ranking_cells,
-    find_cells,
-    fit_pair_lines,
 )
-from sklearn.multiclass import OneVsOneClassifier
-from sklearn.svm import LinearSVC
 
 from rankshot.datasets import load_cifar
 
@@ -53,20 +48,3 @@ def test_the_ranking_of_a_point_is_that_of_the_pairs_won(found, rng):
             for a, b, c in permutations(found.classes, 3)
         )
         assert cell.transitive == (not circle)
-
-
-def test_lines_are_positive_on_the_side_of_the_first_class(rng):
-    names = np.array(["ant", "bee", "cat", "dog"])
-    y = np.repeat(names, 40)
-    X = rng.normal(size=(160, 2)) + np.repeat([[0, 0], [6, 0], [0, 6], [5, 5]], 40, axis=0)
-    coef, intercept = fit_pair_lines(X, y)
-    for (one, other), w, b in zip(combinations(names, 2), coef, intercept, strict=True):
-        assert (X[y == one] @ w + b > 0).mean() > 0.9
-        assert (X[y == other] @ w + b < 0).mean() > 0.9
-    cells, grid = find_cells(coef, intercept, tuple(names), np.zeros(2), np.full(2, 6.0))
-    middles = (np.arange(COLUMNS) + 0.5) * 6 / COLUMNS
-    points = np.column_stack([np.tile(middles, COLUMNS), np.repeat(middles, COLUMNS)])
-    voted = OneVsOneClassifier(LinearSVC(dual=False)).fit(X, y).predict(points)
-    for number, cell in enumerate(cells):
-        if cell.transitive:
-            assert set(voted[grid.ravel() == number]) == {cell.ranking[0]}

@@ -1,6 +1,5 @@
 """Result 1: sources and raters, each left out and found again, by hand."""
 
-from itertools import permutations, product
 from math import dist, isnan
 
 import numpy as np
@@ -20,28 +19,13 @@ from rankshot.datasets.embedded import (
     load_panel,
     load_similarities,
 )
-from rankshot.sources.vectors import ClassVectors
 
 pytestmark = pytest.mark.slow
-
-ITEMS = tuple("abcdefghijkl")
 
 
 def images(name, seen, new):
     nothing, nobody = np.zeros((0, 2), np.float32), np.array([], str)
     return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=new)
-
-
-def make_benchmark(sources=None, panel=None, name="animals"):
-    """A benchmark without images, of the tables or rankings given."""
-    said = next(iter(sources.values())) if sources else panel
-    items = said.items
-    targets = said.targets if sources else panel.target_names
-    anything = panel or rs.Rankings.from_orders([list(items)], items=items, targets=targets[0])
-    vectors = ClassVectors(["x"], [[1.0]], "test")
-    return Benchmark(
-        images(name, items, targets), sources or {}, {"": anything}, {"": anything}, vectors
-    )
 
 
 @pytest.fixture(scope="module")
@@ -121,53 +105,6 @@ def test_animals_by_hand(animals, found):
     }
     for name, figure in expected.items():
         assert found.row(name)[0].ours.estimate == pytest.approx(figure, abs=1e-12), name
-
-
-def strict_orders(row):
-    """All orders of the items that the similarities allow, as places."""
-    values = sorted(set(row), reverse=True)
-    groups = [[i for i, v in enumerate(row) if v == value] for value in values]
-    for parts in product(*map(permutations, groups)):
-        order = [i for part in parts for i in part]
-        yield [order.index(i) for i in range(len(row))]
-
-
-def mean_over_ties(k):
-    def distance(one, other):
-        strict = hausdorff(k)
-        # Places are best if small, similarities if large.
-        pairs = product(strict_orders(one), strict_orders(other))
-        all_of_them = [strict([-x for x in p], [-x for x in q]) for p, q in pairs]
-        return sum(all_of_them) / len(all_of_them)
-
-    return distance
-
-
-@pytest.fixture
-def tied_sources(rng):
-    """One source ties, cut by K = 2 and 5 among others; two of the others lack something."""
-    targets = ["cow", "elk", "yak"]
-    likes = rng.normal(size=(3, 12))
-    strict, noisy = (likes + scale * rng.normal(size=(3, 12)) for scale in (0.6, 0.9))
-    noisy[1] = np.nan
-    noisy[0, 4] = np.nan
-    place = np.argsort(np.argsort(-likes - 0.5 * rng.normal(size=(3, 12)), axis=1), axis=1)
-    tied = np.array([9, 8, 8, 7, 6, 6, 5, 4, 3, 2, 1, 0.5])[place]
-    flat = strict * 0 + 1.0
-    flat[2] = strict[1]
-    tables = {"strict": strict, "noisy": noisy, "tied": tied, "flat": flat}
-    return {name: rs.Similarity(v, targets, ITEMS, name) for name, v in tables.items()}
-
-
-@pytest.mark.parametrize("k", [2, 5])
-def test_the_mean_over_ties_by_hand(tied_sources, k):
-    points = list(filled_rows(tied_sources))
-    assert "".join(target[0] for target, _ in points) == "cey" + "cy" + "cey" + "y"
-    table = source_table(make_benchmark(tied_sources))
-    for name, distance in (("mean over ties", mean_over_ties(k)), ("Hausdorff", hausdorff(k))):
-        expected = one_nearest_neighbour(points, distance)
-        got = table.row(f"Kendall, {name}, K = {k}")[0].ours.estimate
-        assert got == pytest.approx(expected, abs=1e-12)
 
 
 # ---- Raters

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from reproduction.benchmark import TextTask, load_benchmark, make_tfidf
 from reproduction.classifiers import LEAST_SQUARES
-from reproduction.peer_comparison import PeerTask
 from reproduction.result_tables import write_csv
-from reproduction.text_peers import learn_names, match
 from small_run import small_grids
 
 from rankshot.datasets.intents import load_intents
@@ -62,21 +60,6 @@ def test_features_are_of_the_texts_that_are_trained_on(benchmark, data):
 
 
 # ---- Peers
-
-
-def given(benchmark):
-    return PeerTask(benchmark.rehearsal, {}, None)
-
-
-def test_names_are_matched_by_their_words(benchmark):
-    """One of thirty is right by chance."""
-    task = benchmark.rehearsal
-    texts = np.array([f"please {name.replace('_', ' ')} now" for name in task.targets])
-    named = replace(task, test_text=texts)
-    assert match(PeerTask(named, {}, None), {}).tolist() == list(task.targets)
-    assert np.mean(match(given(benchmark), {}) == task.test_label) > 0.4
-    learned = learn_names(PeerTask(named, {}, None), {"weight_of_a_name": 10.0})
-    assert learned.tolist() == list(task.targets)
 
 
 # ---- A whole run

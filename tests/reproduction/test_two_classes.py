@@ -56,23 +56,6 @@ def test_figures_are_those_of_the_metric_whatever_the_columns(benchmark, rng):
     assert found.mean[0].estimate == pytest.approx(np.nanmean(table))
 
 
-def test_intervals_are_those_of_resampling_by_hand(benchmark, rng):
-    method = scores_of(benchmark, 0.7, rng)
-    truth = benchmark.data.new_label
-    found = evaluate_pairs(benchmark, {"method": method})
-    rows = [np.flatnonzero(truth == name) for name in benchmark.data.new_classes]
-    pair = tuple(method.targets.index(name) for name in found.pairs[0])
-    shares, means = [], []
-    for _ in range(300):
-        drawn = np.concatenate([rng.choice(own, own.size) for own in rows])
-        table = pairwise_accuracy(truth[drawn], method.values[drawn], method.targets)
-        shares.append(table[pair])
-        means.append(np.nanmean(table))
-    for values, cell in ((shares, found.accuracy[0][0]), (means, found.mean[0])):
-        width = 2 * 1.96 * np.std(values)
-        assert 0.8 * width < cell.high - cell.low < 1.25 * width
-
-
 # ---- Pairs
 
 

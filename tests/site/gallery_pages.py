@@ -27,8 +27,3 @@ def read_output(name):
         re.MULTILINE,
     )
     return "".join(line[4:] for block in blocks for line in block.splitlines(keepends=True))
-
-
-def number_after(text, words):
-    """Return the first number after some words, such as .42 or 1e-06."""
-    return float(re.match(r"\s*([-+.\de]*\d)", text.split(words)[1])[1])

@@ -84,13 +84,6 @@ def test_no_other_host_is_needed():
         assert not re.findall(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//[^)]{0,80}", text), style
 
 
-def test_the_first_page_has_three_doors_and_a_picture():
-    links = read_page(SITE / "index.html").links
-    for door in ("classifier", "have_rankings", "need_rankings"):
-        assert f"guide/{door}.html" in links
-    assert any("idea.svg" in source for source in read_page(SITE / "index.html").loaded)
-
-
 @pytest.fixture(scope="module")
 def chromium():
     with launch_chromium() as browser:

@@ -1,9 +1,18 @@
+"""Association measures, by hand and as published, and hit counts in files."""
+
 from math import exp, log
 
 import numpy as np
 import pytest
 
-from rankshot.sources.associations import dice, normalized_web_similarity, pmi, ppmi
+from rankshot.core.errors import RankshotError
+from rankshot.sources.associations import (
+    dice,
+    normalized_web_similarity,
+    pmi,
+    ppmi,
+    read_hit_counts,
+)
 
 
 def test_by_hand():
@@ -41,16 +50,85 @@ def test_a_pair_that_never_meets_is_below_every_pair_that_does(rng):
     assert pmi(N, N, 0, N) < pmi(N, N, 1, N)
 
 
-def test_broadcasting_and_symmetry(rng):
-    n_a, n_b = rng.integers(5, 30, 3), rng.integers(5, 30, 4)
-    n_ab = rng.integers(0, 5, (3, 4))
-    for measure, more in ((dice, ()), (pmi, (100,)), (normalized_web_similarity, (100,))):
-        table = measure(n_a[:, None], n_b, n_ab, *more)
-        assert table.shape == (3, 4)
-        np.testing.assert_array_equal(table.T, measure(n_b[:, None], n_a, n_ab.T, *more))
-        assert table[1, 2] == measure(n_a[1], n_b[2], n_ab[1, 2], *more)
+# ---- Hit counts
+
+HEADER = "target,item,n_target,n_item,n_both\n"
 
 
 @pytest.fixture
-def rng():
-    return np.random.default_rng(7)
+def write(tmp_path):
+    def write(text):
+        path = tmp_path / "flickr.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_a_file_with_missing_pairs_and_silent_names(write):
+    path = write(
+        "\ufeffn_both,item,target,n_item,n_target,when\n"
+        '4,"fox, red",cat,20,10,x\n'
+        "\n"
+        "0,bus,cat,5,10,x\n"
+        "1,bus,dog,5,8,x\n"
+        "0,owl,dog,0,8,x\n"
+    )
+    table = read_hit_counts(path)
+    assert (table.targets, table.items) == (("cat", "dog"), ("fox, red", "bus", "owl"))
+    expected = [[8 / 30, 0, np.nan], [np.nan, 2 / 13, np.nan]]
+    np.testing.assert_allclose(table.values, expected)
+    assert table.unknown_items == ("owl",)
+    assert table.source == "flickr"
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "message"),
+    [
+        ("cat,fox,10,20,11\n", 2, "10 hits of 'cat', but 11 with the other name"),
+        ("cat,fox,10,2,3\n", 2, "2 hits of 'fox', but 3 with the other name"),
+        ("cat,fox,10,2000,3\n", 2, "2000 hits of 'fox', more than the total of 1000"),
+        ("cat,fox,10,20,1\ncat,bus,11,20,1\n", 3, "11 hits of 'cat', but 10 in an earlier row"),
+        ("cat,fox,10,20,1\ncat,fox,10,20,1\n", 3, "the pair 'cat' and 'fox' occurs twice"),
+        ("cat,fox,10,20,many\n", 2, "'n_both' is 'many'; counts must be finite numbers"),
+        ("cat,fox,-1,20,0\n", 2, "-1 is negative; counts must be finite numbers, at least 0"),
+        ("cat,fox,10,inf,0\n", 2, "'n_item' is inf; counts must be finite numbers"),
+        ("cat,,10,20,0\n", 2, "'item' is empty"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(write, rows, line, message):
+    path = write(HEADER + rows)
+    with pytest.raises(RankshotError) as caught:
+        read_hit_counts(path, 1000)
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measure": "dcie"}, "measure must be one of .*, not 'dcie' .did you mean 'dice'"),
+        ({"measure": "pmi"}, "the total number of pages must be a number, not None"),
+        ({"total": 0}, "the total number of pages must be positive and finite, not 0"),
+    ],
+)
+def test_bad_options_of_hit_counts(write, options, message):
+    with pytest.raises(RankshotError, match=message):
+        read_hit_counts(write(HEADER), **options)
+
+
+def test_a_small_file_cannot_ask_for_a_huge_table(tmp_path):
+    path = tmp_path / "hits.csv"
+    lines = [f"t{i},i{i},5,5,1" for i in range(20_000)]
+    path.write_text("\n".join(["target,item,n_target,n_item,n_both", *lines]))
+    with pytest.raises(RankshotError, match="20000 rows of 20000 items, too many to hold"):
+        read_hit_counts(path)
+
+
+def test_hit_counts_by_all_measures(write):
+    path = write(HEADER + "cat,fox,10,20,4\ncat,bus,10,5,0\n")
+    distance = (log(20) - log(4)) / (log(100) - log(10))
+    for measure, value in {"dice": 8 / 30, "pmi": log(2), "nwd": exp(-2 * distance)}.items():
+        table = read_hit_counts(path, 100, measure)
+        assert table["cat", "fox"] == pytest.approx(value)
+        assert table.to_rankings().orders() == [["fox", "bus"]]

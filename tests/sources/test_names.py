@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets import class_names, imagenet_classes
+from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
 from rankshot.sources.names.matching import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
@@ -34,27 +34,6 @@ def test_the_synsets_of_imagenet_are_wordnets():
         assert nouns.has_id(synset), synset
         lemmas = nouns.words(nouns.synset(synset))
         assert {word.lower().replace(" ", "_") for word in words} == set(lemmas)
-
-
-def test_what_differs_from_the_first_synonym():
-    """Three pairs of classes have the same first synonym; the garment keeps it."""
-    names = zip(IMAGENET.synsets, FIRST, IMAGENET.names, strict=True)
-    assert [row for row in names if row[1] != row[2]] == [
-        ("n02012849", "crane", "crane (bird)"),
-        ("n02113186", "Cardigan", "Cardigan Welsh corgi"),
-        ("n03126707", "crane", "crane (machine)"),
-        ("n03710637", "maillot", "maillot (tights)"),
-        ("n03710721", "maillot", "maillot (swimsuit)"),
-    ]
-    assert len(IMAGENET) == len(set(map(reduce_name, IMAGENET.names))) == 1000
-    senses = rs.WordNet(senses=IMAGENET.senses).senses(IMAGENET.names)
-    kinds = {name: senses[name].kind_of for name in IMAGENET.names if "(" in name}
-    assert kinds == {
-        "crane (bird)": "wading_bird",
-        "crane (machine)": "lifting_device",
-        "maillot (tights)": "tights",
-        "maillot (swimsuit)": "swimsuit",
-    }
 
 
 def test_wordnet_uses_exactly_the_synset():
@@ -174,7 +153,7 @@ def test_other_names_in_imagenets_list_keep_no_synset():
 @pytest.mark.parametrize(
     ("labels", "messages"),
     [
-        ([], ["no names in it"]),
+        ([], ["no labels in it"]),
         (["a", None], ["label 1 must be text, not None"]),
         (["cat", "dog", "cat"], ["'cat' occurs more than once (labels 0, 2, counted from 0)"]),
         (["n02012849", "n02012849 crane"], ["occurs more than once (labels 0, 1"]),
@@ -317,7 +296,7 @@ def test_a_noun_is_found_exactly_if_one_differs_by_one_letter(name):
 
 def test_names_of_real_data_are_spelt_well():
     """A name that is no noun of WordNet is not misspelt for that: maple tree, sea horses."""
-    known = [imagenet_classes().names, *class_names("cifar"), *class_names("animals")]
+    known = [IMAGENET.names, *class_names("cifar"), *class_names("animals")]
     assert find_misspellings(dict.fromkeys(name for names in known for name in names)) == {}
     odd = ["sea_horses", "seahorse", "class_17", "n02012849", "crane.n.04", "ash, ash tree"]
     odd += ["goldfihs, Carassius auratus", "ram2", "crane (2)", "747", "***", "_"]

@@ -2,26 +2,29 @@
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets import imagenet_classes
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
-from rankshot.sources.wordnet_nouns import load_nouns
-from rankshot.sources.wordnet_senses import (
+from rankshot.sources.wordnet import (
     SAME_SENSE_PROBABILITY,
     UNTAGGED_COUNT,
     WEAK_POWER,
     _SenseList,
     find_candidates,
 )
+from rankshot.sources.wordnet_nouns import load_nouns
 
 CIFAR_10 = load_panel().target_names
 CIFAR_100 = load_panel().items
 ANIMALS = (Path(__file__).parent / "animal_classes.txt").read_text(encoding="utf-8").split()
-IMAGENET = imagenet_classes()
+LABELS = rs.sources.read_class_labels("imagenet-1k")
+IMAGENET = SimpleNamespace(
+    names=LABELS.names, ids=LABELS.synsets, synonyms=[", ".join(words) for words in LABELS.synonyms]
+)
 
 RIGHT = {
     "apple": "apple.n.01", "aquarium_fish": "fish.n.01", "baby": "baby.n.01", "bear": "bear.n.01",

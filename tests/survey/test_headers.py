@@ -1,8 +1,7 @@
 """The headers of every response, whatever its status; and no cookie for participants."""
 
 import pytest
-from asgi_client import Client, Survey, begin, finish, open_survey
-from server_process import TOKEN
+from asgi_client import Client, Survey, as_researcher, begin, finish, open_survey
 from small_studies import small_study
 
 from rankshot.survey.store.participation import Participation
@@ -20,7 +19,6 @@ HEADERS = {
     "x-robots-tag": "noindex",
 }
 HTML = "text/html; charset=utf-8"
-AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +32,7 @@ def replies(survey):
     """Yield what a request is, the status it should have, its kind, and what it gets."""
     client, form = survey.client, survey.form
     get, post = client.get, client.post
+    researcher = as_researcher(survey.database)
     yield "consent", 200, HTML, get("/")
     yield "instructions", 200, HTML, get(f"{survey.home}/instructions")
     yield "question", 200, HTML, get(survey.home)
@@ -41,12 +40,7 @@ def replies(survey):
     yield "bad id", 400, HTML, get("/?participant=%00")
     yield "locked", 401, HTML, get("/researcher/progress")
     yield "other site", 403, HTML, post("/start", {}, {"sec-fetch-site": "cross-site"})
-    yield (
-        "forged",
-        403,
-        HTML,
-        post(form.action, form.answer("1", form="0" * 44)),
-    )
+    yield "forged", 403, HTML, post(form.action, form.answer("1", form="0" * 44))
     yield "nowhere", 404, HTML, get("/nowhere")
     yield "no file", 404, HTML, get("/static/nothing.js")
     yield "method", 405, HTML, client.send("PUT", "/")
@@ -62,11 +56,11 @@ def replies(survey):
     yield "finished", 200, HTML, get(survey.home)
     yield "leave", 303, None, get(f"{survey.home}/leave")
     yield "login", 200, HTML, get("/researcher")
-    yield "researcher", 200, HTML, get("/researcher", AS_RESEARCHER)
-    yield "progress", 200, HTML, get("/researcher/progress", AS_RESEARCHER)
+    yield "researcher", 200, HTML, get("/researcher", researcher)
+    yield "progress", 200, HTML, get("/researcher/progress", researcher)
     lines = "application/x-ndjson"
-    yield "download", 200, lines, get("/researcher/rankings.jsonl", AS_RESEARCHER)
-    yield "document", 200, "application/json", get("/openapi.json")
+    yield "download", 200, lines, get("/researcher/files/rankings.jsonl", researcher)
+    yield "no document", 404, HTML, get("/openapi.json")
 
 
 def assert_guarded(name, reply, cache="no-store"):

@@ -4,11 +4,11 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from asgi_client import Client, begin, finish, form_of, open_survey
-from server_process import TOKEN
+from asgi_client import Client, as_researcher, begin, finish, form_of, open_survey
 from small_studies import small_study
 
 from rankshot.survey.study import Question
+from rankshot.survey.web.pages import render_line, render_markdown
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -32,7 +32,6 @@ STUDY = small_study(
     questions_per_participant=2,
     completion_url="https://example.org/?a=1&b=2",
 )
-AS_RESEARCHER = {"authorization": f"Bearer {TOKEN}"}
 
 
 class Read(HTMLParser):
@@ -51,36 +50,10 @@ class Read(HTMLParser):
         self.text += data
 
 
-OURS = {
-    *(
-        "html",
-        "head",
-        "title",
-        "meta",
-        "link",
-        "script",
-        "body",
-        "header",
-        "main",
-        "nav",
-        "section",
-    ),
-    *("h1", "h2", "h3", "p", "br", "a", "bdi", "code", "em", "kbd", "span", "strong", "div"),
-    *("dl", "dt", "dd", "ol", "ul", "li", "figure", "figcaption", "noscript", "template"),
-    *(
-        "form",
-        "fieldset",
-        "legend",
-        "label",
-        "input",
-        "select",
-        "option",
-        "button",
-        "progress",
-        "textarea",
-    ),
-    *("table", "thead", "tbody", "tr", "th", "td", "svg", "path"),
-}
+OURS = """html head title meta link script body header main nav section h1 h2 h3 p br a bdi code
+    em kbd span strong div dl dt dd ol ul li figure figcaption noscript template form fieldset
+    legend label input select option button progress textarea table thead tbody tr th td svg path"""
+OURS = set(OURS.split())
 
 
 def assert_safe(name, page):
@@ -98,9 +71,10 @@ def assert_safe(name, page):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Every page of the study, and the answers as they are exported."""
-    with open_survey(STUDY, tmp_path_factory.mktemp("names")) as (app, _):
+    """Every page of the study."""
+    with open_survey(STUDY, tmp_path_factory.mktemp("names")) as (app, database):
         client, found = Client(app), {}
+        researcher = as_researcher(database)
         found["consent"] = client.get("/")
         home = begin(client)
         found["instructions"] = client.get(f"{home}/instructions")
@@ -115,9 +89,9 @@ def pages(tmp_path_factory):
         found["finished"] = client.get(home)
         found["message"] = client.get("/nowhere")
         found["login"] = client.get("/researcher")
-        found["researcher"] = client.get("/researcher", AS_RESEARCHER)
-        found["progress"] = client.get("/researcher/progress", AS_RESEARCHER)
-        yield found, client.get("/researcher/rankings.jsonl", AS_RESEARCHER)
+        found["researcher"] = client.get("/researcher", researcher)
+        found["progress"] = client.get("/researcher/progress", researcher)
+        yield found
 
 
 def display_name(name):
@@ -126,8 +100,7 @@ def display_name(name):
 
 
 def test_no_page_has_an_element_that_is_not_ours(pages):
-    found, _ = pages
-    for name, reply in found.items():
+    for name, reply in pages.items():
         read = assert_safe(name, reply.text)
         if name != "progress":
             assert TITLE in read.text, name
@@ -135,14 +108,64 @@ def test_no_page_has_an_element_that_is_not_ours(pages):
 
 
 def test_names_are_read_as_they_were_written(pages):
-    found, _ = pages
     for page in ("question", "no ranking", "no place", "answered"):
-        read = Read(found[page].text)
+        read = Read(pages[page].text)
         assert all(display_name(name) in read.text for name in NAMES), page
-    assert any(PROMPT.replace("{target}", t) in Read(found["question"].text).text for t in TARGETS)
-    assert CONSENT in Read(found["consent"].text).text
+    assert any(PROMPT.replace("{target}", t) in Read(pages["question"].text).text for t in TARGETS)
+    assert CONSENT in Read(pages["consent"].text).text
     for page in ("researcher", "progress"):
-        read = Read(found[page].text)
+        read = Read(pages[page].text)
         assert all(name in read.text for name in (*NAMES, *TARGETS)), page
-    labels = [a.get("data-name") for tag, a in Read(found["question"].text).elements]
+    labels = [a.get("data-name") for tag, a in Read(pages["question"].text).elements]
     assert sorted(filter(None, labels)) == sorted(map(display_name, NAMES))
+
+
+# ---- Markdown of consent and instructions: a safe subset, whatever is written
+
+MARKDOWN = {"p", "ul", "ol", "li", "em", "strong", "a"}
+
+
+def assert_plain(text):
+    for tag, attributes in Read(text).elements:
+        assert tag in MARKDOWN, text
+        if tag == "a":
+            assert set(attributes) - {"title"} == {"href", "target", "rel"}
+            assert attributes["href"].lower().startswith(("https://", "mailto:"))
+            assert (attributes["target"], attributes["rel"]) == ("_blank", "noopener noreferrer")
+        else:
+            assert set(attributes) <= {"start"}
+
+
+def test_what_may_be_written():
+    shown = render_markdown(
+        "One *two* **three**.\n\n- a\n  1. c\n\n[page](https://e.org) <a@b.org>"
+    )
+    assert_plain(shown)
+    assert "<p>One <em>two</em> <strong>three</strong>.</p>" in shown
+    assert "<ol>\n<li>c</li>\n</ol>" in shown
+    assert 'href="https://e.org" target="_blank" rel="noopener noreferrer"' in shown
+    assert 'href="mailto:a@b.org"' in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "</div></main><form action='https://example.org'>",
+        "<!-- a --><![CDATA[ <b>b</b> ]]><?php ?>",
+        "[a](javascript:alert(1))",
+        "[a](&#106;avascript:alert(1))",
+        "[a](&#x6A;avascript&colon;alert(1))",
+        "[a](http://example.org)",
+        "[a](/researcher)",
+        '[a]( https://example.org" onclick="alert(1))',
+        "![a](https://example.org/a.png)",
+        "<javascript:alert(1)>",
+        '<https://example.org/"onclick=alert(1)>',
+        "a\x0bb\u2028c\u202ed",
+    ],
+)
+def test_hostile_texts_become_text(text):
+    assert_plain(render_markdown(text))
+    assert_plain(render_line(text.replace("\n", " ")))

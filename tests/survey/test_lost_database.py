@@ -21,10 +21,6 @@ pytestmark = pytest.mark.slow
 STUDY = small_study()
 
 
-def remove(path):
-    path.unlink()
-
-
 def remove_all(path):
     for file in path.parent.glob(f"{path.name}*"):
         file.unlink()
@@ -41,27 +37,15 @@ def replace_by_another(path):
     other.replace(path)
 
 
-def remove_folder(path):
-    shutil.rmtree(path.parent)
-
-
-def rename_folder(path):
-    path.parent.rename(path.parent.with_name("renamed"))
-
-
-def remove_log(path):
-    path.with_name(f"{path.name}-wal").unlink()
-
-
-LOSSES = [
-    remove,
-    remove_all,
-    remove_log,
-    move_and_copy,
-    replace_by_another,
-    remove_folder,
-    rename_folder,
-]
+LOSSES = {
+    "remove": lambda path: path.unlink(),
+    "remove all": remove_all,
+    "remove log": lambda path: path.with_name(f"{path.name}-wal").unlink(),
+    "move and copy": move_and_copy,
+    "replace": replace_by_another,
+    "remove folder": lambda path: shutil.rmtree(path.parent),
+    "rename folder": lambda path: path.parent.rename(path.parent.with_name("renamed")),
+}
 
 
 def find_rescued(message):
@@ -93,7 +77,7 @@ def test_what_cannot_be_stored_is_refused_and_what_was_stored_is_rescued(
             form = form_of(client.get(home).text)
             assert client.post(form.action, form.answer("1")).status == 303
         form = form_of(client.get(home).text)
-        lose(folder / "study.sqlite")
+        LOSSES[lose](folder / "study.sqlite")
         for _ in range(2):
             reply = client.post(form.action, form.answer("1"))
             assert reply.status == 503
@@ -104,11 +88,11 @@ def test_what_cannot_be_stored_is_refused_and_what_was_stored_is_rescued(
     message = record.getMessage()
     assert "study.sqlite or its log was removed or replaced while the survey was" in message
     assert count_answers(tmp_path / find_rescued(message)) == 2
-    if lose is replace_by_another:
+    if lose == "replace":
         # The log of the lost file was not added to this one.
         with closing(sqlite3.connect(folder / "study.sqlite")) as connection:
             assert connection.execute("SELECT count(*) FROM participant").fetchone() == (0,)
-    if lose in {remove, remove_all}:
+    if lose in {"remove", "remove all"}:
         assert not (folder / "study.sqlite").exists(), "no new, empty file"
 
 

@@ -28,9 +28,7 @@ from rankshot.survey.store.people import (
     find_raters,
     read_events,
     reopen_participants,
-    reset,
     restore,
-    set_state,
 )
 from rankshot.survey.study import ExtraQuestion, Question
 
@@ -236,26 +234,6 @@ def test_people_are_found_by_id_code_and_rater(survey):
         find("ann", "x", "y")
     with pytest.raises(RankshotError, match="'3AAA' fits 2 participants"):
         find("3AAA")
-
-
-# ---- States
-
-
-def test_a_reset_deletes_people_and_answers_only_and_not_while_the_study_runs(survey):
-    ann = survey.start("ann")
-    survey.answer(ann)
-    before = dump(survey.database)
-    for state, words in (("open", "open"), ("pilot", "a pilot")):
-        set_state(survey.database, state)
-        with pytest.raises(RankshotError, match=f"the survey is {words}: pause or close it first"):
-            reset(survey.database, pilot_only=False)
-    set_state(survey.database, "paused")
-    assert reset(survey.database, pilot_only=False) == 1
-    after = dump(survey.database)
-    assert after["participant"] == after["assignment"] == []
-    assert after["question"] == before["question"]
-    assert after["survey"] == [{**before["survey"][0], "state": "paused"}]
-    assert ("reset", None, "all participants: 1 deleted") in survey.events()
 
 
 # ---- Spare answers

@@ -1,20 +1,21 @@
-"""The researcher's page: what it shows, and to whom."""
+"""The researcher's page: what it shows, and to whom; one token, one cookie."""
 
 import csv
 import io
-import json
 import re
 import time
+from http.cookies import SimpleCookie
 
 import pytest
-from asgi_client import Client, begin, finish, open_survey
+from asgi_client import Client, as_researcher, begin, finish, form_of, open_survey
 from server_process import TOKEN
 from small_studies import small_study
 
-from rankshot.survey.store.database import EXTRA_ANSWER
+from rankshot.survey.store.database import EXTRA_ANSWER, Identity
 from rankshot.survey.store.people import exclude, set_state
 from rankshot.survey.study import Question
-from rankshot.survey.web.researcher_routes import COOKIE, Login
+from rankshot.survey.web import researcher_routes as module
+from rankshot.survey.web.researcher_routes import COOKIE, LOGIN_SECONDS
 
 STUDY = small_study(gold=(Question("wolf", ("dog", "bus", "cup"), ("dog",)),))
 HOSTILE = "<img src=x onerror=alert(1)>=1+1\"'"
@@ -26,8 +27,7 @@ class Page:
     def __init__(self, app, database):
         self.app, self.database = app, database
         self.visitor = Client(app)
-        cookie = Login(TOKEN, database.identity).cookie(time.time())
-        self.client = Client(app, headers={"cookie": f"{COOKIE}={cookie}"})
+        self.client = Client(app, headers=as_researcher(database))
 
     def take_part(self, name, **more):
         """Let somebody answer everything; return the rater."""
@@ -93,20 +93,27 @@ def test_a_page_of_a_participant(page):
     assert '<a class="primary" href="/researcher">Log in</a>' in refused.text
 
 
-def test_raw_data_are_downloaded_as_csv_and_json_lines(page):
-    for path in ("rankings.jsonl", "data/answers.csv", "data/participants.jsonl"):
-        reply = page.client.get(f"/researcher/{path}")
+def test_files_are_downloaded_and_say_who_is_paid(page):
+    for name in ("rankings.jsonl", "answers.csv", "participants.csv", "payments.csv"):
+        reply = page.client.get(f"/researcher/files/{name}")
         assert (reply.status, "Nothing to download" in reply.text) == (404, True)
-    page.take_part("ann")
-    for what, n in (("answers", 5), ("participants", 1)):
-        table = page.client.get(f"/researcher/data/{what}.csv")
+        assert page.visitor.get(f"/researcher/files/{name}").status == 401
+    assert page.client.get("/researcher/files/study.sqlite").status == 422
+    ann, bob, cem = page.take_part("ann"), page.take_part("bob"), page.start("cem")
+    exclude(page.database, [bob], "copied")
+    found = {}
+    for what, n in (("answers", 10), ("participants", 3), ("payments", 3)):
+        table = page.client.get(f"/researcher/files/{what}.csv")
         assert table["content-type"] == "text/csv; charset=utf-8"
         assert table["content-disposition"] == f'attachment; filename="{what}.csv"'
-        rows = list(csv.DictReader(io.StringIO(table.body.decode("utf-8-sig"), newline="")))
-        lines = page.client.get(f"/researcher/data/{what}.jsonl").text.splitlines()
-        assert len(rows) == len(lines) == n
-        assert list(rows[0]) == list(json.loads(lines[0]))
-    assert len(page.client.get("/researcher/rankings.jsonl").text.splitlines()) == 4
+        assert table["cache-control"] == "no-store"
+        text = table.body.decode("utf-8-sig")
+        found[what] = list(csv.DictReader(io.StringIO(text, newline="")))
+        assert len(found[what]) == n
+    assert len(page.client.get("/researcher/files/rankings.jsonl").text.splitlines()) == 4
+    decisions = {row["rater"]: row["decision"] for row in found["payments"]}
+    # Ann was too fast to be approved without a look.
+    assert decisions == {ann: "look at", bob: "reject", cem: "wait"}
 
 
 def test_hostile_answers_are_text_in_every_place(page):
@@ -119,23 +126,87 @@ def test_hostile_answers_are_text_in_every_place(page):
         text = page.client.get(path).text
         assert "<img" not in text
         assert "<script>" not in text
-    text = page.client.get("/researcher/data/participants.csv").body.decode("utf-8-sig")
+    text = page.client.get("/researcher/files/participants.csv").body.decode("utf-8-sig")
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
     assert row["excluded_why"] == f"'@{HOSTILE}"
     assert row["extra_note"] == f"'={HOSTILE}\r\n<script>"
-    text = page.client.get("/researcher/payment/payments.csv").text[1:]
+    text = page.client.get("/researcher/files/payments.csv").text[1:]
     assert next(csv.DictReader(io.StringIO(text)))["reason"] == f"'@{HOSTILE}"
 
 
-def test_who_is_paid(page):
-    ann, bob = page.take_part("ann"), page.take_part("bob")
-    page.start("cem")
-    exclude(page.database, [bob], "copied")
-    # Ann was too fast to be approved without a look.
-    assert page.client.get("/researcher/payment/approve.txt").text == ""
-    code = page.database.identity.code(bob)
-    assert page.client.get("/researcher/payment/reject.txt").text == f"{code}\n"
-    table = page.client.get("/researcher/payment/payments.csv").body.decode("utf-8-sig")
-    decisions = {row["rater"]: row["decision"] for row in csv.DictReader(io.StringIO(table))}
-    assert (decisions[ann], decisions[bob]) == ("look at", "reject")
-    assert sorted(decisions.values()) == ["look at", "reject", "wait"]
+# ---- Login
+
+
+def log_in(client, token=TOKEN):
+    form = form_of(client.get("/researcher").text)
+    return client.post(form.action, {**form.fields, "token": token})
+
+
+def cookie_header(value):
+    return {"cookie": f"{COOKIE}={value}"}
+
+
+def test_the_token_sets_a_cookie_with_one_purpose_which_ends(page, monkeypatch):
+    client = page.visitor
+    for wrong in (TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "tökén tökén tökén", "x" * 500):
+        refused = log_in(client, wrong)
+        assert (refused.status, refused.all("set-cookie")) == (401, [])
+    start = time.time()
+    reply = log_in(client)
+    assert (reply.status, reply["location"]) == (303, "/researcher")
+    ((name, cookie),) = SimpleCookie(reply["set-cookie"]).items()
+    assert name == COOKIE
+    kept = ("httponly", "samesite", "path", "max-age", "domain", "secure")
+    # Over http, a browser would not send a secure cookie back.
+    expected = (True, "strict", "/researcher", str(LOGIN_SECONDS), "", "")
+    assert tuple(cookie[key] for key in kept) == expected
+    assert TOKEN not in str(reply.headers)
+    header = cookie_header(cookie.value)
+    assert "Progress of the survey" in client.get("/researcher", header).text
+
+    class Later:
+        now = start + LOGIN_SECONDS - 60
+
+        def time(self):
+            return self.now
+
+    clock = Later()
+    monkeypatch.setattr(module, "time", clock)
+    assert client.get("/researcher/progress", header).status == 200
+    clock.now += 120
+    assert client.get("/researcher/progress", header).status == 401
+
+
+def test_forged_cookies_open_nothing_and_break_nothing(page):
+    client = page.visitor
+    cookie = as_researcher(page.database)["cookie"].partition("=")[2]
+    stamp, signature = cookie[:12], cookie[12:]
+    forged = [
+        f"{int(stamp, 16) + 1:012x}{signature}",
+        f"0{cookie}",
+        cookie[:-1],
+        f"{cookie}0",
+        cookie.upper(),
+        stamp,
+        f"x{cookie[1:]}",
+        "9" * 5000 + signature,
+        "é.é",
+        "a" * 50_000,
+        page.database.identity.timed_token(time.time(), "login", TOKEN[:-1]),
+        Identity(b"a key").timed_token(time.time(), "login", TOKEN),
+    ]
+    for value in forged:
+        reply = client.get("/researcher/progress", cookie_header(value))
+        assert reply.status == 401, value[:50]
+        assert 'type="password"' in client.get("/researcher", cookie_header(value)).text
+    assert client.get("/researcher/progress", {"authorization": f"Bearer {TOKEN}"}).status == 401
+
+
+def test_logging_out_needs_the_form_of_this_login(page):
+    form = form_of(page.text())
+    assert form.action == "/researcher/logout"
+    assert page.client.post(form.action, {"form": "0" * 64}).status == 403
+    assert page.visitor.post(form.action, form.fields).status == 401
+    reply = page.client.post(form.action, form.fields)
+    assert (reply.status, reply["location"]) == (303, "/researcher")
+    assert f'{COOKIE}="";' in reply["set-cookie"]

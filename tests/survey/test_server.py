@@ -1,21 +1,28 @@
-"""The server itself: its connections, its log, its health, and a database that is gone."""
+"""The server itself: a whole visit, connections, pictures, logs, health and outages."""
 
 import json
 import re
 import socket
 import threading
+import time
 from contextlib import contextmanager
 
+import httpx
 import pytest
 import uvicorn
-from asgi_client import Client, open_survey
+from asgi_client import Client, begin, form_of, open_survey
 from server_process import wait_until
 from small_studies import small_study
 from sqlalchemy.exc import OperationalError
 
+from rankshot import RankshotError
+from rankshot.survey.export import payment_records, ranking_records
+from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import Database
+from rankshot.survey.study import Picture, QualityRules, Question
 from rankshot.survey.web import app as app_module, server as module
 from rankshot.survey.web.app import Rates
+from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
 from rankshot.survey.web.server import open_port, serve
 
 
@@ -74,7 +81,48 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path, 
     assert received.count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n") * sent.startswith(b"GET")
 
 
-# ---- HEAD and addresses
+# ---- A paid study, over HTTP
+
+
+def test_a_paid_study_from_prolific_to_the_completion_code_and_the_payment(tmp_path, monkeypatch):
+    done = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
+    gold = Question("wolf", ("dog", "bus"), ("dog",))
+    rules = QualityRules(seconds=0)
+    study = small_study(
+        platform="prolific", completion_url=done, gold=(gold,), repeats=1, quality=rules
+    )
+    arrival = {"PROLIFIC_PID": "5f1e2d3c", "STUDY_ID": "s1", "SESSION_ID": "t1"}
+    with (
+        open_survey(study, tmp_path) as (app, database),
+        serving(app, monkeypatch) as ((host, port), _),
+        httpx.Client(base_url=f"http://{host}:{port}", trust_env=False) as client,
+    ):
+        assert client.get("/").status_code == 400, "who does not come from Prolific"
+        consent = form_of(client.get("/", params=arrival).text)
+        assert consent.fields.items() >= arrival.items()
+        started = client.post(consent.action, data=consent.fields).headers["location"]
+        assert "How it works" in client.get(started).text
+        home, asked = started.removesuffix("/instructions"), []
+        while 'name="place"' in (page := client.get(home).text):
+            asked.append(re.search(r"like (\w+)\?", page)[1])
+            names = re.findall(r'data-name="(\w+)"', page)
+            # Everybody ranks the same, and the gold question rightly.
+            order = sorted(names, key=["dog", "leopard", "fox", "bus"].index)
+            form = form_of(page)
+            places = [str(order.index(name) + 1) for name in names]
+            assert client.get(f"{home}/leave").status_code == 409
+            assert client.post(form.action, data=form.answer(*places)).status_code == 303
+        assert len(asked) == 6
+        assert set(asked) == {"cat", "dog", "car", "van", "wolf"}
+        assert asked.count(asked[-1]) == 2, "one is asked again"
+        assert '<code dir="ltr">C1A2B3</code>' in page
+        assert client.get(f"{home}/leave").headers["location"] == done
+        view = read_overview(study, database, time.time())
+    (paid,) = payment_records(view)
+    assert (paid["id"], paid["session"], paid["decision"]) == ("5f1e2d3c", "t1", "approve")
+    records = ranking_records(study, view.answers, view.flags)
+    assert {record["ranking"] for record in records} == {("leopard", "fox", "bus")}
+    assert sorted(record["target"] for record in records) == ["car", "cat", "dog", "van"]
 
 
 # ---- Health, and a database that is gone
@@ -136,3 +184,60 @@ def test_an_outage_is_a_few_lines(tmp_path, monkeypatch, capsys):
     assert "secret" not in written
     assert "the server has started" in events[0]
     assert "the server has stopped" in events[-1]
+
+
+# ---- Pictures: checked at the start, served by digest, and nothing else is
+
+PICTURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n" + b"\0" * 20,
+    "image/jpeg": b"\xff\xd8\xff\xe0" + b"\0" * 20,
+    "image/webp": b"RIFF\x1a\0\0\0WEBPVP8L" + b"\0" * 20,
+}
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path, kind):
+    # The ending may be wrong: the first bytes say what it is.
+    path = tmp_path / "fox.jpg"
+    path.write_bytes(PICTURES[kind])
+    (tmp_path / "secret.png").write_bytes(PICTURES["image/png"] + b"secret")
+    study = small_study(pictures=(Picture("fox", path, 'A "fox" & <b>more</b>'),))
+    with open_survey(study, tmp_path) as (app, _):
+        client = Client(app)
+        page = client.get(begin(client)).text
+        (url,) = set(re.findall(r'src="(/pictures/[^"]+)"', page))
+        assert "A &#34;fox&#34; &amp; &lt;b&gt;more&lt;/b&gt;" in page
+        reply = client.get(url)
+        assert (reply.status, reply.body, reply["content-type"]) == (200, PICTURES[kind], kind)
+        assert reply["cache-control"] == "public, max-age=31536000, immutable"
+        assert reply["x-content-type-options"] == "nosniff"
+        for other in (
+            "/pictures/fox.jpg",
+            "/pictures/secret.png",
+            "/pictures/..%2fsecret.png",
+            "/pictures/%2e%2e/secret.png",
+            "/pictures/" + str(path),
+            url + ".png",
+            url[:-1],
+            "/pictures/",
+        ):
+            assert client.get(other).status == 404, other
+
+
+def test_a_file_that_is_no_picture_or_too_large_or_gone_is_named(tmp_path):
+    path = tmp_path / "fox.png"
+    for content, message in (
+        (b"<svg onload='alert(1)'/>", "this must be a JPEG, PNG or WebP picture of at most 1 MiB"),
+        (b"", "this must be a JPEG, PNG or WebP picture of at most 1 MiB"),
+        (
+            PICTURES["image/png"] + b"\0" * MOST_PICTURE_BYTES,
+            "picture of at most 1 MiB: convert it",
+        ),
+        (None, "cannot read this picture (No such file or directory)"),
+    ):
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(RankshotError, match=re.escape(message)) as caught:
+            load_pictures([Picture("fox", path, "A fox")])
+        assert str(caught.value).startswith(f"{path}: ")

@@ -1,7 +1,6 @@
 """The definition of a study: reading and writing study.toml."""
 
 import re
-import tomllib
 from dataclasses import replace
 from itertools import permutations
 
@@ -180,12 +179,6 @@ def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
     assert read_study(path) == study
 
 
-@pytest.mark.parametrize("end", ['"', "\\", "\n\n", ' "quoted"', '"""\\"""'])
-def test_a_consent_ends_as_it_ends(end):
-    study = replace(STUDY, consent=f'{end}"Yes"{end}')
-    assert tomllib.loads(format_study(study))["consent"] == study.consent
-
-
 # ---- What else participants see
 
 MORE = """
@@ -302,25 +295,20 @@ WRONG = [
     # types and limits
     ('title = "Which animals are alike?"', "title = 3", "title is 3: it must be text in quotes"),
     ("question = 50", "question = 5.5", "[plan] answers_per_question is 5.5: it must be a whole"),
-    ("question = 50", "question = 0", "is 0: it must be greater than or equal to 1"),
     ("repeats = 1", "repeats = 3", "repeats is 3, more than half of the 2"),
     ("= 12.5", "= nan", "[plan] return_after_minutes is nan: it must be"),
-    ("= 12.5", '= "30"', "[plan] return_after_minutes is '30': it must be a number"),
     ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
     ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),
     ("[[gold]]", "[gold]", "write [[gold]] above each"),
     # words and texts
     ('"after"', '"aftr"', "[items] unshown is 'aftr': it must be 'after' or 'unknown'"),
-    ('"prolific"', "2", "[platform] name is 2: it must be 'none' or 'prolific'"),
     ("{target}", "it", "prompt is 'What is most like it?': it does not contain {target}"),
     ("First.", r"F\u0007irst.", r"it has the control character '\x07'"),
     ("alike?", "x" * 200, "it must have at most 200 characters"),
     ("https://app", "http://app", "it must be a URL that begins with https://"),
-    ("https://app", "https://user@app", "completion_url is 'https://user@app"),
     # names
     ('"fox", "whale"]', '"fox", "fox"]', "it has 'fox' more than once"),
     ('"fox", "whale"]', '"fox", "whale "]', "it begins or ends with a space"),
-    ('"fox", "whale"]', '"fox", ""]', "it must have at least 1 character"),
     ('["whale", "fox"]', '["whale", "foxes"]', "items has 'foxes', which is not among [items]"),
     ('["whale", "fox"]', '["whale"]', "it must have at least 2 items, not 1"),
     ('["whale", "fox"]', '"fox"', "items is 'fox': it must be a list, such as"),
@@ -337,17 +325,10 @@ WRONG = [
     ("ids.txt", "nobody.txt", "[access] allowed is 'nobody.txt': it must be a file beside"),
     ('alt = "A red fox"', "", "[[pictures]] number 1 (name 'fox'): alt is missing"),
     ('"fox"\nfile', '"fux"\nfile', "which is not an item or a target (did you mean 'fox'?)"),
-    ("fox.JPG", "fox.svg", "there is no such file"),
     ('{ fox = "F', '{ fax = "F', "[translations.de] names has 'fax'"),
-    ("wie {target}", "wie das", "[translations.de] prompt is"),
-    ('{ fox = "Ein', '{ wolf = "Ein', "[translations.de] alts has 'wolf', which is not the name"),
-    ("de.extra.tongue", "de.extra.tounge", "an extra question (did you mean 'tongue'?)"),
     ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
     ('"number"', '"date"', "[[extra]] number 1 (name 'age'): type is 'date'"),
     ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
-    ('["German", "other"]', '["German"]', "with 1 choices: a choice has from 2 to 50"),
-    ('"tongue"', '"age"', "[[extra]] has a name more than once"),
-    ("required = true", 'required = "yes"', "required is 'yes': it must be a boolean"),
     ('order = ["cello"]', 'order = ["oboe"]', "[example]: order has 'oboe'"),
     ('["en", "de"]', '["English"]', "[language] offered is 'English': it must be a language"),
 ]
@@ -371,7 +352,6 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
         ('title = "T"\nconsent = """\nnever\nended\n', 4),
         (b'title = "T"\nprompt = "\xff"\n', 2),
         ("a = " + "[" * 5000, 1),
-        ("a = " + "9" * 5000, 1),
     ],
 )
 def test_what_is_not_toml_is_named_by_its_line(read, text, line):

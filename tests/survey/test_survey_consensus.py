@@ -8,6 +8,7 @@ from survey_answers import Simulation, answer, study_of
 
 from rankshot.ranking import Rankings, concordance, kemeny
 from rankshot.survey.overview import summarize_questions, summarize_targets
+from rankshot.survey.store.assignment import Load
 from rankshot.survey.study import Question
 
 CAT = Question("cat", list("abcd"))
@@ -19,7 +20,8 @@ STUDY = study_of([CAT, OTHER_CAT, DOG], gold=[GOLD], answers_per_question=7)
 
 
 def summarize(answers, in_progress=None, study=STUDY):
-    questions = summarize_questions(study, answers, in_progress or {})
+    loads = {key: Load(0, n) for key, n in (in_progress or {}).items()}
+    questions = summarize_questions(study, answers, loads)
     return questions, summarize_targets(questions, answers, {})
 
 

@@ -1,15 +1,6 @@
 """Reload, back, double clicks, two tabs, a lost connection: nothing is lost, nothing is double."""
 
-from pages import (
-    arrive,
-    begin,
-    choose,
-    ranked_names,
-    send,
-    skip,
-    status,
-    unranked_names,
-)
+from pages import arrive, begin, choose, ranked_names, send, skip, status, unranked_names
 
 
 def test_an_unsent_order_outlives_reload_and_instructions_and_goes_when_it_is_sent(

@@ -3,12 +3,7 @@
 import random
 
 import pytest
-from pages import (
-    begin,
-    ranked_names,
-    serve_study,
-    small_study,
-)
+from pages import begin, ranked_names, serve_study, small_study
 
 from rankshot.survey.study import Question
 
@@ -23,18 +18,11 @@ POOL = """() => [...document.querySelectorAll('#choices .choice')].map((choice) 
   const met = document.elementFromPoint(at.x, at.y);
   return { name: choice.innerText, ...at, isSeen: met !== null && choice.contains(met) };
 })"""
-# The name of the newest item, and whether its row, and what has the focus, are seen.
-# Brings an item of the pool into view, as somebody does who wants to tap it.
 
 
 @pytest.fixture(scope="module")
 def long_survey(tmp_path_factory):
-    study = small_study(
-        Question("cat", NAMES),
-        answers_per_question=1000,
-        questions_per_participant=1,
-        repeats=0,
-    )
+    study = small_study(Question("cat", NAMES), questions_per_participant=1, repeats=0)
     with serve_study(study, tmp_path_factory.mktemp("long")) as running:
         yield running
 

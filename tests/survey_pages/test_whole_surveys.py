@@ -2,6 +2,7 @@
 
 import re
 
+from axe import check
 from pages import (
     arrive,
     begin,
@@ -13,12 +14,17 @@ from pages import (
     ranked_names,
     row,
     send,
+    serve_study,
     skip,
+    small_study,
     status,
     swipe,
     tab_to,
     unranked_names,
 )
+from PIL import Image
+
+from rankshot.survey.study import Picture, Question
 
 
 def code_of(page):
@@ -190,3 +196,24 @@ def test_a_whole_survey_without_scripts(open_page, survey):
     skip(page)
     code_of(page)
     assert survey.orders("plain") == [*orders, ()]
+
+
+def test_pictures_are_seen_in_the_question_in_the_pool_and_in_the_ranking(open_page, tmp_path):
+    shown = {}
+    for name, colour in (("cat", "red"), ("fox", "green"), ("leopard", "blue")):
+        shown[name] = tmp_path / f"{name}.png"
+        Image.new("RGB", (60, 40), colour).save(shown[name])
+    pictures = tuple(Picture(name, file, f"a {name}") for name, file in shown.items())
+    study = small_study(Question("cat", ("fox", "leopard", "bus")), pictures=pictures, repeats=0)
+    with serve_study(study, tmp_path) as running:
+        page = open_page()
+        begin(page, running.url, "pictures")
+        look = "all => all.map(one => [one.alt, one.naturalWidth, one.clientWidth > 20])"
+        seen = {alt: rest for alt, *rest in page.locator("img:visible").evaluate_all(look)}
+        assert seen == {f"a {name}": [60, True] for name in shown}
+        choice(page, "a fox fox").click()
+        assert page.locator("#ranking img").evaluate_all(look) == [["a fox", 60, True]]
+        check(page)
+        send(page)
+        page.get_by_role("heading", name="Thank you").wait_for()
+        assert running.orders("pictures") == [("fox",)]

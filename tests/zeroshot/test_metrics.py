@@ -86,8 +86,6 @@ def test_the_interval_of_a_mean_over_equal_classes_is_that_of_all_inputs():
     found = m.mean_class_interval([0.2, 0.4, np.nan, 0.9], [50, 50, 0, 50])
     assert found == pytest.approx(m.wilson_interval(75, 150))
     assert m.mean_class_interval([1 / 3] * 3, [3, 3, 3]).high <= 1
-    with pytest.raises(rs.RankshotError, match="no class has an input"):
-        m.mean_class_interval([np.nan], [0])
 
 
 def test_the_interval_of_a_mean_over_classes_covers_it(rng):
@@ -283,8 +281,6 @@ READS_A_TABLE = [
         (["cat"], [[0.0, np.nan]], CAT_DOG, "row 0, class 'dog': .*, not nan"),
         (["cat", "dgo"], ZEROS * 2, CAT_DOG, r"row 1: 'dgo' is not one .*did you mean 'dog'\?"),
         (["cat"], ZEROS * 2, CAT_DOG, r"1 labels in y_true .* shape \(1, 2\), not \(2, 2\)"),
-        (["cat"], [["much", "little"]], CAT_DOG, "table of numbers: .*much"),
-        ([], np.empty((0, 2)), CAT_DOG, "y_true is empty"),
         (["cat"], ZEROS, ["cat", "cat"], "classes names 'cat' more than once"),
         (
             ["cat", None],
@@ -313,7 +309,7 @@ READS_LABELS = [
     ("y_true", "y_pred", "message"),
     [
         (["cat", "dog"], ["cat"], "y_true has 2 labels, but y_pred has 1"),
-        ([], [], "y_true is empty"),
+        ([], [], "y_true must be one class name for each input"),
         (["cat", "dog"], ["cat", float("nan")], "y_pred, row 1: .* not nan"),
         (["cat", 1.5], ["cat", "dog"], "y_true, row 1: .* not 1.5"),
         ([["cat"], ["dog"]], ["cat", "dog"], "y_true must be one class name for each input"),
@@ -334,7 +330,6 @@ def test_bad_labels(y_true, y_pred, message):
         ),
         (lambda: m.reliability(["cat"], LOG(ROW), CAT_DOG), "class 'cat': a prob.*not -0.5"),
         (lambda: m.reliability(["cat"], [[0.2, 1.1]], CAT_DOG), "class 'dog': .*, not 1.1"),
-        (lambda: m.reliability(["cat"] * 2, [*ROW, [0, 0]], CAT_DOG), "row 1: every .* 0"),
         (lambda: m.reliability(["cat"], ROW, CAT_DOG, 0), "n_bins must be .* not 0"),
         (lambda: m.top_k_accuracy(["cat"], ROW, CAT_DOG, 3), "k must be .* 1 to 2, not 3"),
         (lambda: m.wilson_interval(3, 2), "correct must be 0 or more and at most 2, not 3"),

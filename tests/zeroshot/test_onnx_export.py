@@ -206,7 +206,7 @@ def test_a_network_with_several_outputs(tmp_path):
     path, _ = attach(tmp_path, head, names=("y", "other"), output="other")
     expected = head.predict_proba(INPUTS @ WEIGHTS)
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
-    with pytest.raises(RankshotError, match=r"no output 'z'; the outputs are 'y' \(any, 5\)"):
+    with pytest.raises(RankshotError, match=r"named 'z'; found 'y' \(any, 5\)"):
         attach(tmp_path, head, output="z")
 
 
@@ -232,7 +232,7 @@ def test_class_names_of_the_network_are_checked(tmp_path, key, as_mapping):
     for names, message in (
         (ITEMS[::-1], "in another order: number 0 is 'e', and 'a' in the head"),
         ([*ITEMS[:4], "f"], "are others: number 4 is 'f', and 'e' in the head"),
-        (ITEMS[:4], "names 4 classes in its metadata; the head has 5 seen classes"),
+        (ITEMS[:4], "are others: number 4 is None, and 'e' in the head"),
     ):
         with pytest.raises(RankshotError, match=message):
             attach(tmp_path, head, metadata=named(list(names)))
@@ -241,12 +241,14 @@ def test_class_names_of_the_network_are_checked(tmp_path, key, as_mapping):
 def test_files_that_are_no_networks(tmp_path):
     head, path = fitted("weighted", "multiclass", False), tmp_path / "zero-shot.onnx"
     network = write_network(tmp_path / "network.onnx")
-    with pytest.raises(RankshotError, match=r"no\.onnx: no such file"):
+    with pytest.raises(FileNotFoundError, match=r"no\.onnx"):
         rs.export_onnx(head, path, network=tmp_path / "no.onnx")
     whole = network.read_bytes()
     for content in (b"", b"hello", whole[:40], whole[: len(whole) // 2], np.zeros(99).tobytes()):
         network.write_bytes(content)
-        with pytest.raises(RankshotError, match=r"network\.onnx: is no ONNX file, or is damaged"):
+        with pytest.raises(
+            RankshotError, match=r"network\.onnx: is not an ONNX file, or is damaged"
+        ):
             rs.export_onnx(head, path, network=network)
     assert [file.name for file in tmp_path.iterdir()] == ["network.onnx"]
 

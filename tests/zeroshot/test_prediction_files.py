@@ -191,14 +191,11 @@ def test_parquet_on_a_disk_that_fills_up(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
     ("ids", "labels", "proba", "message"),
     [
-        (["x"], ["a"], [[0.5, 0.25, 0.25]], r"of 2 classes must .*, not shape \(1, 3\)"),
-        (["x"], ["a"], [0.5, 0.5], r"of 2 classes must have as many columns, not shape \(2,\)"),
-        (["x", "y"], ["a"], [[0.5, 0.5]], "2 ids, 1 labels and 1 rows of probabilities"),
-        (None, ["a", "b"], [[0.5, 0.5]], "1 ids, 2 labels and 1 rows of probabilities"),
+        (["x"], ["a"], [[0.5, 0.25, 0.25]], r"probabilities of shape \(1, 3\), not \(1, 2\)"),
+        (["x", "y"], ["a"], [[0.5, 0.5]], "2 ids, 1 labels and probabilities of shape"),
         (
             None,
             ["bb"],
@@ -206,30 +203,18 @@ def test_parquet_on_a_disk_that_fills_up(tmp_path, monkeypatch):
             r"row 1: the label 'bb' is not one of the classes \(did you mean 'b'\?\)",
         ),
         (None, ["a"], [[0.5, np.nan]], "row 1: 'b' is nan, which is not a probability"),
-        (None, ["a"], [[1.5, 0]], "row 1: 'a' is 1.5, which is not a probability"),
         (None, ["a"], [[1, -0.5]], "row 1: 'b' is -0.5, which is not a probability"),
-        ([""], ["a"], [[1, 0]], "row 1 has no id"),
         (["\ud800"], ["a"], [[1, 0]], r"UTF-8 cannot encode the character '\\ud800'"),
     ],
 )
-def test_bad_predictions_are_not_written(tmp_path, ending, ids, labels, proba, message):
+def test_bad_predictions_are_not_written(tmp_path, ids, labels, proba, message):
     def run():
-        with open_predictions(tmp_path / f"p{ending}", ["a", "b"]) as writer:
+        with open_predictions(tmp_path / "p.parquet", ["a", "b"]) as writer:
             writer.write(["first"], ["a"], [[1, 0]])
             writer.write(ids, labels, proba)
 
     with pytest.raises(RankshotError, match=message):
         run()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_nothing_to_write(tmp_path, ending):
-    with (
-        pytest.raises(RankshotError, match="there are no predictions to write"),
-        open_predictions(tmp_path / f"p{ending}", ["a", "b"]) as writer,
-    ):
-        writer.write([], [], np.empty((0, 2)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -332,12 +317,6 @@ def test_damaged_files(tmp_path, ending, place, junk, cut):
     path.write_bytes(content[:place] + junk + content[place + len(junk) : len(content) - cut])
     with suppress(RankshotError):
         assert len(read_predictions(path)) > 0
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_no_such_file(tmp_path, ending):
-    with pytest.raises(FileNotFoundError):
-        read_predictions(tmp_path / f"none{ending}")
 
 
 def test_a_rejected_input_has_the_largest_probability(tmp_path):

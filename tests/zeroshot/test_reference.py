@@ -13,8 +13,6 @@ from rankshot.zeroshot.scores import KINDS
 PR = rs.ProbabilisticRanking
 HEADS = {
     "default": PR(k=3),
-    "no decay": PR(k=3, decay=0),
-    "consensus": PR(k=3, posterior="consensus"),
     "paper": PR(k=2, posterior="consensus", decay=0, prior=rs.Mallows()),
 }
 
@@ -147,9 +145,8 @@ def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, name, kind
 
 
 @each_kind
-@pytest.mark.parametrize("name", ["default", "no decay"])
-def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, name, kind):
-    head, new = fitted(name, scores(rng, kind)), scores(rng, kind, n=25)
+def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, kind):
+    head, new = fitted("default", scores(rng, kind)), scores(rng, kind, n=25)
     names, parts = head.source_log_posteriors(new.values, kind)
     assert names == ("me", "you")
     weights = np.array(
@@ -179,18 +176,6 @@ def test_scores_of_another_kind_are_refused(rng, kind):
         for ask in (head.predict, lambda asked, head=head: rs.explain(head, asked)):
             with pytest.raises(RankshotError, match=message):
                 ask(scores(rng, other, n=2))
-
-
-@pytest.mark.parametrize("n", [0, 9])
-def test_a_few_inputs_are_no_reference(rng, n):
-    with pytest.raises(RankshotError, match=f"the reference has {n} inputs: at least 10 are"):
-        fitted("default", scores(rng, "multiclass", n))
-    fitted("default", scores(rng, "multiclass", 10))
-
-
-def test_a_sum_takes_none(rng):
-    with pytest.raises(RankshotError, match="posterior='sum' cannot use a reference"):
-        PR(k=2, posterior="sum").fit(VOTES, scores(rng, "multiclass"))
 
 
 # ------------------------------------------------------------------ tensors

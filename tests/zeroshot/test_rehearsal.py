@@ -252,6 +252,19 @@ def test_many_independent_classes_have_a_known_accuracy():
     assert found.mean() == pytest.approx(expected, abs=0.02)
 
 
+def test_the_prediction_does_not_depend_on_the_choice_of_eigenvectors(rng, monkeypatch):
+    """Their signs are arbitrary, and so are they where eigenvalues are equal."""
+    values = rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))
+    K = np.corrcoef(values.T)
+    order = rng.permutation(6)
+    found, permuted = simulate_accuracies(K), simulate_accuracies(K[np.ix_(order, order)])
+    # 400 inputs: three standard errors of a share.
+    np.testing.assert_allclose(permuted, found[order], atol=0.11)
+    variance, directions = np.linalg.eigh(K)
+    monkeypatch.setattr(np.linalg, "eigh", lambda _: (variance, directions * [1, -1, 1, -1, -1, 1]))
+    np.testing.assert_array_equal(simulate_accuracies(K), found)
+
+
 def test_strengths_are_found_again(rng):
     values = rng.normal(size=(200, 6)) @ rng.normal(size=(6, 6))
     K = np.corrcoef(values.T)
@@ -337,7 +350,7 @@ REFUSED = {
     ),
     "stranger": (
         lambda: rs.Rehearsal(held_out=[["c00", "c99"]]).fit(SCORES, Y, RANKED),
-        "no ranking of a seen class 'c99'",
+        "held_out must be a list of groups",
     ),
     "unknown item": (
         lambda: rs.Rehearsal().fit(

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from head_cases import HEADS, ITEMS, RANKINGS, VOTES, fitted, kinds_of, random_scores
 from hypothesis import HealthCheck, given, settings, strategies as st
-from sklearn.base import BaseEstimator
 
 import rankshot as rs
 from rankshot.zeroshot.files.head_files import MANIFEST
@@ -129,8 +128,10 @@ each_head = pytest.mark.parametrize("name", NAMES)
 
 
 @each_head
-def test_a_loaded_head_gives_the_same_answers_to_the_last_bit(folder, name):
-    head, loaded = head_of(name), rs.load_head(folder / f"{name}.rankshot")
+def test_a_loaded_head_is_the_same_to_the_last_bit(folder, name, tmp_path):
+    """The same answers and explanations, and the same file if it is saved again."""
+    path = folder / f"{name}.rankshot"
+    head, loaded = head_of(name), rs.load_head(path)
     assert type(loaded) is type(head)
     assert (loaded.items_, loaded.classes_.tolist()) == (head.items_, head.classes_.tolist())
     assert loaded.classes_.dtype == head.classes_.dtype
@@ -141,12 +142,6 @@ def test_a_loaded_head_gives_the_same_answers_to_the_last_bit(folder, name):
         assert all(map(same, loaded.top(scores, 2), head.top(scores, 2)))
     allowed = np.arange(30)[:, None] % 2 == np.arange(len(head.classes_)) % 2
     assert same(loaded.predict_proba(scores, allowed), head.predict_proba(scores, allowed))
-
-
-@each_head
-def test_a_loaded_head_explains_itself_and_is_saved_in_the_same_way(folder, name, tmp_path):
-    path = folder / f"{name}.rankshot"
-    head, loaded = head_of(name), rs.load_head(path)
     loaded.save(tmp_path / "again.rankshot")
     assert (tmp_path / "again.rankshot").read_bytes() == path.read_bytes()
     assert repr(loaded) == repr(head)
@@ -226,27 +221,9 @@ def test_a_file_can_be_read_without_rankshot(folder):
     assert same(weights, head_of("seen-reference").head.weights_)
 
 
-class OwnHead(rs.zeroshot.BaseHead, BaseEstimator):
-    temperature = None
-
-    def fit(self, semantics):
-        self.items_, self.classes_ = semantics.items, np.array(semantics.target_names)
-        return self
-
-    def _log_posterior(self, values, kind):
-        return np.zeros((len(self.classes_), len(values)))
-
-
-@pytest.mark.parametrize(
-    ("head", "message"),
-    [
-        (lambda: OwnHead().fit(RANKINGS), "OwnHead cannot be saved"),
-        (lambda: many_items(random_state=np.random.default_rng(0)), "random_state.*Generator"),
-    ],
-)
-def test_what_cannot_be_stored_is_refused(tmp_path, head, message):
-    with pytest.raises(rs.RankshotError, match=message):
-        head().save(tmp_path / "head.rankshot")
+def test_a_generator_cannot_be_stored(tmp_path):
+    with pytest.raises(rs.RankshotError, match=r"random_state.*Generator"):
+        many_items(random_state=np.random.default_rng(0)).save(tmp_path / "head.rankshot")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -354,7 +331,7 @@ OF_HEAD = {
     "another": ({"settings": {"head": "conse"}}, "is damaged"),
     "parameter": ({"settings": {"head": "weighted-mean", "others": {"evil": 1}}}, "'evil'"),
     "temperature": ({"settings": {"head": "weighted-mean", "temperature": -1}}, "must be positive"),
-    "classes": ({"classes": ["u", "v", "w", "y"]}, "its rankings are not those of 'u', 'v'"),
+    "classes": ({"classes": ["u", "v", "w", "y"]}, "the classes 'u', 'v', 'w', 'y' do not fit"),
     "reference": ({"values": {"reference_kind": "pairs"}}, "is damaged"),
 }
 
@@ -372,7 +349,7 @@ def test_heads_inside_heads_without_end_are_refused(tmp_path, good):
     for _ in range(6):
         settings = {"head": "seen-and-new"}
         manifest["head"] = {**manifest["head"], "settings": settings, "head": manifest["head"]}
-    check_refused(tmp_path / "head.rankshot", pack(manifest, members), "more than 4 heads")
+    check_refused(tmp_path / "head.rankshot", pack(manifest, members))
 
 
 HUGE = npy(np.zeros((4, 5))).replace(b"(4, 5), }        ", b"(4, 999999999), }")
@@ -400,7 +377,7 @@ def test_members_with_other_names_are_refused(tmp_path, good, name):
     manifest, members = unpack(good)
     manifest.pop("members")
     changed = pack(manifest, members | {name: b""})
-    check_refused(tmp_path / "head.rankshot", changed, "does not belong in it")
+    check_refused(tmp_path / "head.rankshot", changed, "its members are not those")
 
 
 @pytest.mark.parametrize("member", ["rankings.jsonl", "arrays/weights.npy", "arrays/factor.npy"])

@@ -6,7 +6,6 @@ import pytest
 from head_cases import ITEMS, PAIRS, RANKINGS, TARGETS, VOTES
 
 import rankshot as rs
-from rankshot import RankshotError
 from rankshot.zeroshot.heads.base import describe_missing
 from rankshot.zeroshot.heads.weighted_mean import listed_weights
 from rankshot.zeroshot.scores import KINDS
@@ -261,9 +260,8 @@ def test_the_log_posterior_of_a_source_is_that_of_its_rankings_alone(rng, kind, 
 
 @each_kind
 @with_and_without
-@pytest.mark.parametrize("temperature", [None])
-def test_contributions_add_up_to_the_log_odds(rng, kind, has_reference, temperature):
-    head = rs.WeightedMean(k=3, temperature=temperature)
+def test_contributions_add_up_to_the_log_odds(rng, kind, has_reference):
+    head = rs.WeightedMean(k=3)
     head.fit(VOTES, scores(rng, kind) if has_reference else None)
     new = scores(rng, kind, n=9)
     terms = head.item_contributions(new.values, kind)
@@ -276,20 +274,3 @@ def test_contributions_add_up_to_the_log_odds(rng, kind, has_reference, temperat
     for row, why in enumerate(rs.explain(head, new)):
         whole = log_proba[row].max() - log_proba[row].mean()
         assert sum(part for _, part in why.items) == pytest.approx(whole, abs=1e-10)
-
-
-# ------------------------------------------------------------------ manners
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"k": 0}, "k must be a whole number from 1 on, not 0"),
-        ({"decay": -1}, "decay must"),
-        ({"decay": np.inf}, "decay must"),
-        ({"temperature": 0}, "temperature must be positive and finite, not 0"),
-    ],
-)
-def test_parameters_that_cannot_be(options, message):
-    with pytest.raises(RankshotError, match=message):
-        rs.WeightedMean(**options).fit(VOTES)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from collections.abc import Callable
 from functools import cache
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -29,8 +30,8 @@ from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
 from rankshot.cli.demo import demo
 from rankshot.cli.fit import export, fit, head
-from rankshot.cli.heads import add_head_options
 from rankshot.cli.leaderboard import leaderboard
+from rankshot.cli.options import build_command, split_docstring
 from rankshot.cli.rank import rank
 from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
@@ -39,39 +40,29 @@ from rankshot.cli.score import score
 from rankshot.cli.survey import survey
 from rankshot.core.errors import RankshotError
 
-COMMANDS = (
-    demo,
-    recognise,
-    score,
-    rank,
-    ask,
-    rehearse,
-    consensus,
-    leaderboard,
-    fit,
-    head,
-    classify,
-    explain,
-    report,
-    export,
-)
+COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
+    demo: (),
+    recognise: (score, rank),
+    score: (),
+    rank: (),
+    ask: (rank,),
+    rehearse: (classify,),
+    consensus: (score,),
+    leaderboard: (),
+    fit: (classify,),
+    head: (),
+    classify: (score,),
+    explain: (classify,),
+    report: (classify,),
+    export: (),
+}
+"""All commands, with those whose texts they share."""
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001
     if wanted:
         typer.echo(f"rankshot {__version__}")
         raise typer.Exit
-
-
-class _Command(TyperCommand):
-    """A command that refuses an option that is given twice, instead of using the last value."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        *_, given = self.make_parser(ctx).parse_args(args=list(args))
-        for option in given:
-            if given.count(option) > 1 and option.nargs == 1 and not option.multiple:
-                raise RankshotError(f"{option.opts[0]} is given more than once; give one value")
-        return super().parse_args(ctx, args)
 
 
 class _Group(TyperGroup):
@@ -82,7 +73,8 @@ class _Group(TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        texts = {each.__name__: each.__doc__ for each in COMMANDS} | {"survey": survey.info.help}
+        texts = {each.__name__: split_docstring(each)[0] for each in COMMANDS}
+        texts["survey"] = str(survey.info.help)
         self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
@@ -102,10 +94,8 @@ class _Group(TyperGroup):
 
 @cache
 def _build_command(name: str) -> Any:
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     function = next(each for each in COMMANDS if each.__name__ == name)
-    alone.command(cls=_Command)(add_head_options(function))
-    return typer.main.get_command(alone)
+    return build_command(function, *COMMANDS[function])
 
 
 @cache

@@ -5,21 +5,8 @@ from __future__ import annotations
 import shlex
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from rankshot.cli.classes import (
-    NamesOption,
-    NewOption,
-    QuestionOption,
-    RehearseOption,
-    SeedOption,
-    SeenOption,
-    read_class_lists,
-    read_question,
-    read_seen_labels,
-)
+from rankshot.cli.classes import read_class_lists, read_question, read_seen_labels
 from rankshot.cli.console import check_folder, say, write_folder
 from rankshot.core.errors import format_count
 
@@ -52,38 +39,36 @@ and their classes: on these, its answers may be better than on your own classes.
 
 
 def ask(
-    seen: SeenOption,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
-    new: NewOption = None,
-    question: QuestionOption = "images",
-    k: Annotated[
-        int | None,
-        typer.Option(help="How many seen classes are asked for. The default is 15, or all."),
-    ] = None,
-    raters: Annotated[
-        int,
-        typer.Option(help="How many prompts are written, each with the classes in another order."),
-    ] = 4,
-    names: NamesOption = None,
-    rehearse: RehearseOption = None,
-    seed: SeedOption = 0,
-    max_tokens: Annotated[
-        int,
-        typer.Option(
-            help="The most tokens of a prompt and its answer together (an estimate). Many new "
-            "classes are divided among several prompts."
-        ),
-    ] = 8000,
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help="Replace the prompts in a folder; never one that has answers."
-        ),
-    ] = False,
+    *,
+    seen: str,
+    output: Path,
+    new: str | None = None,
+    question: str = "images",
+    k: int | None = None,
+    raters: int = 4,
+    names: Path | None = None,
+    rehearse: str | None = None,
+    seed: int = 0,
+    max_tokens: int = 8000,
+    overwrite: bool = False,
 ) -> None:
     """Write prompts for a language model, to paste into any chat window.
 
     Example: rankshot ask --seen seen.txt --new new.txt -o prompts
+
+    Parameters
+    ----------
+    output
+        The folder to write.
+    k
+        How many seen classes are asked for. The default is 15, or all.
+    raters
+        How many prompts are written, each with the classes in another order.
+    max_tokens
+        The most tokens of a prompt and its answer together (an estimate). Many new classes are
+        divided among several prompts.
+    overwrite
+        Replace the prompts in a folder; never one that has answers.
     """
     from rankshot.sources import make_prompts
     from rankshot.sources.prompts import estimate_tokens

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import (
-    SchedulerOption,
-    UpdateOption,
-    WorkersOption,
     check_writable,
     choose_workers,
     is_dataset,
     print_parts,
     print_table,
     progress_bar,
+    refuse,
     say,
     show_parts,
 )
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
-from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, infer_score_type
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
+from rankshot.cli.score_tables import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -36,44 +32,17 @@ LONG = 5.0
 """If the inputs take more seconds than this, it is said beforehand."""
 
 
-@takes_head()
 def classify(
-    scores: Annotated[
-        str,
-        typer.Argument(
-            help="The table of scores, with one column per seen class and optionally a column id "
-            "(.csv, .parquet, .npz); or a dataset of many such tables (.csv, .parquet): a folder, "
-            "a pattern in quotes, or an address such as s3://bucket/scores."
-        ),
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The predictions to write (.csv, .parquet); for a dataset, or with --workers or "
-            "--scheduler, a folder for many parts or its address.",
-        ),
-    ],
+    scores: str,
+    *,
+    output: str,
     options: HeadOptions,
-    score_type: ScoreTypeOption = ScoreType.AUTO,
-    reject_below: Annotated[
-        float | None,
-        typer.Option(
-            help="Label an input `rejected` if the probability of every class is below this."
-        ),
-    ] = None,
-    workers: WorkersOption = None,
-    scheduler: SchedulerOption = None,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again",
-            help="Remove the predictions for a dataset that are there, also those of another "
-            "head, and begin again.",
-        ),
-    ] = False,
-    update: UpdateOption = False,
+    score_type: ScoreType = ScoreType.AUTO,
+    reject_below: float | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    again: bool = False,
+    update: bool = False,
 ) -> None:
     """Classify inputs as new classes, or as new and seen classes.
 
@@ -88,13 +57,30 @@ def classify(
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
 
     Example: rankshot classify scores/ --head new-classes.rankshot -o predictions/ --workers 8
+
+    Parameters
+    ----------
+    scores
+        The table of scores, with one column per seen class and optionally a column id (.csv,
+        .parquet, .npz); or a dataset of many such tables (.csv, .parquet): a folder, a pattern in
+        quotes, or an address such as s3://bucket/scores.
+    output
+        The predictions to write (.csv, .parquet); for a dataset, or with --workers or --scheduler,
+        a folder for many parts or its address.
+    score_type
+        What the scores are. With auto, the type is inferred from the first rows and printed.
+    reject_below
+        Label an input `rejected` if the probability of every class is below this.
+    again
+        Remove the predictions for a dataset that are there, also those of another head, and begin
+        again.
     """
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
     from rankshot.zeroshot.runner import REJECTED
 
-    if reject_below is not None and not 0 <= reject_below <= 1:
-        raise RankshotError(f"--reject-below must be a probability, not {reject_below}")
+    is_wrong = reject_below is not None and not 0 <= reject_below <= 1
+    refuse(is_wrong, f"--reject-below must be a probability, not {reject_below}")
     if is_dataset(scores, workers, scheduler):
         _classify_dataset(
             scores,
@@ -108,15 +94,14 @@ def classify(
             update=update,
         )
         return
-    if again or update:
-        option = "--again" if again else "--update"
-        raise RankshotError(f"{option} is for a dataset of many parts, and {scores} is one file")
+    option = "--again" if again else "--update"
+    refuse(again or update, f"{option} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
     check_writable(target, path, *options.files)
     table = open_scores(path)
     model, score_type = fit_head(table, score_type, options)
-    if reject_below is not None and REJECTED in model.classes_:
-        raise RankshotError(f"--reject-below: a class is called {REJECTED!r}; rename it")
+    is_wrong = reject_below is not None and REJECTED in model.classes_
+    refuse(is_wrong, f"--reject-below: a class is called {REJECTED!r}; rename it")
     if options.settings.posterior == "sum":
         seconds, work = describe_cost(innermost_head(model), table.kind)
         # The number of rows of a text file is not known beforehand.

@@ -7,15 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
     SHOWN,
-    SchedulerOption,
-    WorkersOption,
     check_writable,
     format_order,
     is_dataset,
@@ -23,7 +19,7 @@ from rankshot.cli.console import (
     say,
     silence_dask,
 )
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import RankshotError, format_count, prefix_errors
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -38,36 +34,14 @@ class Prior(StrEnum):
 
 
 def consensus(
-    rankings: Annotated[
-        str,
-        typer.Argument(
-            help="The rankings to merge (.jsonl, .parquet, .soc, .soi, .toc, .toi); or many files "
-            "of them (.jsonl, .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address "
-            "such as s3://bucket/votes."
-        ),
-    ],
-    prior: Annotated[
-        Prior, typer.Option(help="The model that merges the rankings of each target.")
-    ] = Prior.PLACKETT_LUCE,
-    k: Annotated[int, typer.Option("--k", help="How many places of each ranking are used.")] = 10,
-    seen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<file or imagenet-1k>",
-            help="All items (for a classifier, the seen classes), as for `rankshot rank`. The "
-            "default is those that occur in the rankings.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The consensus rankings to write, one per target (.jsonl).",
-        ),
-    ] = None,
-    workers: WorkersOption = None,
-    scheduler: SchedulerOption = None,
+    rankings: str,
+    *,
+    prior: Prior = Prior.PLACKETT_LUCE,
+    k: int = 10,
+    seen: str | None = None,
+    output: Path | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
 ) -> None:
     """Merge the rankings of each target (a question, or a new class), or all of them.
 
@@ -84,6 +58,22 @@ def consensus(
     Example: rankshot consensus rankings.jsonl --prior mallows
 
     Example: rankshot consensus 'votes/*.parquet' --workers 8
+
+    Parameters
+    ----------
+    rankings
+        The rankings to merge (.jsonl, .parquet, .soc, .soi, .toc, .toi); or many files of them
+        (.jsonl, .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
+        s3://bucket/votes.
+    prior
+        The model that merges the rankings of each target.
+    k
+        How many places of each ranking are used.
+    seen : <file or imagenet-1k>
+        All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
+        those that occur in the rankings.
+    output
+        The consensus rankings to write, one per target (.jsonl).
     """
     import numpy as np
 
@@ -101,10 +91,8 @@ def consensus(
         check_writable(output, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
     items = None if seen is None else read_seen_labels(seen).names
     with _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts) as given:
-        try:
+        with prefix_errors(rankings):
             summaries = summarize(given, model(), k)
-        except RankshotError as error:
-            raise RankshotError(f"{rankings}: {error}") from None
         if output is not None:
             priors = {summary.target: summary.model for summary in summaries}
             merged = consensus_rankings(given, priors, min(k, given.n_items))
@@ -151,7 +139,7 @@ def _open_rankings(
     silence_dask()
     n = workers or count_cores()
     with open_client(scheduler, workers, n, say) as client, client.as_current():
-        require_workers(client, None, say)
+        require_workers(client, say)
         parts = read_parts(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
         yield parts
@@ -232,9 +220,9 @@ def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:
     say(
         "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
         "m rankings agree no more than by chance), of rankings that compare the same items; "
-        "- stands for fewer than two. The distances are Kendall distances over the first "
-        f"{places} places, divided by the largest possible distance (0: all rankings agree), on "
-        "the items that both rankings compare. Items that are in none of these places do not "
-        "count. The column furthest names the three raters or sources that are furthest from the "
-        "consensus."
+        "- stands for fewer than two. The distances to the consensus are Kendall distances over "
+        f"the first {places} places, divided by the largest possible distance (0: all rankings "
+        "agree), on the items that a ranking compares. Items that are in none of these places do "
+        "not count. The column furthest names the three raters or sources that are furthest from "
+        "the consensus."
     )

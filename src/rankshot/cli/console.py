@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -24,27 +24,6 @@ ITEMS_SHOWN = 10
 """How many items of a consensus are shown."""
 FAILED_SHOWN = 10
 """How many parts that failed are printed."""
-WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Do it with so many local processes. The default for many files is one process per "
-        "core."
-    ),
-]
-UpdateOption = Annotated[
-    bool,
-    typer.Option(
-        "--update",
-        help="Do parts of a dataset again that have changed, and remove the output of those that "
-        "have vanished.",
-    ),
-]
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Do it on a cluster: the address of its Dask scheduler, such as tcp://10.0.0.5:8786."
-    ),
-]
 
 
 # ---- What is printed
@@ -65,6 +44,12 @@ def fail(text: str) -> NoReturn:
         f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
     )
     raise SystemExit(2)
+
+
+def refuse(applies: object, message: str) -> None:
+    """Raise an error with a message if something applies."""
+    if applies:
+        raise RankshotError(message)
 
 
 def print_table(
@@ -95,7 +80,9 @@ def print_table(
 
 
 def format_order(
-    order: Sequence[str | Sequence[str]], after: Callable[[str], str] = lambda _: ""
+    order: Iterable[str | Sequence[str]],
+    after: Callable[[str], str] = lambda _: "",
+    most: int = ITEMS_SHOWN,
 ) -> str:
     """Return an order as text, with ties; of a long one the first items, and how many follow.
 
@@ -106,11 +93,11 @@ def format_order(
     >>> format_order(["tea", ("juice", "beer"), "water"])
     'tea > juice = beer > water'
     >>> format_order(["tea", *map(str, range(20))])
-    'tea > 0 > 1 > 2 > 3 > 4 > 5 > 6 > 7 > 8 > … and 11 more'
+    'tea > 0 > 1 > 2 > 3 > 4 > 5 > 6 > 7 > 8 > 11 more'
     """
     ties = [(tie,) if isinstance(tie, str) else tuple(tie) for tie in order]
     places: list[str] = []
-    left, rest = ITEMS_SHOWN, sum(map(len, ties))
+    left, rest = most, sum(map(len, ties))
     for tie in ties:
         if left <= 0:
             break
@@ -118,7 +105,7 @@ def format_order(
         places.append(" = ".join((*tie[:left], *cut)) + after(tie[0]))
         left -= len(tie)
         rest -= len(tie)
-    return " > ".join([*places, f"… and {rest:,} more"] if rest else places)
+    return " > ".join([*places, f"{rest:,} more"] if rest else places)
 
 
 def progress_bar() -> Progress:
@@ -146,11 +133,10 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
 
     Commands call this before they compute, or pay for, anything.
     """
-    _check_folder(path, path.resolve().parent)
-    if path.is_dir():
-        raise RankshotError(f"{path}: cannot write there: it is a folder")
-    if any(path.resolve() == other.resolve() for other in inputs if other is not None):
-        raise RankshotError(f"{path}: is an input file as well; give another file to write")
+    _check_parent(path, path.resolve().parent)
+    is_input = any(path.resolve() == other.resolve() for other in inputs if other is not None)
+    refuse(path.is_dir(), f"{path}: cannot write there: it is a folder")
+    refuse(is_input, f"{path}: is an input file as well; give another file to write")
 
 
 def check_page(path: Path) -> None:
@@ -168,25 +154,22 @@ def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None
 
     With ``own_files``, also one that has other files than these, or folders with files, in it.
     """
-    if folder.exists() and not folder.is_dir():
-        raise RankshotError(f"{folder}: is a file, not a folder; give another name")
-    _check_folder(
-        folder, next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    is_folder = folder.is_dir()
+    refuse(
+        folder.exists() and not is_folder, f"{folder}: is a file, not a folder; give another name"
     )
-    if own_files is None or not folder.is_dir():
-        return
-    for path in folder.iterdir():
-        if path.name not in own_files or (path.is_dir() and any(path.iterdir())):
-            raise RankshotError(
-                f"{folder}: is not empty ({path.name!r} is in it); give another folder"
-            )
+    _check_parent(folder, next(p for p in (folder, *folder.absolute().parents) if p.exists()))
+    for path in folder.iterdir() if is_folder and own_files is not None else ():
+        is_other = path.name not in (own_files or ()) or (path.is_dir() and any(path.iterdir()))
+        text = f"{folder}: is not empty ({path.name!r} is in it); give another folder"
+        refuse(is_other, text)
 
 
-def _check_folder(path: Path, folder: Path) -> None:
-    if not folder.is_dir():
-        raise RankshotError(f"{path}: cannot write there: {folder} is not a folder")
-    if not os.access(folder, os.W_OK):
-        raise RankshotError(f"{path}: cannot write there: you may not write in {folder}")
+def _check_parent(path: Path, folder: Path) -> None:
+    refuse(not folder.is_dir(), f"{path}: cannot write there: {folder} is not a folder")
+    refuse(
+        not os.access(folder, os.W_OK), f"{path}: cannot write there: you may not write in {folder}"
+    )
 
 
 def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None = None) -> None:
@@ -194,30 +177,18 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
 
     A folder that exists is replaced; see `check_folder`.
     """
-    import shutil
-    import tempfile
+    from tempfile import TemporaryDirectory
 
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    try:
-        new = temporary / "new"
-        new.mkdir()
+    with TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as temporary:
+        new = Path(temporary, "new")
+        (new / (subfolder or "")).mkdir(parents=True)
         for name, text in files.items():
             (new / name).write_bytes(text.encode(errors="backslashreplace"))
-        if subfolder is not None:
-            (new / subfolder).mkdir()
-        if not place.exists():
-            new.rename(place)
-            return
-        place.rename(temporary / "old")
-        try:
-            new.rename(place)
-        except OSError:
-            (temporary / "old").rename(place)
-            raise
-    finally:
-        shutil.rmtree(temporary)
+        if place.exists():
+            place.rename(Path(temporary, "old"))
+        new.rename(place)
 
 
 # ---- Jobs over many parts
@@ -274,8 +245,7 @@ def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
 
     if workers is not None:
         require_whole_number("--workers", workers)
-        if scheduler is not None:
-            raise RankshotError("give --workers for local processes or --scheduler, not both")
+        refuse(scheduler, "give --workers for local processes or --scheduler, not both")
     on_workers = workers is not None or scheduler is not None
     return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from rankshot.cli.console import check_page, print_table, progress_bar, say
 
@@ -13,17 +11,18 @@ if TYPE_CHECKING:
     from rankshot.report.contents import MethodComparison
 
 
-def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The report to write (.html).")
-    ] = Path("rankshot-demo.html"),
-) -> None:
+def demo(*, output: Path = Path("rankshot-demo.html")) -> None:
     """Compare all methods on images inside the package.
 
     The demo trains a classifier on the classes of CIFAR-100 and uses it to recognise the classes of
     CIFAR-10. It takes about half a minute and needs no network.
 
     Example: rankshot demo -o report.html
+
+    Parameters
+    ----------
+    output
+        The report to write (.html).
     """
     from rankshot.report.demo import demo_report, run_demo
     from rankshot.report.page import render_report, write_page
@@ -51,19 +50,13 @@ def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:
     from rich.text import Text
 
     rows: list[list[str | Text]] = []
-    for method in dict.fromkeys(row.method for row in comparison.rows):
-        ours = [row for row in comparison.rows if row.method == method]
-        best = max(cell.estimate for row in ours for cell in row.cells if cell is not None)
+    for method, ours in comparison.by_method().items():
+        best = max(row.accuracy.estimate for row in ours)
         rows += [[], [Text(method, style="bold")]]
         for row in ours:
-            rows.append([f"  {row.source}"])
-            for cell in row.cells:
-                if cell is None:
-                    rows[-1].append(Text("n/a", style="dim"))
-                    continue
-                text = f"{cell.estimate:.3f} ± {(cell.high - cell.low) / 2:.3f}"
-                style = "bold" if cell.estimate == best else ""
-                rows[-1].append(Text(text.replace("0.", "."), style=style))
+            estimate, low, high = row.accuracy
+            text = f"{estimate:.3f} ± {(high - low) / 2:.3f}".replace("0.", ".")
+            cell = Text(text, style="bold" if estimate == best else "")
+            rows.append([f"  {row.source}", cell])
     title = f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95 % interval"
-    columns = [f">{name}" for name in comparison.classifiers]
-    print_table(title, ["method and source", *columns], rows)
+    print_table(title, ["method and source", ">accuracy"], rows)

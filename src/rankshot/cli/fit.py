@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.classes import list_label_files, read_seen_labels
-from rankshot.cli.console import check_writable, print_table, say
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, takes_head
-from rankshot.cli.score_tables import ScoreType, ScoreTypeOption, infer_score_type
+from rankshot.cli.console import check_writable, print_table, refuse, say
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
+from rankshot.cli.score_tables import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -24,24 +22,13 @@ NAMES_SHOWN = 12
 """How many names of classes are shown."""
 
 
-@takes_head()
 def fit(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The fitted head to write (.rankshot).")
-    ],
+    *,
+    output: Path,
     options: HeadOptions,
-    seen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<file or imagenet-1k>",
-            help="The seen classes, in the order of the columns of the scores: a file of names or "
-            "labels, as for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, "
-            ".npz), of which only the names and the score type are used. The default is "
-            "--reference.",
-        ),
-    ] = None,
-    score_type: ScoreTypeOption = ScoreType.AUTO,
-    note: Annotated[str, typer.Option(help="A remark to keep in the file.")] = "",
+    seen: str | None = None,
+    score_type: ScoreType = ScoreType.AUTO,
+    note: str = "",
 ) -> None:
     """Fit a head to rankings or similarities, and write it to one file.
 
@@ -51,6 +38,17 @@ def fit(
 
     Example: rankshot fit --rankings rankings.jsonl --reference seen_scores.parquet
     -o new-classes.rankshot
+
+    Parameters
+    ----------
+    output
+        The fitted head to write (.rankshot).
+    seen : <file or imagenet-1k>
+        The seen classes, in the order of the columns of the scores: a file of names or labels, as
+        for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, .npz), of which
+        only the names and the score type are used. The default is --reference.
+    note
+        A remark to keep in the file.
     """
     from rankshot.core.files import require_ending
     from rankshot.zeroshot.files.head_files import ENDING
@@ -70,12 +68,15 @@ def fit(
     say(f"  rankshot classify SCORES --head {output} -o PREDICTIONS")
 
 
-def head(
-    file: Annotated[Path, typer.Argument(help="A fitted head, as `rankshot fit` writes it.")],
-) -> None:
+def head(file: Path) -> None:
     """Show what is in the file of a fitted head.
 
     Example: rankshot head new-classes.rankshot
+
+    Parameters
+    ----------
+    file
+        A fitted head, as `rankshot fit` writes it.
     """
     from textwrap import fill
 
@@ -187,19 +188,7 @@ def _format(value: Any) -> str:
 
 
 def export(
-    head: Annotated[Path, typer.Argument(help="A fitted head, as `rankshot fit` writes it.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write (.onnx).")],
-    attach: Annotated[
-        Path | None,
-        typer.Option(
-            help="A network (.onnx) whose outputs are the scores of the seen classes: the file "
-            "then has the network and the head, from the network's inputs to the new classes."
-        ),
-    ] = None,
-    network_output: Annotated[
-        str | None,
-        typer.Option(help="The output of the network to use, if several may be the scores."),
-    ] = None,
+    head: Path, *, output: Path, attach: Path | None = None, network_output: str | None = None
 ) -> None:
     """Write a fitted head as an ONNX file, alone or behind a network.
 
@@ -208,14 +197,25 @@ def export(
     are compared with those of the head.
 
     Example: rankshot export new-classes.rankshot --attach network.onnx -o zero-shot.onnx
+
+    Parameters
+    ----------
+    head
+        A fitted head, as `rankshot fit` writes it.
+    output
+        The file to write (.onnx).
+    attach
+        A network (.onnx) whose outputs are the scores of the seen classes: the file then has the
+        network and the head, from the network's inputs to the new classes.
+    network_output
+        The output of the network to use, if several may be the scores.
     """
     from rankshot.core.files import require_ending
     from rankshot.zeroshot import export_onnx, load_head
 
     require_ending(output, (".onnx",))
     check_writable(output, head, attach)
-    if network_output is not None and attach is None:
-        raise RankshotError("--network-output is for --attach FILE")
+    refuse(network_output and attach is None, "--network-output is for --attach FILE")
     fitted = load_head(head)
     known = fitted.provenance_.get("score_type")
     kind: Kind = fitted._expected_kind() or "multiclass"
@@ -256,10 +256,10 @@ def _describe_scores(known: str | None, kind: Kind, network: Path | None, *, end
     if network is not None and was_fitted_so:
         return (
             f"warning: the head was fitted to probabilities, and {network} does not end with a "
-            f"softmax or sigmoid: its outputs are taken as {scores}"
+            f"softmax or sigmoid: its outputs are interpreted as {scores}"
         )
     if network is not None:
-        return f"the outputs of {network} are taken as {scores}"
+        return f"the outputs of {network} are interpreted as {scores}"
     if was_fitted_so:
         return f"the head was fitted to probabilities: the input 'scores' expects their {scale}"
     column = "pair of seen classes" if kind == "one-vs-one" else "seen class"

@@ -1,29 +1,22 @@
-"""`HeadOptions`: the options of a head that a command was given, and the fitting of this head.
-
-`takes_head` makes the options: those that are settings come from the fields of `HeadSettings`.
-"""
+"""`HeadOptions`: the options of a head that a command was given, and the fitting of this head."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
-
-from rankshot.cli.console import say
+from rankshot.cli.console import refuse, say
 from rankshot.cli.score_tables import (
     ScoreType,
     infer_score_type,
     match_columns,
+    read_all_scores,
     read_rankings_of,
     say_matched,
 )
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
 from rankshot.zeroshot.settings import METHODS, RANKING_HEADS, REFERENCE_HEADS, HeadSettings
 
 if TYPE_CHECKING:
@@ -33,11 +26,10 @@ if TYPE_CHECKING:
 
 SEED = 0
 """The seed of rankings that are sampled for posterior=sum, so that runs can be repeated."""
-FIELDS = {each.name: each.metadata for each in fields(HeadSettings) if each.metadata}
 PARAMETERS = {
-    name: about
-    for name, about in FIELDS.items()
-    if about["help"] and name not in {"head", "classes", "none"}
+    each.name: each.metadata
+    for each in fields(HeadSettings)
+    if each.metadata.get("help") and each.name not in {"head", "classes", "none"}
 }
 """The settings that --set takes."""
 
@@ -47,123 +39,6 @@ class Classes(StrEnum):
 
     NEW = "new"
     ALL = "all"
-
-
-OPTIONS: dict[str, tuple[Any, Any]] = {
-    "rankings": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                help="The rankings of the seen classes for each new class (.jsonl, .parquet), as "
-                "written by `rankshot rank`; for --head direct and --head conse, the similarities "
-                "(.csv, .parquet) that `rankshot rank --similarity-out` writes."
-            ),
-        ],
-        None,
-    ),
-    "head": (
-        Annotated[
-            str,
-            typer.Option(
-                metavar=f"<{'|'.join(METHODS)}|FILE.rankshot>",
-                help="The method that decides between new classes; or a fitted head that `rankshot "
-                "fit` wrote, in place of all other options that fit one.",
-            ),
-        ],
-        METHODS[0],
-    ),
-    "set": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                metavar="<name=value>",
-                help="A setting of the head; may be repeated. "
-                + " ".join(f"{name}: {about['help']}" for name, about in PARAMETERS.items()),
-            ),
-        ],
-        None,
-    ),
-    "settings": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                help="The settings that `rankshot rehearse -o` wrote (.json), in place of --head "
-                "and --set. Only the sources that the rehearsal chose are used."
-            ),
-        ],
-        None,
-    ),
-    "reference": (
-        Annotated[
-            Path | None,
-            typer.Option(
-                help="The scores of inputs of seen classes, several per class, with the same "
-                "columns as the scores to classify (.csv, .parquet, .npz; read into memory). "
-                "Scores are then measured from their mean there, in standard deviations. For "
-                "--head weighted-mean, and for --head probabilistic, except with posterior=sum."
-            ),
-        ],
-        None,
-    ),
-    "classes": (Annotated[Classes, typer.Option(help=FIELDS["classes"]["help"])], Classes.NEW),
-    "none": (Annotated[bool, typer.Option("--none", help=FIELDS["none"]["help"])], False),
-}
-
-
-def takes_head(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command these `OPTIONS`, by default all; it gets them as one `HeadOptions`.
-
-    The parameter ``options`` of the command is replaced by them in `add_head_options`.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        command.head_options = names or tuple(OPTIONS)  # type: ignore[attr-defined]
-        return command
-
-    return decorate
-
-
-def add_head_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options that `takes_head` gave it, if it did."""
-    if not (chosen := getattr(command, "head_options", ())):
-        return command
-    hints = get_type_hints(command, include_extras=True)
-    parameters = []
-    for name, each in inspect.signature(command).parameters.items():
-        if name != "options":
-            parameters.append(each.replace(kind=each.KEYWORD_ONLY, annotation=hints[name]))
-            continue
-        for one in chosen:
-            annotation, default = OPTIONS[one]
-            parameters.append(
-                inspect.Parameter(one, each.KEYWORD_ONLY, default=default, annotation=annotation)
-            )
-
-    @wraps(command)
-    def run(**given: Any) -> None:
-        own = {name: given.pop(name) for name in chosen}
-        command(**given, options=HeadOptions.from_command(**own))
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    return run
-
-
-def _parse_settings(given: list[str]) -> dict[str, Any]:
-    """Return the settings in options of the form name=value."""
-    found: dict[str, Any] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or name not in PARAMETERS:
-            hint = suggest_name(name, PARAMETERS)
-            raise RankshotError(
-                f"--set {text}: give name=value{hint}; the settings are {', '.join(PARAMETERS)}"
-            )
-        try:
-            found[name] = PARAMETERS[name]["type"](value)
-        except ValueError:
-            raise RankshotError(f"--set {text}: {value!r} is not a number") from None
-    return found
 
 
 @dataclass(frozen=True)
@@ -186,38 +61,71 @@ class HeadOptions:
         cls,
         *,
         rankings: Path | None = None,
-        reference: Path | None = None,
         head: str = METHODS[0],
         set: list[str] | None = None,  # noqa: A002
         settings: Path | None = None,
-        classes: str = "new",
+        reference: Path | None = None,
+        classes: Classes = Classes.NEW,
         none: bool = False,
     ) -> HeadOptions:
-        """Return the options, with those in a file of settings or in a saved head."""
-        files: dict[str, Any] = {"rankings": rankings, "reference": reference}
-        of_head = {"set": set, "classes": classes != "new", "none": none}
-        if head.endswith(".rankshot"):
-            given = {**files, **of_head, "settings": settings}
-            if twice := [f"--{name}" for name, value in given.items() if value]:
-                raise RankshotError(
-                    f"{head}: is a fitted head, which decides this already; leave out "
-                    f"{', '.join(sorted(twice))}"
-                )
+        """Return the options, with those in a file of settings or in a saved head.
+
+        Parameters
+        ----------
+        rankings
+            The rankings of the seen classes for each new class (.jsonl, .parquet), as written by
+            `rankshot rank`; for --head direct and --head conse, the similarities (.csv, .parquet)
+            that `rankshot rank --similarity-out` writes.
+        head : <weighted-mean|probabilistic|deterministic|direct|conse|FILE.rankshot>
+            The method that decides between new classes; or a fitted head that `rankshot fit`
+            wrote, in place of all other options that fit one.
+        set : <name=value>
+            A setting of the head; may be repeated. {settings}
+        settings
+            The settings that `rankshot rehearse -o` wrote (.json), in place of --head and --set.
+            Only the sources that the rehearsal chose are used.
+        reference
+            The scores of inputs of seen classes, several per class, with the same columns as the
+            scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured
+            from their mean there, in standard deviations. For --head weighted-mean, and for --head
+            probabilistic, except with posterior=sum.
+        classes
+            Predict new classes only, or new and seen classes together. With a reference, it is
+            better known what is usual for seen classes.
+        none
+            With seen and new classes together, and a reference: an input that is of no class at
+            all gets the class `none of these`.
+        """
+        given: dict[str, Any] = {
+            "rankings": rankings,
+            "set": set,
+            "settings": settings,
+            "reference": reference,
+        }
+        given |= {"classes": classes is Classes.ALL, "none": none}
+        is_saved = head.endswith(".rankshot")
+        twice = ", ".join(sorted(f"--{name}" for name, value in given.items() if value))
+        refuse(
+            is_saved and twice,
+            f"{head}: is a fitted head, which decides this already; leave out {twice}",
+        )
+        refuse(
+            not is_saved and head not in METHODS,
+            f"--head {head!r}: no such method{suggest_name(head, METHODS)}; the methods are "
+            f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
+        )
+        refuse(
+            settings and (set or head != METHODS[0]),
+            f"{settings}: has the settings of the head; leave out --head and --set",
+        )
+        if is_saved:
             return cls._of_saved_head(Path(head))
-        if head not in METHODS:
-            raise RankshotError(
-                f"--head {head!r}: no such method{suggest_name(head, METHODS)}; the methods are "
-                f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot"
-            )
         if settings is None:
-            chosen = _parse_settings(set or [])
-            return cls(HeadSettings(head=head, classes=classes, none=none, **chosen), **files)  # type: ignore[arg-type]
-        if set or head != METHODS[0]:
-            raise RankshotError(
-                f"{settings}: has the settings of the head; leave out --head and --set"
-            )
-        found = replace(HeadSettings.read(settings), classes=classes, none=none)  # type: ignore[arg-type]
-        return cls(found, settings_file=settings, **files)
+            chosen = HeadSettings(head=head, **_parse_settings(set or []))
+        else:
+            chosen = HeadSettings.read(settings)
+        chosen = replace(chosen, classes=classes.value, none=none)
+        return cls(chosen, rankings, reference, settings)
 
     @classmethod
     def _of_saved_head(cls, path: Path) -> HeadOptions:
@@ -233,37 +141,36 @@ class HeadOptions:
         return cls(settings, settings_file=file, saved=path, fitted=fitted)
 
     def __post_init__(self) -> None:
-        if self.saved is not None:
-            return
-        chosen = self.settings
+        chosen, has_reference = self.settings, self.reference is not None
         is_all, takes_reference = chosen.classes == "all", chosen.head in REFERENCE_HEADS
-        if self.reference is not None and not takes_reference and not is_all:
-            raise RankshotError(
-                f"--reference is for --head weighted-mean and probabilistic, not {chosen.head}"
-            )
-        if self.reference is not None and chosen.posterior == "sum":
-            raise RankshotError("--reference is for posterior=mean and consensus, not sum")
-        if chosen.prior is not None and takes_reference and not self.merges_rankings:
-            raise RankshotError(
-                f"prior={chosen.prior}: these settings do not merge rankings; use --head "
-                "probabilistic --set posterior=consensus, or leave out the prior"
-            )
-        if is_all and chosen.head not in RANKING_HEADS:
-            raise RankshotError(
-                f"--classes all is for heads with rankings, not --head {chosen.head}"
-            )
-        if chosen.none and not is_all:
-            raise RankshotError("--none is for --classes all")
-        if chosen.none and self.reference is None:
-            raise RankshotError(
-                "--none needs --reference FILE: without the scores of inputs of seen classes, it "
-                "is not known which scores are too low for all of them"
-            )
+        refuse(
+            has_reference and not takes_reference and not is_all,
+            f"--reference is for --head weighted-mean and probabilistic, not {chosen.head}",
+        )
+        refuse(
+            has_reference and chosen.posterior == "sum",
+            "--reference is for posterior=mean and consensus, not sum",
+        )
+        refuse(
+            not self.saved and chosen.prior and takes_reference and not self.merges_rankings,
+            f"prior={chosen.prior}: these settings do not merge rankings; use --head "
+            "probabilistic --set posterior=consensus, or leave out the prior",
+        )
+        refuse(
+            is_all and chosen.head not in RANKING_HEADS,
+            f"--classes all is for heads with rankings, not --head {chosen.head}",
+        )
+        refuse(chosen.none and not is_all, "--none is for --classes all")
+        refuse(
+            chosen.none and not has_reference,
+            "--none needs --reference FILE: without the scores of inputs of seen classes, it "
+            "is not known which scores are too low for all of them",
+        )
 
     @property
     def files(self) -> list[Path | None]:
         """The files that are read, which no output may replace."""
-        return [self.rankings, self.reference, self.settings_file, self.saved]
+        return [self.rankings, self.settings_file, self.reference, self.saved]
 
     @property
     def head(self) -> str:
@@ -277,30 +184,10 @@ class HeadOptions:
             return self.settings.reference
         return self.reference is not None and self.head in REFERENCE_HEADS
 
-    def check_rehearsed(self) -> None:
-        """Refuse settings of a rehearsal that do not fit the other options."""
-        if self.settings_file is None:
-            return
-        from rankshot.zeroshot.rehearsal import require_gate
-
-        is_all = self.settings.classes == "all"
-        if is_all:
-            try:
-                require_gate(self.settings)
-            except RankshotError as error:
-                raise RankshotError(f"{self.settings_file}: {error}") from None
-        if self.reference is not None:
-            if not is_all and not self.fits_reference:
-                say(
-                    f"{self.settings_file}: in the rehearsal, the head was not better with a "
-                    "reference, so --reference is not used"
-                )
-        elif self.fits_reference or is_all:
-            what = "the gate to the seen classes" if is_all else "the head"
-            raise RankshotError(
-                f"{self.settings_file}: {what} was rehearsed with a reference: give --reference "
-                "FILE, the scores of inputs of seen classes, for example those of the rehearsal"
-            )
+    @property
+    def merges_rankings(self) -> bool:
+        """Whether --head probabilistic fits a model to the rankings of a class."""
+        return self.settings.posterior in {"consensus", "sum"}
 
     @property
     def model(self) -> Any:
@@ -309,10 +196,44 @@ class HeadOptions:
 
         return build_head(self.settings) if self.fitted is None else innermost_head(self.fitted)
 
-    @property
-    def merges_rankings(self) -> bool:
-        """Whether --head probabilistic fits a model to the rankings of a class."""
-        return self.settings.posterior in {"consensus", "sum"}
+
+def _parse_settings(given: list[str]) -> dict[str, Any]:
+    """Return the settings in options of the form name=value."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name not in PARAMETERS:
+            hint = suggest_name(name, PARAMETERS)
+            raise RankshotError(
+                f"--set {text}: give name=value{hint}; the settings are {', '.join(PARAMETERS)}"
+            )
+        try:
+            found[name] = PARAMETERS[name]["type"](value)
+        except ValueError:
+            raise RankshotError(f"--set {text}: {value!r} is not a number") from None
+    return found
+
+
+def _check_rehearsed(options: HeadOptions) -> None:
+    """Refuse settings of a rehearsal that do not fit the other options."""
+    from rankshot.zeroshot.rehearsal import require_gate
+
+    is_all = options.settings.classes == "all"
+    needs_reference = options.fits_reference or is_all
+    what = "the gate to the seen classes" if is_all else "the head"
+    with prefix_errors(options.settings_file):
+        if is_all:
+            require_gate(options.settings)
+        refuse(
+            needs_reference and options.reference is None,
+            f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
+            "inputs of seen classes, for example those of the rehearsal",
+        )
+    if options.reference is not None and not needs_reference:
+        say(
+            f"{options.settings_file}: in the rehearsal, the head was not better with a reference, "
+            "so --reference is not used"
+        )
 
 
 def fit_head(
@@ -323,35 +244,33 @@ def fit_head(
     The score type is returned as well: it is inferred here if there is a reference. A saved head
     is not fitted again.
     """
-    from rankshot.zeroshot.files.saved_heads import add_seen_classes, build_head
+    from rankshot.zeroshot import build_head
+    from rankshot.zeroshot.files.saved_heads import add_seen_classes
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
-    if options.fitted is not None and options.saved is not None:
-        return _check_scores(scores, score_type, options.fitted, options.saved)
-    options.check_rehearsed()
-    settings = options.settings
-    if settings.head not in RANKING_HEADS:
-        return _fit_similarity(options, scores), score_type
-    if options.rankings is None:
-        raise RankshotError(
-            f"--head {settings.head} needs --rankings FILE; `rankshot rank` writes one"
-        )
-    semantics = read_new_rankings(options.rankings, scores)
-    files, reference = [options.rankings], None
+    if options.fitted is not None:
+        return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
     if options.settings_file is not None:
-        files += [options.settings_file]
+        _check_rehearsed(options)
+    settings, has_rankings = options.settings, options.head in RANKING_HEADS
+    if options.rankings is None:
+        how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
+        raise RankshotError(f"--head {settings.head} needs --rankings FILE; {how} writes one")
+    read = read_new_rankings if has_rankings else _read_similarity
+    semantics: Any = read(options.rankings, scores)
     if settings.sources is not None:
         semantics = _select_sources(semantics, settings.sources, options.rankings)
+    reference = None
     if options.reference is not None:
-        files += [options.reference]
         reference, score_type = _read_reference(options.reference, scores, score_type)
-    of_head = reference if options.fits_reference else None
-    given = {} if of_head is None else {"reference": of_head}
+    given = {"reference": reference} if options.fits_reference else {}
     model = build_head(settings)
     if settings.posterior == "sum":
-        # So that a run can be repeated.
         model.set_params(random_state=SEED)
-    fitted = _fit(model, semantics, *files, competes=settings.classes == "all", **given)
+    # The options are checked already, so an error is about the content of the files.
+    with prefix_errors(*filter(None, options.files)):
+        fitted: BaseHead = model.fit(semantics, **given)
+    _print_remarks(fitted, options.rankings, competes=settings.classes == "all")
     if settings.classes == "new":
         return fitted, score_type
     if settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
@@ -387,10 +306,8 @@ def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
     """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
     from rankshot.zeroshot.heads.base import quote_sources, select_sources, source_names
 
-    try:
+    with prefix_errors(path):
         chosen = select_sources(rankings, sources)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
     there = set(source_names(rankings))
     if unused := sorted(there - set(sources)):
         say(f"{path}: left out, as the rehearsal chose: rankings by {quote_sources(unused)}")
@@ -402,49 +319,29 @@ def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
     return chosen
 
 
-def _fit(
-    model: Any, semantics: Semantics, *files: Path, competes: bool = False, **options: Scores
-) -> BaseHead:
-    """Fit a head, and print what it cannot distinguish or lacks; errors name the files.
-
-    The options are checked already, so an error is about the content of the files.
-    """
+def _print_remarks(head: BaseHead, path: Path, *, competes: bool) -> None:
+    """Print what a head cannot distinguish, or lacks."""
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
 
-    try:
-        head: BaseHead = model.fit(semantics, **options)
-    except RankshotError as error:
-        raise RankshotError(f"{' and '.join(map(str, files))}: {error}") from None
     # A single new class that competes with seen classes is not the only class.
     same = [] if competes and len(head.classes_) == 1 else describe_indistinguishable(head)
     for remark in (*describe_missing(head), *same):
-        say(f"{files[0]}: {remark}")
-    return head
+        say(f"{path}: {remark}")
 
 
-def _fit_similarity(options: HeadOptions, scores: ScoreTable) -> BaseHead:
+def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
     from rankshot.sources import read_similarity
-    from rankshot.zeroshot import build_head
     from rankshot.zeroshot.files.score_tables import rename_all
 
-    head, path = options.head, options.rankings
-    if path is None:
-        raise RankshotError(
-            f"--head {head} needs --rankings FILE, a table of similarities; `rankshot rank "
-            "--similarity-out` writes one"
-        )
     if scores.kind == "one-vs-one":
         raise RankshotError(
-            f"{scores.path}: has one column per pair of classes, and --head {head} needs one "
+            f"{scores.path}: has one column per pair of classes, and this head needs one "
             "per class; the other heads take pairs"
         )
     table = read_similarity(path)
     table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
-    try:
-        table = table.select(table.targets, scores.items)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}; {scores.path} has scores of it") from None
-    return _fit(build_head(options.settings), table, path)
+    with prefix_errors(path, scores.path):
+        return table.select(table.targets, scores.items)
 
 
 def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
@@ -452,10 +349,8 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
     from rankshot.zeroshot.heads.base import only_new, require_targets
 
     rankings = read_rankings_of(path, scores)
-    try:
+    with prefix_errors(path):
         new = only_new(require_targets(rankings))
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
     if seen := sorted(set(rankings.target_names) & set(scores.items)):
         say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")
     listed = set(rankings.codes.tolist())
@@ -469,30 +364,28 @@ def _read_reference(
     path: Path, scores: ScoreTable, score_type: ScoreType
 ) -> tuple[Scores, ScoreType]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
-    import numpy as np
-
     from rankshot.zeroshot.files.score_tables import build_scores, open_scores, rename_all
 
     table = open_scores(path)
     items = rename_all(table.items, match_columns(table.items, scores, path))
-    if different := sorted(set(items) ^ set(scores.items)):
-        raise RankshotError(
-            f"{path}: a reference needs the columns of {scores.path}; only one of the two files "
-            f"has {quote_names(different)}"
-        )
-    if table.kind != scores.kind:
-        raise RankshotError(
-            f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
-            "reference has scores of the same kind"
-        )
-    batches = [batch.values for _, batch in table.batches()]
+    different = quote_names(sorted(set(items) ^ set(scores.items)))
+    refuse(
+        different,
+        f"{path}: a reference needs the columns of {scores.path}; only one of the two files "
+        f"has {different}",
+    )
+    refuse(
+        table.kind != scores.kind,
+        f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
+        "reference has scores of the same kind",
+    )
+    _, values = read_all_scores(table)
     if score_type is ScoreType.AUTO:
         score_type = infer_score_type(next(scores.batches())[1].values, scores)
-        if (other := infer_score_type(batches[0], table)) is not score_type:
+        if (other := infer_score_type(next(table.batches())[1].values, table)) is not score_type:
             raise RankshotError(
                 f"{path}: the scores look like {other}, and those of {scores.path} like "
                 f"{score_type}; both must be the same: give --score-type"
             )
-    values = np.concatenate(batches)
     named = replace(table, items=items)
     return build_scores(values, named, score_type, range(len(values))), score_type

@@ -1,4 +1,4 @@
-"""``rankshot leaderboard``: items sorted by worth, and how sure their order is."""
+"""``rankshot leaderboard``: items sorted by worth, and how certain their order is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import re
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from rankshot.cli.console import check_writable, print_table, say
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.cli.console import check_writable, print_table, refuse, say
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names
 
 if TYPE_CHECKING:
     from rankshot.ranking import Leaderboard, Rankings
@@ -37,60 +35,24 @@ class Ties(StrEnum):
     OUTCOME = "outcome"
 
 
-def _column(what: str, default: str) -> Any:
-    return typer.Option(help=f"The column of {what}; {default} by default.")
-
-
 def leaderboard(
-    votes: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A table of votes between two items (.csv, .parquet), with the columns model_a, "
-            "model_b and winner, or winner and loser; or rankings (.jsonl, .parquet, .soc, .soi, "
-            ".toc, .toi).",
-        ),
-    ],
-    method: Annotated[
-        Method,
-        typer.Option(
-            help="simulation: the votes are independent. bootstrap: the votes of one rater (column "
-            "--rater) may be alike; raters are drawn again and again."
-        ),
-    ] = Method.SIMULATION,
-    ties: Annotated[
-        Ties,
-        typer.Option(
-            help="unknown: the order of tied items is unknown (Plackett-Luce). outcome: a tie is a "
-            "result of its own, more likely between items of equal worth (Davidson-Luce)."
-        ),
-    ] = Ties.UNKNOWN,
-    regularization: Annotated[
-        float | None,
-        typer.Option(
-            help="The penalty η/2 Σθ² on log-worths θ; the model's own, 0.01, by default. A larger "
-            "one draws items that always won or always lost towards the others."
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    draws: Annotated[int, typer.Option(help="How many draws, or fits for the bootstrap.")] = 1000,
-    seed: Annotated[int, typer.Option(help="The seed of the random numbers.")] = 0,
-    target: Annotated[
-        str | None, typer.Option(help="Take only the rankings that describe this target.")
-    ] = None,
-    first: Annotated[str | None, _column("the first item of a pair", "model_a")] = None,
-    second: Annotated[str | None, _column("the second item", "model_b")] = None,
-    winner: Annotated[str | None, _column("the winner", "winner")] = None,
-    loser: Annotated[str | None, _column("the loser", "loser")] = None,
-    rater: Annotated[str | None, _column("who voted", "rater")] = None,
-    weight: Annotated[str | None, _column("how often a vote counts", "weight")] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="A picture to write (.png, .svg, .pdf).")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The leaderboard to write (.csv, .json)."),
-    ] = None,
+    votes: Path,
+    *,
+    method: Method = Method.SIMULATION,
+    ties: Ties = Ties.UNKNOWN,
+    regularization: float | None = None,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+    target: str | None = None,
+    first: str | None = None,
+    second: str | None = None,
+    winner: str | None = None,
+    loser: str | None = None,
+    rater: str | None = None,
+    weight: str | None = None,
+    plot: Path | None = None,
+    output: Path | None = None,
 ) -> None:
     """Sort items by worth, with intervals.
 
@@ -101,6 +63,45 @@ def leaderboard(
     Example: rankshot leaderboard votes.csv --plot worths.png
 
     Example: rankshot leaderboard ballots.soc --method bootstrap -o board.csv
+
+    Parameters
+    ----------
+    votes : FILE
+        A table of votes between two items (.csv, .parquet), with the columns model_a, model_b and
+        winner, or winner and loser; or rankings (.jsonl, .parquet, .soc, .soi, .toc, .toi).
+    method
+        simulation: the votes are independent. bootstrap: the votes of one rater (column --rater)
+        may be alike; raters are drawn again and again.
+    ties
+        unknown: the order of tied items is unknown (Plackett-Luce). outcome: a tie is a result of
+        its own, more likely between items of equal worth (Davidson-Luce).
+    regularization
+        The penalty η/2 Σθ² on log-worths θ; the model's own, 0.01, by default. A larger one draws
+        items that always won or always lost towards the others.
+    level
+        The level of the intervals.
+    draws
+        How many draws, or fits for the bootstrap.
+    seed
+        The seed of the random numbers.
+    target
+        Take only the rankings that describe this target.
+    first
+        The column of the first item of a pair; model_a by default.
+    second
+        The column of the second item; model_b by default.
+    winner
+        The column of the winner; winner by default.
+    loser
+        The column of the loser; loser by default.
+    rater
+        The column of who voted; rater by default.
+    weight
+        The column of how often a vote counts; weight by default.
+    plot
+        A picture to write (.png, .svg, .pdf).
+    output
+        The leaderboard to write (.csv, .json).
     """
     from rankshot.core.files import replace_file, require_ending
     from rankshot.core.validation import require_module, require_number, require_whole_number
@@ -124,12 +125,10 @@ def leaderboard(
     rankings = _read_votes(votes, {name: each for name, each in columns.items() if each}, target)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
+        with prefix_errors(votes):
             board = make_leaderboard(
                 rankings, model, level=level, method=method.value, n_draws=draws, random_state=seed
             )
-        except RankshotError as error:
-            raise RankshotError(f"{votes}: {error}") from None
     if plot is not None:
         # Too many items for a picture are refused before anything is printed or written.
         from rankshot.plots import WorthsDisplay
@@ -182,15 +181,11 @@ def _read_votes(path: Path, columns: dict[str, str], target: str | None) -> Rank
     else:
         rankings = read_rankings(path)
     if target is not None:
-        try:
+        with prefix_errors(path):
             return rankings.select(target=target)
-        except RankshotError as error:
-            raise RankshotError(f"{path}: {error}") from None
-    if len(names := rankings.target_names) > 1:
-        raise RankshotError(
-            f"{path}: has rankings of several targets ({quote_names(names)}); choose one with "
-            "--target"
-        )
+    names = rankings.target_names
+    several = f"{path}: has rankings of several targets ({quote_names(names)}); choose one with"
+    refuse(len(names) > 1, f"{several} --target")
     return rankings
 
 

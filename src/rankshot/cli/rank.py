@@ -7,18 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from rankshot.cli.classes import (
     ClassLists,
-    NamesOption,
-    NewOption,
-    QuestionOption,
-    RehearseOption,
-    SeedOption,
-    SeenOption,
     list_label_files,
     read_class_lists,
     read_question,
@@ -28,7 +22,9 @@ from rankshot.cli.console import (
     SHOWN,
     check_folder,
     check_writable,
+    format_order,
     print_table,
+    refuse,
     say,
     write_folder,
 )
@@ -50,84 +46,86 @@ NOTES_SHOWN = 20
 
 
 def rank(
-    seen: SeenOption,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The rankings to write (.jsonl).")],
-    new: NewOption = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="<source>",
-            help="Where the rankings come from; may be repeated. One of wordnet or wordnet:MEASURE "
-            "(path, lch, wup, resnik, lin, jcn), glove, vectors:FILE, corpus:FILE, table:FILE "
-            "(similarities as CSV or Parquet), hits:FILE (search counts as CSV), model:NAME (a "
-            "language model, see --base-url) and answers:FILE (what a chat window answered to the "
-            "prompts of `rankshot ask`; a file or a folder). The default is wordnet.",
-        ),
-    ] = None,
-    sense: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="<name=sense or file>",
-            help="The WordNet sense of a class name, for example seal=seal.n.09; or a text file "
-            "with one line name = sense per class (see --senses-out). May be repeated.",
-        ),
-    ] = None,
-    senses_out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the WordNet senses of all classes to this text file, the most doubtful "
-            "first. Correct it, and pass it as --sense."
-        ),
-    ] = None,
-    k: Annotated[
-        int | None,
-        typer.Option(
-            help="How many places of each ranking are kept. The default is all, and 15 for a "
-            "language model. `rankshot classify` has its own --k, and can use a file with "
-            "all places. A source that does not know some seen classes lists those that "
-            "it compared, tied after the first k."
-        ),
-    ] = None,
-    names: NamesOption = None,
-    rehearse: RehearseOption = None,
-    seed: SeedOption = 0,
-    similarity_out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the similarities as well (.csv, .parquet), for `rankshot classify --head "
-            "direct` and `--head conse`. Several sources are rescaled to [0, 1] and averaged."
-        ),
-    ] = None,
-    question: QuestionOption = "images",
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            help="The endpoint of model:NAME, without /chat/completions. The default is the "
-            "environment variable OPENAI_BASE_URL, or OpenAI's own; the key is in OPENAI_API_KEY."
-        ),
-    ] = None,
-    raters: Annotated[
-        int,
-        typer.Option(
-            help="How often model:NAME is asked about each new class. Its answers are "
-            "kept beside the output (.answers.jsonl), so that a run that was stopped goes on."
-        ),
-    ] = 5,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
-    ] = False,
-    follow_up: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder for prompts that ask again for what answers:FILE lacks. Save the "
-            "answers beside the first ones, under the names of these prompts."
-        ),
-    ] = None,
+    *,
+    seen: str,
+    output: Path,
+    new: str | None = None,
+    source: list[str] | None = None,
+    sense: list[str] | None = None,
+    senses_out: Path | None = None,
+    k: int | None = None,
+    names: Path | None = None,
+    rehearse: str | None = None,
+    seed: int = 0,
+    similarity_out: Path | None = None,
+    question: str = "images",
+    base_url: str | None = None,
+    raters: int = 5,
+    yes: bool = False,
+    follow_up: Path | None = None,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
 
     Example: rankshot rank --seen seen.txt --new new.txt --source wordnet --source glove
     -o rankings.jsonl
+
+    Parameters
+    ----------
+    seen : <file or imagenet-1k>
+        The seen classes: a text file with one name per line (# starts a comment), a JSON file (a
+        list, an object from index to name, or the config.json of a transformers model), a table
+        of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids get
+        readable names; it is said which.
+    output
+        The rankings to write (.jsonl).
+    new : <file or names>
+        The new classes: a file as for --seen, or names separated by commas. A file of that name
+        comes first. Required without --rehearse.
+    source : <source>
+        Where the rankings come from; may be repeated. One of wordnet or wordnet:MEASURE (path,
+        lch, wup, resnik, lin, jcn), glove, vectors:FILE, corpus:FILE, table:FILE (similarities as
+        CSV or Parquet), hits:FILE (search counts as CSV), model:NAME (a language model, see
+        --base-url) and answers:FILE (what a chat window answered to the prompts of `rankshot
+        ask`; a file or a folder). The default is wordnet.
+    sense : <name=sense or file>
+        The WordNet sense of a class name, for example seal=seal.n.09; or a text file with one
+        line name = sense per class (see --senses-out). May be repeated.
+    senses_out
+        Write the WordNet senses of all classes to this text file, the most doubtful first.
+        Correct it, and pass it as --sense.
+    k
+        How many places of each ranking are kept. The default is all, and 15 for a language model.
+        `rankshot classify` has its own --k, and can use a file with all places. A source that
+        does not know some seen classes lists those that it compared, tied after the first k.
+    names
+        A CSV file with the columns class and look_up: the words that the sources look up, or that
+        a language model gets, in place of a class name. The output keeps the class name.
+    rehearse : <number or names>
+        In place of --new: some seen classes are held out as new ones, and the other seen classes
+        are ranked for them. A number (chosen by --seed), names separated by commas, or a text
+        file with one name per line.
+    seed
+        Another seed chooses other classes for --rehearse, and shuffles the lists that a language
+        model gets in another way.
+    similarity_out
+        Write the similarities as well (.csv, .parquet), for `rankshot classify --head direct` and
+        `--head conse`. Several sources are rescaled to [0, 1] and averaged.
+    question : <question>
+        What a language model is asked. images: which seen classes would an image classifier say
+        most often? text: the same for a classifier of texts. similar: which are most similar?
+        What the classifier gets may follow, as in 'images:X-ray images of hands'. Or a text file
+        with a template that has {target}, {items} and {k}.
+    base_url
+        The endpoint of model:NAME, without /chat/completions. The default is the environment
+        variable OPENAI_BASE_URL, or OpenAI's own; the key is in OPENAI_API_KEY.
+    raters
+        How often model:NAME is asked about each new class. Its answers are kept beside the output
+        (.answers.jsonl), so that a run that was stopped goes on.
+    yes
+        Do not ask for confirmation before model:NAME is used.
+    follow_up
+        A folder for prompts that ask again for what answers:FILE lacks. Save the answers beside
+        the first ones, under the names of these prompts.
     """
     from rankshot.ranking import write_rankings
     from rankshot.sources import LanguageModel
@@ -137,8 +135,8 @@ def rank(
     outputs = {"-o": output, "--similarity-out": similarity_out, "--senses-out": senses_out}
     _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
     if follow_up is not None:
-        if not list_files(specs, ["answers"]):
-            raise RankshotError("--follow-up is for --source answers:FILE")
+        no_answers = not list_files(specs, ["answers"])
+        refuse(no_answers, "--follow-up is for --source answers:FILE")
         check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
@@ -178,20 +176,23 @@ def check_specs(specs: list[str], senses: object = None) -> None:
     """Refuse sources that do not exist, lack a file, or are given twice."""
     for spec in specs:
         kind, colon, detail = spec.partition(":")
-        if kind not in SOURCES:
-            raise RankshotError(
-                f"no source {kind!r}{suggest_name(kind, SOURCES)}; the sources are "
-                f"{', '.join(SOURCES)}"
-            )
-        if kind in (*NEEDS_FILE, "model") and not detail:
-            what = ("name", "NAME") if kind == "model" else ("file", "FILE")
-            raise RankshotError(f"source {kind!r} needs a {what[0]}, as in {kind}:{what[1]}")
-        if kind == "glove" and colon:
-            raise RankshotError(f"source 'glove' takes no file or name; it was given as {spec!r}")
-    if repeated := sorted({spec for spec in specs if specs.count(spec) > 1}):
-        raise RankshotError(f"sources given more than once: {quote_names(repeated)}")
-    if senses and not any(spec.startswith("wordnet") for spec in specs):
-        raise RankshotError("--sense and --senses-out are for --source wordnet")
+        what = "name" if kind == "model" else "file"
+        refuse(
+            kind not in SOURCES,
+            f"no source {kind!r}{suggest_name(kind, SOURCES)}; the sources are "
+            f"{', '.join(SOURCES)}",
+        )
+        refuse(
+            kind in (*NEEDS_FILE, "model") and not detail,
+            f"source {kind!r} needs a {what}, as in {kind}:{what.upper()}",
+        )
+        refuse(
+            kind == "glove" and colon,
+            f"source 'glove' takes no file or name; it was given as {spec!r}",
+        )
+        refuse(specs.count(spec) > 1, f"sources given more than once: {spec!r}")
+    has_wordnet = any(spec.startswith("wordnet") for spec in specs)
+    refuse(senses and not has_wordnet, "--sense and --senses-out are for --source wordnet")
 
 
 def _check_outputs(
@@ -202,24 +203,23 @@ def _check_outputs(
     from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.ranking.ranking_files import ENDINGS
 
-    given = {option: path for option, path in outputs.items() if path is not None}
     endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS}
+    folders = [folder.resolve() for folder in inputs if folder]
+    has_tables = any(spec.partition(":")[0] not in GIVE_RANKINGS for spec in specs)
     option_of: dict[Path, str] = {}
-    for option, path in given.items():
+    for option, path in outputs.items():
+        if path is None:
+            continue
         if option in endings:
             require_ending(path, endings[option])
         other = option_of.setdefault(path.resolve(), option)
-        if other != option:
-            raise RankshotError(f"{path}: {other} and {option} must be two files")
         check_writable(path, *inputs)
-        if any(path.resolve().parent == folder.resolve() for folder in inputs if folder):
-            raise RankshotError(f"{path}: do not write into the folder of answers")
-    if "--similarity-out" in given and all(
-        spec.partition(":")[0] in GIVE_RANKINGS for spec in specs
-    ):
-        raise RankshotError(
+        refuse(other != option, f"{path}: {other} and {option} must be two files")
+        refuse(path.resolve().parent in folders, f"{path}: do not write into the folder of answers")
+        refuse(
+            option == "--similarity-out" and not has_tables,
             "--similarity-out: a language model gives rankings, not similarities; add another "
-            "--source"
+            "--source",
         )
 
 
@@ -231,16 +231,14 @@ def parse_senses(classes: ClassLists, options: Sequence[str]) -> dict[str, str]:
     # Words that the user gives for a class come before its label.
     found = {name: id_ for name, id_ in classes.synsets.items() if name not in classes.look_up}
     for option in options:
-        name, equals, sense = option.partition("=")
-        if Path(option).is_file():
-            given = read_senses(Path(option))
-        elif name and equals and sense:
-            given = {name: sense}
-        else:
-            raise RankshotError(f"--sense is a file or has the form seal=seal.n.09, not {option!r}")
-        if odd := [name for name in given if name not in names]:
-            hint = suggest_name(odd[0], names)
-            raise RankshotError(f"--sense {option}: no class {odd[0]!r}{hint}; leave it out")
+        name, _, sense = option.partition("=")
+        given = read_senses(Path(option)) if Path(option).is_file() else {name: sense}
+        odd = next((name for name in given if name not in names), "")
+        refuse(
+            not all(given) or not all(given.values()),
+            f"--sense is a file or has the form seal=seal.n.09, not {option!r}",
+        )
+        refuse(odd, f"--sense {option}: no class {odd!r}{suggest_name(odd, names)}; leave it out")
         found |= given
     return found
 
@@ -277,7 +275,7 @@ def rank_by_sources(
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
         _print_misspellings(classes, senses)
     tables = {
-        spec: read_source(spec, classes, senses)
+        spec: _read_source(spec, classes, senses)
         for spec in specs
         if spec.partition(":")[0] not in GIVE_RANKINGS
     }
@@ -295,12 +293,12 @@ def rank_by_sources(
         if spec.startswith("model:")
     ]
     sources = [part.source_names[0] for part in parts]
-    if repeated := sorted({name for name in sources if sources.count(name) > 1}):
-        raise RankshotError(f"two sources have the name {quote_names(repeated)}; rename a file")
+    repeated = quote_names(sorted({name for name in sources if sources.count(name) > 1}))
+    refuse(repeated, f"two sources have the name {repeated}; rename a file")
     return SourceRankings(Rankings.concatenate(parts), tables, missing)
 
 
-def read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> Similarity:
+def _read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> Similarity:
     """Return the similarities of one source; it must know some of them."""
     from rankshot import sources
 
@@ -316,7 +314,7 @@ def read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> Si
     elif kind == "vectors":
         compare = sources.WordVectors.from_file(detail).similarity
     elif kind == "corpus":
-        corpus = sources.Corpus(detail, measure="cosine", verbose=sys.stderr.isatty())
+        corpus = sources.Corpus(detail, verbose=sys.stderr.isatty())
         compare = corpus.similarity
     else:
         read = sources.read_similarity if kind == "table" else sources.read_hit_counts
@@ -346,11 +344,8 @@ def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
         class_of = {label: name for name, label in found.items() if label not in wanted}
         return tuple(class_of.get(name, name) for name in names)
 
-    return replace(
-        table,
-        targets=rename(table.targets, classes.targets),
-        items=rename(table.items, classes.items),
-    )
+    targets, items = rename(table.targets, classes.targets), rename(table.items, classes.items)
+    return replace(table, targets=targets, items=items)
 
 
 def _ask_model(model: LanguageModel, classes: ClassLists, *, yes: bool) -> Rankings:
@@ -374,8 +369,8 @@ def _read_answers(
     """Read files of answers, print what each of them lacks, and return what to ask again for."""
     from rankshot.sources import read_answer_files
 
-    target_of, item_of = classes.target_of, classes.item_of
-    found = read_answer_files(paths, target_of, item_of, k)
+    target_of = classes.target_of
+    found = read_answer_files(paths, target_of, classes.item_of, k)
     for rater, answers in found.answers.items():
         count = format_count(len(answers.orders), "usable list")
         lines = [f"answers, {rater}: {count} for {len(classes.targets):,} classes"]
@@ -473,12 +468,12 @@ def _write_follow_ups(
     asked: Mapping[str, Any],
 ) -> str:
     """Write prompts for what the answers lack, and return what is to be said of them."""
-    from rankshot.sources import make_follow_ups
+    from rankshot.sources import make_prompts
 
     lists = format_count(sum(map(len, missing.values())), "list")
     if folder is None:
         return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
-    prompts = make_follow_ups(missing, classes.item_of, **asked)
+    prompts = make_prompts(missing, classes.item_of, **asked)
     write_folder(folder, prompts)
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
@@ -507,8 +502,7 @@ def print_warnings(rankings: Rankings, classes: ClassLists) -> None:
             "source that knows how they differ, or correct the file by hand"
         )
     # Columns without names, 0, 1, 2, are ranked as the words zero, one, two.
-    words = {**classes.words, **classes.look_up}
-    if all(words.get(name, name).isdecimal() for name in classes.items):
+    if all(classes.words.get(name, name).isdecimal() for name in classes.items):
         say(
             f"warning: the seen classes are numbers ({quote_names(classes.items)}): give the "
             "columns the names of the classes, or words to look up with --names FILE"
@@ -517,34 +511,19 @@ def print_warnings(rankings: Rankings, classes: ClassLists) -> None:
 
 def print_rankings(rankings: Rankings, classes: ClassLists) -> None:
     """Print a table of each class's first seen classes, with one column per source."""
+    from rankshot.ranking.matrices import iterate_choices
+
+    def format_first(target: str, source: str) -> str:
+        these = rankings[(rankings.targets == target) & (rankings.sources == source)]
+        if not len(these):
+            return "-"
+        others = f" ({format_count(len(these) - 1, 'more rater')})" if len(these) > 1 else ""
+        ties = [[rankings.items[i] for i in codes] for codes, _ in iterate_choices(these[0])]
+        return format_order(ties, most=SHOWN) + others
+
     sources = rankings.source_names
     rows = [
-        [target, *(_format_first(rankings, target, name) for name in sources)]
-        for target in classes.targets
+        [target, *(format_first(target, name) for name in sources)] for target in classes.targets
     ]
     title = f"The seen classes most similar to each {classes.kind}"
     print_table(title, [f"*{classes.kind}", *sources], rows)
-
-
-def _format_first(rankings: Rankings, target: str, source: str) -> str:
-    """Return the first classes of a ranking, with its ties, as they are in the file."""
-    from rankshot.ranking.matrices import iterate_choices
-
-    these = rankings[(rankings.targets == target) & (rankings.sources == source)]
-    if len(these) == 0:
-        return "-"
-    groups: list[str] = []
-    left = SHOWN
-    choices = iter(iterate_choices(these[0]))
-    for codes, _ in choices:
-        names = [these.items[i] for i in codes[:left]]
-        # A tie may continue after the last class that is shown.
-        more = [f"{len(codes) - left} more"] if len(codes) > left else []
-        groups.append(" = ".join(names + more))
-        left -= len(names)
-        if left == 0:
-            break
-    if (rest := sum(len(codes) for codes, _ in choices)) > 0:
-        groups.append(f"{rest} more")
-    others = f" ({format_count(len(these) - 1, 'more rater')})" if len(these) > 1 else ""
-    return " > ".join(groups) + others

@@ -14,13 +14,11 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from rankshot.cli.classes import ClassLists, NamesOption, list_label_files, read_class_lists
+from rankshot.cli.classes import ClassLists, list_label_files, read_class_lists
 from rankshot.cli.classify import classify_table
-from rankshot.cli.console import check_folder, check_writable, say, show_parts
+from rankshot.cli.console import check_folder, check_writable, refuse, say, show_parts
 from rankshot.cli.fit import save_head
-from rankshot.cli.heads import HeadOptions, fit_head, takes_head
+from rankshot.cli.heads import HeadOptions, fit_head
 from rankshot.cli.rank import (
     check_specs,
     list_files,
@@ -29,15 +27,7 @@ from rankshot.cli.rank import (
     print_warnings,
     rank_by_sources,
 )
-from rankshot.cli.score import (
-    InputsArgument,
-    ModelClassesOption,
-    ModelOption,
-    PreprocessingOption,
-    TextColumnOption,
-    open_plan,
-    print_skipped,
-)
+from rankshot.cli.score import open_plan, print_skipped
 from rankshot.cli.score_tables import ScoreType, read_first_ids
 from rankshot.core.errors import RankshotError, format_count
 
@@ -59,53 +49,21 @@ SCORE_TYPES: dict[Kind, ScoreType] = {
 """What a model's scores are: probabilities have become logarithms."""
 
 
-@takes_head("rankings", "settings", "reference", "classes", "none")
 def recognise(
-    inputs: InputsArgument,
-    model: ModelOption,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The predictions to write (.csv, .parquet).")
-    ],
-    options: HeadOptions,
-    new: Annotated[
-        str | None,
-        typer.Option(
-            "--new",
-            metavar="<names or file>",
-            help="The new classes: names separated by commas, or a file with one name per line.",
-        ),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="<source>",
-            help="Where the rankings of the model's classes come from, as for `rankshot rank`; may "
-            "be repeated: wordnet, glove, answers:FOLDER, model:NAME and others. The default is "
-            "wordnet, which needs nothing else.",
-        ),
-    ] = None,
-    seen: ModelClassesOption = None,
-    names: NamesOption = None,
-    preprocessing: PreprocessingOption = None,
-    text_column: TextColumnOption = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask for confirmation before model:NAME is used.")
-    ] = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where scores, rankings and the fitted head are kept for the next run. The "
-            "default is beside the output and named after the inputs, such as "
-            f"photos{ENDING}."
-        ),
-    ] = None,
-    again: Annotated[
-        bool,
-        typer.Option(
-            "--again",
-            help="Start afresh: remove what is kept, except the answers of a language model.",
-        ),
-    ] = False,
+    inputs: Path,
+    *,
+    model: str,
+    output: Path,
+    options: Annotated[HeadOptions, "rankings settings reference classes none"],
+    new: str | None = None,
+    source: list[str] | None = None,
+    seen: str | None = None,
+    names: Path | None = None,
+    preprocessing: str | None = None,
+    text_column: str | None = None,
+    yes: bool = False,
+    folder: Path | None = None,
+    again: bool = False,
 ) -> None:
     """Recognise new classes in pictures or texts with a model that was not trained on them.
 
@@ -115,21 +73,40 @@ def recognise(
 
     Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
     -o predictions.csv
+
+    Parameters
+    ----------
+    inputs
+        A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one
+        per line), or a table with a column text, or path, and optionally id (.csv, .jsonl).
+    output
+        The predictions to write (.csv, .parquet).
+    new : <names or file>
+        The new classes: names separated by commas, or a file with one name per line.
+    source : <source>
+        Where the rankings of the model's classes come from, as for `rankshot rank`; may be
+        repeated: wordnet, glove, answers:FOLDER, model:NAME and others. The default is wordnet,
+        which needs nothing else.
+    folder
+        Where scores, rankings and the fitted head are kept for the next run. The default is beside
+        the output and named after the inputs, such as photos.rankshot-run.
+    again
+        Start afresh: remove what is kept, except the answers of a language model.
     """
     from rankshot.core.files import remove_leftovers
     from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
 
     specs = source or ["wordnet"]
-    if options.rankings is None and new is None:
-        raise RankshotError(
-            'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE'
-        )
-    if options.rankings is not None and (new or source or names):
-        raise RankshotError(
-            "--rankings FILE has the new classes and what is known of them: leave out --new, "
-            "--source and --names"
-        )
+    refuse(
+        options.rankings is None and new is None,
+        'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE',
+    )
+    refuse(
+        options.rankings and (new or source or names),
+        "--rankings FILE has the new classes and what is known of them: leave out --new, "
+        "--source and --names",
+    )
     check_specs(specs)
     run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
     files = [*options.files, names, *list_label_files(seen, new), *list_files(specs)]
@@ -138,8 +115,9 @@ def recognise(
         options = replace(options, rankings=run.rankings)
     plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, text_column)
-    _check_reference(options.reference)
-    about = None if new is None else read_class_lists(plan.classes, new, names, None, 0, None)
+    if options.reference is not None:
+        _check_reference(options.reference)
+    about = None if new is None else read_class_lists(plan.classes, new, names)
     with run.open(plan, again=again):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
         if about is not None:
@@ -166,24 +144,18 @@ def _check_places(
 
     require_ending(output, TABLE_ENDINGS)
     check_writable(output, inputs, *files)
-    if not inputs.exists():
-        raise RankshotError(f"{inputs}: there is no such file or folder")
+    refuse(not inputs.exists(), f"{inputs}: there is no such file or folder")
     for path in (output, folder):
-        if path.resolve().is_relative_to(inputs.resolve()):
-            raise RankshotError(
-                f"{path}: is in the folder of the inputs, which would change with it; write to "
-                "another folder"
-            )
-    for given in files if again else ():
-        if given is not None and given.resolve().is_relative_to(folder.resolve()):
-            raise RankshotError(f"{given}: --again would remove it; copy it to another folder")
+        inside = f"{path}: is in the folder of the inputs, which would change with it; write to"
+        refuse(path.resolve().is_relative_to(inputs.resolve()), f"{inside} another folder")
+    for given in filter(None, files if again else ()):
+        removed = f"{given}: --again would remove it; copy it to another folder"
+        refuse(given.resolve().is_relative_to(folder.resolve()), removed)
 
 
-def _check_reference(path: Path | None) -> None:
+def _check_reference(path: Path) -> None:
     from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type, open_scores
 
-    if path is None:
-        return
     table = open_scores(path)
     if guess_score_type(next(table.batches())[1].values, table) == PROBABILITIES:
         raise RankshotError(
@@ -241,20 +213,14 @@ def _rank(
 
 def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
     """Write the scores of all inputs, unless they are there, and print how many."""
-    from rankshot.jobs.score_parts import score_inputs
+    from rankshot.jobs import score as score_parts
 
     with show_parts("scoring") as show:
-        scored = score_inputs(
-            plan,
-            listed,
-            run.scores,
-            on_error="skip",
-            update=True,
-            progress=show,
-            notify=say,
+        scored = score_parts(
+            plan, listed, run.scores, on_error="skip", update=True, progress=show, notify=say
         )
-    if scored.failed:
-        raise RankshotError(scored.failed[0][1])
+    for _, reason in scored.failed:
+        raise RankshotError(reason)
     n_inputs = format_count(scored.n_rows, "input")
     if not scored.n_done:
         say(f"scores: those of {n_inputs} in {run.scores}, from an earlier run")
@@ -302,7 +268,7 @@ class RunFolder:
         self.rankings = path / f"{output.stem}.rankings.jsonl"
         self.head = path / f"{output.stem}.rankshot"
         self.answers = path / "answers.jsonl"
-        self._rankings: dict[str, dict[str, str]] = {}
+        self._made: dict[str, dict[str, str]] = {}
 
     @contextmanager
     def open(self, plan: ScoringPlan, *, again: bool) -> Iterator[None]:
@@ -321,8 +287,8 @@ class RunFolder:
 
     def has_rankings(self, fingerprint: str) -> bool:
         """Tell whether the rankings are there that the fingerprint describes."""
-        kept = self._rankings.get(self.rankings.name, {})
-        return self.rankings.is_file() and kept.get("from") == fingerprint
+        made = self._made.get(self.rankings.name, {})
+        return self.rankings.is_file() and made.get("from") == fingerprint
 
     @contextmanager
     def replace_rankings(self, fingerprint: str) -> Iterator[None]:
@@ -331,14 +297,12 @@ class RunFolder:
         The old one is removed before: if the process is killed in between, the rankings are
         those of no run, and are made again. Rankings that were corrected by hand are kept beside.
         """
-        self._keep_corrected(self.rankings.name)
-        self._rankings.pop(self.rankings.name, None)
+        name = self.rankings.name
+        self._keep_corrected(name)
+        self._made.pop(name, None)
         self._write()
         yield
-        self._rankings[self.rankings.name] = {
-            "from": fingerprint,
-            "written": _hash(self.rankings),
-        }
+        self._made[name] = {"from": fingerprint, "written": _hash(self.rankings)}
         self._write()
 
     def _begin(self, plan: ScoringPlan, *, again: bool) -> None:
@@ -351,25 +315,22 @@ class RunFolder:
         if manifest.is_file():
             try:
                 kept = json.loads(manifest.read_text(encoding="utf-8"))
-                rankings = {kept["format"]: kept["rankings"]}[FORMAT]
-                self._rankings = {name: dict(about) for name, about in rankings.items()}
-            except (ValueError, KeyError, TypeError, AttributeError):
+                self._made = dict({kept["format"]: kept["rankings"]}[FORMAT])
+            except (ValueError, KeyError, TypeError):
                 raise RankshotError(
                     f"{manifest}: damaged, or written by another version of rankshot; give "
                     "another --folder"
                 ) from None
-        elif any(self.path.iterdir()):
-            raise RankshotError(
-                f"{self.path}: is not empty, and not a folder of `rankshot recognise`; give "
-                "another --folder"
-            )
+        else:
+            odd = f"{self.path}: is not empty, and not a folder of `rankshot recognise`; give"
+            refuse(any(self.path.iterdir()), f"{odd} another --folder")
         if again:
-            for name in self._rankings:
+            for name in self._made:
                 self._keep_corrected(name)
             for pattern in OWN_FILES:
                 for path in self.path.glob(pattern):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            self._rankings = {}
+            self._made = {}
         try:
             require_same_plan(self.scores, plan)
         except RankshotError as error:
@@ -378,11 +339,10 @@ class RunFolder:
 
     def _keep_corrected(self, name: str) -> None:
         """Give rankings that are not as they were written another name, and say it."""
-        rankings = self.path / name
-        kept = self._rankings.get(name)
-        if kept is None or not rankings.is_file() or _hash(rankings) == kept["written"]:
+        rankings, made = self.path / name, self._made.get(name)
+        if made is None or not rankings.is_file() or _hash(rankings) == made["written"]:
             return
-        stem = rankings.name.removesuffix(".jsonl")
+        stem = name.removesuffix(".jsonl")
         names = (f"{stem}.corrected{f'-{n}' if n > 1 else ''}.jsonl" for n in count(1))
         copy = next(path for name in names if not (path := rankings.with_name(name)).exists())
         rankings.rename(copy)
@@ -392,7 +352,7 @@ class RunFolder:
         from rankshot.core.files import replace_file
 
         with replace_file(self.path / MANIFEST) as stream:
-            json.dump({"format": FORMAT, "rankings": self._rankings}, stream, indent=1)
+            json.dump({"format": FORMAT, "rankings": self._made}, stream, indent=1)
 
 
 def _hash(path: Path) -> str:
@@ -411,13 +371,12 @@ def _lock(folder: Path) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RankshotError(
-                f"{folder}: is in use by another run; wait until that has ended, or give another "
-                "--folder"
-            ) from None
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
+    except BlockingIOError:
+        raise RankshotError(
+            f"{folder}: is in use by another run; wait until that has ended, or give another "
+            "--folder"
+        ) from None
     finally:
         os.close(handle)

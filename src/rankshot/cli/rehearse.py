@@ -1,24 +1,22 @@
-"""``rankshot rehearse``: seen classes play new ones, to choose, to calibrate and to predict."""
+"""``rankshot rehearse``: seen classes are held out, to choose, to calibrate and to predict."""
 
 from __future__ import annotations
 
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import check_writable, print_table, say
 from rankshot.cli.heads import read_new_rankings
 from rankshot.cli.score_tables import (
     ScoreType,
-    ScoreTypeOption,
     infer_score_type,
     match_columns,
+    read_all_scores,
     rename,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import format_count, prefix_errors, quote_names
 from rankshot.zeroshot.settings import HeadSettings
 
 if TYPE_CHECKING:
@@ -39,50 +37,16 @@ class RankingHead(StrEnum):
 
 
 def rehearse(
-    scores: Annotated[
-        Path,
-        typer.Argument(
-            help="The scores of inputs of seen classes that the classifier was not trained on, "
-            "with one column per seen class and optionally a column id (.csv, .parquet, .npz; read "
-            "into memory)."
-        ),
-    ],
-    truth: Annotated[
-        Path,
-        typer.Option(
-            help="A table of the true classes of these inputs: with columns id and label, or with "
-            "a column label alone and the same rows as the scores (.csv, .parquet)."
-        ),
-    ],
-    rankings: Annotated[
-        Path,
-        typer.Option(
-            help="Rankings of some seen classes by the other seen classes (.jsonl), as written by "
-            "`rankshot rank --rehearse 20`."
-        ),
-    ],
-    new_rankings: Annotated[
-        Path | None,
-        typer.Option(
-            help="The rankings of the new classes (.jsonl), by the same sources. With them, the "
-            "accuracy of the new classes is predicted."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The settings to write (.json), for --settings of `rankshot classify`, `explain` "
-            "and `report`.",
-        ),
-    ] = None,
-    head: Annotated[
-        RankingHead, typer.Option(help="The method whose settings are chosen.")
-    ] = RankingHead.WEIGHTED_MEAN,
-    score_type: ScoreTypeOption = ScoreType.AUTO,
+    scores: Path,
+    *,
+    truth: Path,
+    rankings: Path,
+    new_rankings: Path | None = None,
+    output: Path | None = None,
+    head: RankingHead = RankingHead.WEIGHTED_MEAN,
+    score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Let seen classes play new ones, before there is any input of the new classes.
+    """Hold out seen classes as new ones, before there is any input of the new classes.
 
     Some seen classes are treated as if they were new: their columns are removed from the scores,
     and their inputs have to be recognised by rankings of the other classes. Their true classes are
@@ -91,6 +55,26 @@ def rehearse(
 
     Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl
     --new-rankings rankings.jsonl -o settings.json
+
+    Parameters
+    ----------
+    scores
+        The scores of inputs of seen classes that the classifier was not trained on, with one
+        column per seen class and optionally a column id (.csv, .parquet, .npz; read into memory).
+    truth
+        A table of the true classes of these inputs: with columns id and label, or with a column
+        label alone and the same rows as the scores (.csv, .parquet).
+    rankings
+        Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
+        rank --rehearse 20`.
+    new_rankings
+        The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
+        the new classes is predicted.
+    output
+        The settings to write (.json), for --settings of `rankshot classify`, `explain` and
+        `report`.
+    head
+        The method whose settings are chosen.
     """
     from rich.console import Console
 
@@ -113,18 +97,14 @@ def rehearse(
     rehearsal = Rehearsal(
         build_head(HeadSettings(head=head.value)), verbose=Console(stderr=True).is_terminal
     )
-    try:
+    with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
-    except RankshotError as error:
-        raise RankshotError(f"{scores}, {truth} and {rankings}: {error}") from None
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
         say(f"{rankings}: left out, since no input is of them: {quote_names(without)}")
     predicted = None
     if about_new is not None:
-        try:
+        with prefix_errors(new_rankings):
             predicted = rehearsal.predict_accuracy(about_new)
-        except RankshotError as error:
-            raise RankshotError(f"{new_rankings}: {error}") from None
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
@@ -147,24 +127,16 @@ def _read_labelled(
     table: ScoreTable, truth: Path, score_type: ScoreType
 ) -> tuple[Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
-    import numpy as np
-
     from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.predictions import read_truth
     from rankshot.zeroshot.files.score_tables import build_scores, rename_all
 
-    batches: list[NDArray[np.floating]] = []
-    ids: list[str] = []
-    for found, batch in table.batches():
-        n = len(ids)
-        batches.append(batch.values)
-        ids += [str(n + i) for i in range(len(batch))] if found is None else list(found)
+    ids, values = read_all_scores(table)
     labels = read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
     labels = as_text_array(rename_all(labels.tolist(), column_of))
     if score_type is ScoreType.AUTO:
-        score_type = infer_score_type(batches[0], table)
-    values = np.concatenate(batches)
+        score_type = infer_score_type(next(table.batches())[1].values, table)
     return build_scores(values, table, score_type, range(len(values))), labels
 
 
@@ -200,7 +172,7 @@ def _print_choice(rehearsal: Rehearsal) -> None:
     if first := _describe_settings(rehearsal.head):
         rows[0][0] += f" ({first})"
     n = format_count(len(rehearsal.classes_), "seen class")
-    title = f"Mean accuracy of {n} that played new ones"
+    title = f"Mean accuracy of {n}, held out as new ones"
     print_table(title, ["tried", ">accuracy and 95% interval", ""], rows)
     head, settings = rehearsal.head_, rehearsal.settings_
     reference = "with a reference" if settings.reference else "without a reference"

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import (
-    SchedulerOption,
-    UpdateOption,
-    WorkersOption,
     check_writable,
     choose_workers,
     is_dataset,
     print_parts,
+    refuse,
     say,
     show_parts,
 )
@@ -36,77 +32,21 @@ class OnError(StrEnum):
     STOP = "stop"
 
 
-INPUTS_HELP = (
-    "A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one "
-    "per line), or a table with a column text, or path, and optionally id (.csv, .jsonl)."
-)
-InputsArgument = Annotated[Path, typer.Argument(help=INPUTS_HELP)]
-ModelOption = Annotated[
-    str,
-    typer.Option(
-        help="A network (.onnx), a folder or hub name of transformers, a scikit-learn "
-        "pipeline (.skops), or efficientnet-lite0, which knows the classes of ImageNet."
-    ),
-]
-ModelClassesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--seen",
-        metavar="<file or imagenet-1k>",
-        help="The names of the classes in the order of the model's outputs: a file, or "
-        "imagenet-1k. Not needed if they are in the model.",
-    ),
-]
-PreprocessingOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="<name or settings>",
-        help="How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file "
-        "preprocessor_config.json (one beside the model is read by itself). Then, or instead, "
-        "settings separated by spaces, such as 'size=224 mean=0.5 std=0.2,0.2,0.2 layout=NHWC': "
-        "the size of the network's input (or height x width), what is subtracted from red, green "
-        "and blue (white is 1), what they are divided by, and the order of the axes.",
-    ),
-]
-TextColumnOption = Annotated[
-    str | None, typer.Option(help="The column with the inputs. The default is text, or path.")
-]
-
-
 def score(
-    inputs: Annotated[
-        str,
-        typer.Argument(
-            help=f"{INPUTS_HELP} If the output is a folder, also a dataset of such tables of "
-            "texts: a folder, a pattern in quotes, or an address such as s3://bucket/texts."
-        ),
-    ],
-    model: ModelOption,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The scores to write (.parquet, .csv, .npz); or a folder for many parts, or its "
-            "address.",
-        ),
-    ],
-    seen: ModelClassesOption = None,
-    preprocessing: PreprocessingOption = None,
-    text_column: TextColumnOption = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="The column with the ids. The default is id.")
-    ] = None,
-    batch: Annotated[int, typer.Option(help="Inputs per call of the model.")] = 16,
-    on_error: Annotated[
-        OnError, typer.Option(help="Skip inputs that cannot be read, and list them; or stop.")
-    ] = OnError.SKIP,
-    again: Annotated[
-        bool, typer.Option("--again", help="Start from the beginning, whatever is there.")
-    ] = False,
-    workers: WorkersOption = None,
-    scheduler: SchedulerOption = None,
-    update: UpdateOption = False,
+    inputs: str,
+    *,
+    model: str,
+    output: str,
+    seen: str | None = None,
+    preprocessing: str | None = None,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    batch: int = 16,
+    on_error: OnError = OnError.SKIP,
+    again: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    update: bool = False,
 ) -> None:
     """Run a model over pictures or texts and write its scores, for rankshot classify.
 
@@ -121,21 +61,58 @@ def score(
     imagenet -o scores.parquet
 
     Example: rankshot score photos/ --model efficientnet-lite0 -o scores/ --workers 8
+
+    Parameters
+    ----------
+    inputs
+        A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one
+        per line), or a table with a column text, or path, and optionally id (.csv, .jsonl). If the
+        output is a folder, also a dataset of such tables of texts: a folder, a pattern in quotes,
+        or an address such as s3://bucket/texts.
+    model
+        A network (.onnx), a folder or hub name of transformers, a scikit-learn pipeline (.skops),
+        or efficientnet-lite0, which knows the classes of ImageNet.
+    output
+        The scores to write (.parquet, .csv, .npz); or a folder for many parts, or its address.
+    seen : <file or imagenet-1k>
+        The names of the classes in the order of the model's outputs: a file, or imagenet-1k. Not
+        needed if they are in the model.
+    preprocessing : <name or settings>
+        How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file
+        preprocessor_config.json (one beside the model is read by itself). Then, or instead,
+        settings separated by spaces, such as 'size=224 mean=0.5 std=0.2,0.2,0.2 layout=NHWC': the
+        size of the network's input (or height x width), what is subtracted from red, green and
+        blue (white is 1), what they are divided by, and the order of the axes.
+    text_column
+        The column with the inputs. The default is text, or path.
+    id_column
+        The column with the ids. The default is id.
+    batch
+        Inputs per call of the model.
+    on_error
+        Skip inputs that cannot be read, and list them; or stop.
+    again
+        Start from the beginning, whatever is there.
+    workers
+        The number of local processes. The default for many files is one per core.
+    scheduler
+        Do it on a cluster: the address of its Dask scheduler, such as tcp://10.0.0.5:8786.
+    update
+        Do parts of a dataset again that have changed, and remove the output of those that have
+        vanished.
     """
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.jobs.score_parts import list_inputs, score_inputs
+    from rankshot.jobs.score_parts import list_inputs, score as score_parts
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
     is_there = is_dataset(inputs, workers, scheduler) or Path(inputs).exists()
     is_table = bool(Path(output).suffix)
     if is_table:
-        if update:
-            raise RankshotError("--update is for an output of many parts, and this is one file")
+        refuse(update, "--update is for an output of many parts, and this is one file")
         require_ending(Path(output), ENDINGS)
-        if not is_there:
-            raise RankshotError(f"{inputs}: there is no such file or folder")
+        refuse(not is_there, f"{inputs}: there is no such file or folder")
         check_writable(Path(output), Path(inputs))
     else:
         workers = choose_workers(workers, scheduler)
@@ -143,7 +120,7 @@ def score(
     plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, text_column, id_column, batch)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
-        run = score_inputs(
+        run = score_parts(
             plan,
             listed,
             output,
@@ -179,16 +156,13 @@ def open_plan(model: str, classes: str | None, preprocessing: str | None) -> Sco
 
     words = (preprocessing or "").split()
     named = [word for word in words if "=" not in word]
-    if len(named) > 1:
-        raise RankshotError(
-            f"--preprocessing {preprocessing!r}: give one name or file, then settings such as "
-            "size=224"
-        )
+    text = f"--preprocessing {preprocessing!r}: give one name or file, then settings"
+    refuse(len(named) > 1, f"{text} such as size=224")
     changes = dict(map(_parse_setting, (word for word in words if "=" in word)))
     given = as_preprocessing(named[0]) if named else None
     opened = open_model(model)
-    if opened.takes == "texts" and changes:
-        raise RankshotError(f"{opened.name}: takes texts; --preprocessing is for pictures")
+    is_useless = opened.takes == "texts" and changes
+    refuse(is_useless, f"{opened.name}: takes texts; --preprocessing is for pictures")
     base = opened.preprocessing if given is None else given
     changed = change_preprocessing(base, opened.input_shape, **changes)
     plan = plan_scoring(opened, classes, None if changed is opened.preprocessing else changed)

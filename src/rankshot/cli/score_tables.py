@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError, UnknownItemError, format_count, quote_names
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.scores import Scores
@@ -32,14 +33,6 @@ class ScoreType(StrEnum):
     ONE_VS_REST_LOGITS = "one-vs-rest-logits"
     ONE_VS_REST_PROBABILITIES = "one-vs-rest-probabilities"
     ONE_VS_ONE = "one-vs-one"
-
-
-ScoreTypeOption = Annotated[
-    ScoreType,
-    typer.Option(
-        help="What the scores are. With auto, the type is inferred from the first rows and printed."
-    ),
-]
 
 
 def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
@@ -57,6 +50,26 @@ def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
     return score_type
 
 
+def read_all_scores(table: ScoreTable) -> tuple[list[str], NDArray[np.floating]]:
+    """Return all ids, or row numbers in a table without ids, and all scores, read into memory."""
+    import numpy as np
+
+    batches: list[NDArray[np.floating]] = []
+    names: list[str] = []
+    for found, batch in _iterate_names(table):
+        names += found
+        batches.append(batch)
+    return names, np.concatenate(batches)
+
+
+def _iterate_names(table: ScoreTable) -> Iterator[tuple[list[str], NDArray[np.floating]]]:
+    n = 0
+    for ids, batch in table.batches():
+        rows = map(str, range(n, n + len(batch)))
+        yield list(rows if ids is None else ids), batch.values
+        n += len(batch)
+
+
 def find_inputs(
     table: ScoreTable, ids: Iterable[str], score_type: ScoreType
 ) -> Iterator[tuple[str, Scores]]:
@@ -69,18 +82,16 @@ def find_inputs(
 
     wanted = set(ids)
     first = 0
-    for found, batch in table.batches():
+    for names, values in _iterate_names(table):
         if score_type is ScoreType.AUTO:
-            score_type = infer_score_type(batch.values, table)
-        rows = range(first, first + len(batch))
-        names = map(str, rows) if found is None else found
+            score_type = infer_score_type(values, table)
         for i, name in enumerate(names):
             if name in wanted:
                 wanted.remove(name)
-                yield name, build_scores(batch.values[[i]], table, score_type, [rows[i]])
+                yield name, build_scores(values[[i]], table, score_type, [first + i])
         if not wanted:
             return
-        first += len(batch)
+        first += len(names)
     rule = "; without a column id, inputs are numbered from 0"
     if table.has_ids:
         rule = f"; the first ids are {quote_names(read_first_ids(table, 3))}"
@@ -89,9 +100,7 @@ def find_inputs(
 
 def read_first_ids(table: ScoreTable, n: int) -> list[str]:
     """Return the ids of the first n inputs, or their row numbers in a table without ids."""
-    ids, batch = next(table.batches())
-    names = map(str, range(len(batch))) if ids is None else ids.tolist()
-    return list(names)[:n]
+    return next(_iterate_names(table))[0][:n]
 
 
 # ---- Names of columns

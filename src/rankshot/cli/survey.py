@@ -14,12 +14,7 @@ import typer
 
 from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_options import (
-    DatabaseOption,
-    StudyFile,
-    open_database,
-    require_extra,
-)
+from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
 
@@ -47,31 +42,18 @@ survey = typer.Typer(
 def new(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
     seen: Annotated[
-        Path,
-        typer.Option(
-            help="A text file that names the seen classes, one per line. Participants order them."
-        ),
+        Path, typer.Option(help="A text file with the seen classes, one per line, to be ordered.")
     ],
     new_classes: Annotated[
-        Path,
-        typer.Option(
-            "--new",
-            help="A text file that names the new classes, one per line. Each question asks which "
-            "seen classes are most like one of them.",
-        ),
+        Path, typer.Option("--new", help="A text file with the new classes, one per line.")
     ],
     show: Annotated[
         int | None,
-        typer.Option(
-            show_default=False,
-            help="The number of seen classes that a question shows. The default is 10, or all if "
-            "there are fewer.",
-        ),
+        typer.Option(help="The number of seen classes in a question. By default 10, if enough."),
     ] = None,
     preselect: Annotated[
         Path | None,
         typer.Option(
-            show_default=False,
             help="A rankings file that says which seen classes are nearest to each new class, for "
             "example from `rankshot rank`. By default, WordNet selects them.",
         ),
@@ -79,7 +61,6 @@ def new(
     pool: Annotated[
         int | None,
         typer.Option(
-            show_default=False,
             help="The number of nearest seen classes that the questions of a new class cover. If "
             "it is larger than --show, each new class gets several questions.",
         ),
@@ -125,8 +106,7 @@ def new(
 @survey.command()
 def catalogue(
     file: Annotated[
-        Path,
-        typer.Argument(metavar="LANGUAGE.toml", help="The file to write, such as fr.toml."),
+        Path, typer.Argument(metavar="LANGUAGE.toml", help="The file to write, such as fr.toml.")
     ],
 ) -> None:
     """Write the texts that participants read, to translate them.
@@ -154,12 +134,10 @@ def catalogue(
 def serve(
     study: StudyFile,
     host: Annotated[
-        str,
-        typer.Option(help="The address to listen on. With 0.0.0.0, the network can reach it."),
+        str, typer.Option(help="The address to listen on. With 0.0.0.0, the network can reach it.")
     ] = "127.0.0.1",
     port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, help="The port to listen on. With 0, any free port."),
+        int, typer.Option(min=0, max=65535, help="The port to listen on. With 0, any free port.")
     ] = 8000,
     database: DatabaseOption = None,
     requests: Annotated[
@@ -173,7 +151,6 @@ def serve(
     Example: rankshot survey serve study.toml
     """
     require_extra()
-    from rankshot.survey.platforms import ID_PARAMETER
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
@@ -205,19 +182,13 @@ def serve(
         say(f"Participants  {address}/")
         if definition.platform == "prolific" and definition.allowed is None:
             hint = " (answers count, unless you run `rankshot survey pilot` first)"
-            hint = hint if state == "open" else ""
-            say(f"Try it        {address}/?{ID_PARAMETER['prolific']}=test{hint}")
+            say(f"Try it        {address}/?PROLIFIC_PID=test{hint * (state == 'open')}")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
         serve_app(app, listening)
 
 
-for command in (
-    *(status, export, backup),
-    *(people.pilot, people.pause, people.close, people.reopen, people.reset),
-    *(people.participants, people.exclude, people.restore, people.delete),
-    *(people.payments, people.forget_ids),
-):
+for command in (status, export, backup, *people.COMMANDS):
     survey.command()(command)
 
 

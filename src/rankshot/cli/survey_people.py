@@ -7,17 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankshot.cli.console import check_writable, say
 from rankshot.cli.survey_options import (
     DatabaseOption,
+    Ids,
+    PilotOption,
     StudyFile,
     YesOption,
     find_database,
     open_survey,
+    warn,
 )
 from rankshot.core.errors import RankshotError, format_count
 
@@ -27,21 +30,14 @@ if TYPE_CHECKING:
     from rankshot.survey.store.people import State
     from rankshot.survey.study import Study
 
-Ids = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="ID...",
-        help="Participants: ids of the platform, completion codes or raters.",
-    ),
-]
-OptionalIds = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[ID...]",
-        help="Participants: ids of the platform, completion codes or raters.",
-        show_default=False,
-    ),
-]
+# What may be done with the payment of a participant, and with whose.
+DECISIONS = {
+    "approve": "finished",
+    "look at": "finished, but flagged, or withdrew afterwards",
+    "reject": "finished, but excluded",
+    "return": "withdrew or excluded before the end, or answered nothing",
+    "wait": "have not finished",
+}
 
 
 # ---- States
@@ -78,9 +74,7 @@ def close(study: StudyFile, database: DatabaseOption = None) -> None:
     say("The study is closed. Open it again with `rankshot survey reopen`.")
 
 
-def reopen(
-    study: StudyFile, participants: OptionalIds = None, database: DatabaseOption = None
-) -> None:
+def reopen(study: StudyFile, participants: Ids = None, database: DatabaseOption = None) -> None:
     """Open the study again, or let participants go on.
 
     Without ids, the study is open again after a pilot, a pause or its end. With ids, these
@@ -107,10 +101,7 @@ def reset(
         bool, typer.Option("--pilot", help="Delete pilot participants and their answers.")
     ] = False,
     everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="Delete all participants and answers. The study must be paused or closed."
-        ),
+        bool, typer.Option("--all", help="Delete everybody, if the study is paused or closed.")
     ] = False,
     yes: YesOption = False,
     database: DatabaseOption = None,
@@ -127,7 +118,7 @@ def reset(
         what = "pilot participants" if pilot_only else "participants"
         _confirm(f"Delete all {what} of {study} and their answers for ever?", yes=yes)
         n = reset_answers(answers, pilot_only=pilot_only)
-        _say_remains(answers)
+        warn(answers.remains)
     say(f"{format_count(n, 'participant')} deleted, with all answers.")
 
 
@@ -136,10 +127,8 @@ def reset(
 
 def participants(
     study: StudyFile,
-    ids: OptionalIds = None,
-    pilots: Annotated[
-        bool, typer.Option("--pilot", help="Show the participants of the pilot instead.")
-    ] = False,
+    ids: Ids = None,
+    pilot: PilotOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """List the participants and how far they are.
@@ -152,7 +141,7 @@ def participants(
     from rankshot.survey.store.people import describe_state, find_raters
 
     with open_survey(study, database, read_only=True) as (definition, answers):
-        view = read_overview(definition, answers, time.time(), pilot=pilots)
+        view = read_overview(definition, answers, time.time(), pilot=pilot)
         people = list(view.people.values())
         if ids:
             with answers.begin_read() as connection:
@@ -162,22 +151,23 @@ def participants(
     for answer in (*view.answers, *view.excluded_answers):
         seconds[answer.rater] += answer.seconds or 0.0
     rows = [("rater", "code", "id", "answers", "skipped", "minutes", "state")]
-    for person in people:
-        row = (
+    rows += [
+        (
             person.rater,
             view.codes[person.rater],
-            person.ids["platform_id"] or "-",
+            person.platform_id or "-",
             f"{person.n_answers:,}",
             f"{person.n_skipped:,}",
             f"{seconds[person.rater] / 60:.1f}",
-            _describe(person),
+            _describe_state(person),
         )
-        rows.append(row)
+        for person in people
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         say("  ".join(cells).rstrip())
-    who = "pilot participant" if pilots else "participant"
+    who = "pilot participant" if pilot else "participant"
     say(f"{format_count(len(people), who)}; the study is {describe_state(view.state)}")
 
 
@@ -228,18 +218,17 @@ def delete(
 
     Example: rankshot survey delete study.toml 5f1e2d3c
     """
-    from rankshot.survey.export import read_payments
     from rankshot.survey.store.people import delete_participants
 
     with _find(study, database, ids) as (definition, answers, raters):
-        for payment in read_payments(definition, answers):
-            if payment.rater in raters and payment.decision in ("approve", "look at"):
-                who = payment.id or payment.rater
-                say(f"{who} is to be paid ({payment.decision}). Pay first, if you have not.")
+        for row in _read_payments(definition, answers):
+            if row["rater"] in raters and row["decision"] in ("approve", "look at"):
+                who = row["id"] or row["rater"]
+                say(f"{who} is to be paid ({row['decision']}). Pay first, if you have not.")
         who = format_count(len(raters), "participant")
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
         delete_participants(answers, raters)
-        _say_remains(answers)
+        warn(answers.remains)
     say(f"{who} deleted.")
     say("Delete from backups as well (--database), and write exported files anew.")
 
@@ -253,28 +242,19 @@ def payments(
         bool, typer.Option("--approve", help="Write those who finished and are not flagged.")
     ] = False,
     with_flagged: Annotated[
-        bool,
-        typer.Option(
-            "--with-flagged",
-            help="With --approve: also those with a flag, after you have excluded whom you do not "
-            "pay.",
-        ),
+        bool, typer.Option("--with-flagged", help="With --approve: also those with a flag.")
     ] = False,
     reject: Annotated[
         bool, typer.Option("--reject", help="Write those who finished but are excluded.")
     ] = False,
-    pilots: Annotated[
-        bool, typer.Option("--pilot", help="Show the participants of the pilot instead.")
-    ] = False,
+    pilot: PilotOption = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            show_default=False,
-            help="The file to write: a table (.csv), or plain ids, one per line (.txt), as "
-            "Prolific's bulk approval takes them. Without --approve and --reject, the table has "
-            "everybody, with what is to be done.",
+            help="The file to write: a table (.csv), or with --approve or --reject plain ids, one "
+            "per line (.txt), for Prolific's bulk approval.",
         ),
     ] = None,
     database: DatabaseOption = None,
@@ -287,7 +267,6 @@ def payments(
     Example: rankshot survey payments study.toml --approve -o approve.csv
     """
     from rankshot.core.files import replace_file, require_ending
-    from rankshot.survey.export import ID_NAMES, Decision, format_payments, read_payments
 
     for is_wrong, problem in (
         (approve and reject, "give --approve or --reject, each with a file of its own"),
@@ -301,27 +280,30 @@ def payments(
         require_ending(output, (".csv", ".txt") if approve or reject else (".csv",))
         check_writable(output, study)
     with open_survey(study, database, read_only=True) as (definition, answers):
-        found = read_payments(definition, answers, pilot=pilots)
+        found = _read_payments(definition, answers, pilot=pilot)
     if output is not None:
+        from rankshot.survey.export import format_csv
+
         chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
-        which = [name for name in get_args(Decision) if chosen.get(name)] or get_args(Decision)
-        lines = format_payments(found, which, plain=output.suffix == ".txt")
+        which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
+        listed = [row for row in found if row["decision"] in which]
+        if lost := sum(row["id"] is None for row in listed):
+            raise RankshotError(
+                f"the ids of {format_count(lost, 'participant')} were erased "
+                "(`rankshot survey forget-ids`): the platform cannot pay by this list"
+            )
+        is_plain = output.suffix == ".txt"
+        lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
         with replace_file(output, private=True) as stream:
             stream.write(lines)
-        n = sum(payment.decision in which for payment in found)
-        say(f"{format_count(n, ID_NAMES[definition.platform])} written to {output}")
-    for decision, meaning in (
-        ("approve", "finished"),
-        ("look at", "finished, but flagged, or withdrew afterwards"),
-        ("reject", "finished, but excluded"),
-        ("return", "withdrew or excluded before the end, or answered nothing"),
-        ("wait", "have not finished"),
-    ):
-        theirs = [payment for payment in found if payment.decision == decision]
+        what = "participant id" if definition.platform == "prolific" else "completion code"
+        say(f"{format_count(len(listed), what)} written to {output}")
+    for decision, meaning in DECISIONS.items():
+        theirs = [row for row in found if row["decision"] == decision]
         say(f"{decision}: {len(theirs):,} ({meaning})")
         if decision in ("look at", "reject", "return"):
-            for payment in theirs:
-                say(f"    {payment.id or payment.rater} {payment.reason}")
+            for row in theirs:
+                say(f"    {row['id'] or row['rater']} {row['reason']}")
 
 
 def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOption = None) -> None:
@@ -331,18 +313,23 @@ def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOptio
 
     Example: rankshot survey forget-ids study.toml
     """
-    from rankshot.survey.export import read_payments
     from rankshot.survey.store.people import forget_ids as erase_ids
 
     with open_survey(study, database) as (definition, answers):
-        decisions = [payment.decision for payment in read_payments(definition, answers)]
+        decisions = [row["decision"] for row in _read_payments(definition, answers)]
         if n := decisions.count("wait"):
             say(f"{format_count(n, 'participant')} not finished: they may still have to be paid.")
         _confirm("Erase the ids of all participants? Nobody can be paid afterwards.", yes=yes)
         n = erase_ids(answers)
-        _say_remains(answers)
+        warn(answers.remains)
     say(f"The ids of {format_count(n, 'participant')} are erased.")
     say("Backups and exported files still have the ids: delete those files when all are paid.")
+
+
+COMMANDS = (
+    *(pilot, pause, close, reopen, reset, participants, exclude, restore, delete),
+    *(payments, forget_ids),
+)
 
 
 def _set_state(study: Path, database: str | None, state: State) -> None:
@@ -360,14 +347,14 @@ def _set_state(study: Path, database: str | None, state: State) -> None:
 
 @contextmanager
 def _find(
-    study: Path, database: str | None, names: Sequence[str]
+    study: Path, database: str | None, names: Sequence[str] | None
 ) -> Iterator[tuple[Study, Database, list[str]]]:
     """Read the study, open its database, and find participants in it."""
     with open_survey(study, database) as (definition, answers):
         from rankshot.survey.store.people import find_raters
 
         with answers.begin_read() as connection:
-            raters = find_raters(connection, answers.identity, definition.platform, names)
+            raters = find_raters(connection, answers.identity, definition.platform, names or ())
         yield definition, answers, raters
 
 
@@ -377,12 +364,11 @@ def _say_count(n: int, text: str) -> None:
         say(f"{format_count(n, 'participant')} {text}")
 
 
-def _say_remains(answers: Database) -> None:
-    """Say what a deletion could not erase from the bytes of the database."""
-    if answers.remains is not None:
-        from rich.console import Console
+def _read_payments(study: Study, answers: Database, *, pilot: bool = False) -> list[dict[str, Any]]:
+    from rankshot.survey.export import payment_records
+    from rankshot.survey.overview import read_overview
 
-        say(f"Warning: {answers.remains}", Console(stderr=True))
+    return payment_records(read_overview(study, answers, time.time(), pilot=pilot))
 
 
 def _confirm(question: str, *, yes: bool) -> None:
@@ -390,8 +376,7 @@ def _confirm(question: str, *, yes: bool) -> None:
         typer.confirm(question, abort=True)
 
 
-def _describe(person: Participant) -> str:
+def _describe_state(person: Participant) -> str:
     if person.excluded_at is None:
         return person.state
-    excluded = f"excluded: {person.excluded_why}"
-    return f"withdrawn, {excluded}" if person.state == "withdrawn" else excluded
+    return f"{person.state}, excluded: {person.excluded_why}".removeprefix("excluded, ")

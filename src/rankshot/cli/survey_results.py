@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,12 @@ import typer
 from rankshot.cli.console import check_writable, format_order, say
 from rankshot.cli.survey_options import (
     DatabaseOption,
+    PilotOption,
     StudyFile,
     find_database,
     open_survey,
     require_extra,
+    warn,
 )
 from rankshot.core.errors import RankshotError, format_count
 
@@ -22,10 +25,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rankshot.survey.overview import Overview
-
-PilotOption = Annotated[
-    bool, typer.Option("--pilot", help="Only the answers of the pilot; otherwise only the others.")
-]
 
 
 def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption = False) -> None:
@@ -46,10 +45,8 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     console.print(_make_table(view))
     more = sum(question.answered for question in view.questions if not question.planned)
     if more:
-        say(
-            f"{format_count(more, 'more answer')} to questions that are no longer in the study",
-            console,
-        )
+        what = format_count(more, "more answer")
+        say(f"{what} to questions that are no longer in the study", console)
     say(f"The survey is {describe_state(view.state)}.", console)
     others = ("answered nothing", "withdrawn", "excluded")
     rare = [f", {people[name]:,} {name}" for name in others if people[name]]
@@ -61,46 +58,35 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
     if view.n_pilot and not pilot:
         say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)", console)
     say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged", console)
+    what = "code" if view.study.platform == "none" else "id"
     for row in view.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        what = "code" if view.study.platform == "none" else "id"
         say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}", console)
 
 
 def export(
     study: StudyFile,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The file to write: rankings (.jsonl), or raw data (.csv or .jsonl).",
-        ),
+        Path, typer.Option("--output", "-o", help="The file to write (.jsonl, raw data also .csv).")
     ],
     database: DatabaseOption = None,
     exclude_flagged: Annotated[
         bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
     ] = False,
     raw: Annotated[
-        bool,
-        typer.Option(
-            "--raw",
-            help="Write every answer with its times, repeats, gold questions and skips, also of "
-            "excluded participants.",
-        ),
+        bool, typer.Option("--raw", help="Write every answer, also repeats, gold ones and skips.")
     ] = False,
     participants: Annotated[
         bool, typer.Option("--participants", help="Write one line per participant.")
     ] = False,
     with_ids: Annotated[
-        bool,
-        typer.Option("--with-ids", help="With --participants: include the ids of the platform."),
+        bool, typer.Option("--with-ids", help="With --participants: add the ids of the platform.")
     ] = False,
     pilot: PilotOption = False,
 ) -> None:
     """Write the answers to a rankings file, or the raw data.
 
-    In a CSV file, a text that a spreadsheet could take for a formula begins with an apostrophe.
+    In a CSV file, a text that a spreadsheet could read as a formula begins with an apostrophe.
 
     Example: rankshot survey export study.toml -o rankings.jsonl
     """
@@ -111,43 +97,40 @@ def export(
     ):
         if is_wrong:
             raise RankshotError(problem)
-    check_writable(output, study)
-    view = _read_overview(study, database, pilot=pilot)
-    if raw or participants:
-        _export_raw(output, view, participants=participants, with_ids=with_ids)
-        return
-    from rankshot.survey.export import write_export
+    from rankshot.core.files import require_ending
 
-    exported = write_export(
-        output, view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
+    check_writable(output, study)
+    require_ending(output, (".csv", ".jsonl") if raw or participants else (".jsonl",))
+    view = _read_overview(study, database, pilot=pilot)
+    from rankshot.survey import export as records
+
+    if raw or participants:
+        if not view.people:
+            raise RankshotError(f"{view.study.title}: nobody has started yet, nothing was written")
+        people = records.participant_records(view, with_ids=with_ids)
+        found = list(records.answer_records(view) if raw else people)
+        records.write_records(output, found)
+        say(f"{format_count(len(found), 'answer' if raw else 'participant')} written to {output}")
+        return
+    found = records.ranking_records(
+        view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
     )
-    say(f"{format_count(exported.n_answers, 'answer')} written to {output}")
+    records.write_records(output, found, private=False)
+    say(f"{format_count(len(found), 'answer')} written to {output}")
     if exclude_flagged:
-        who = format_count(exported.n_raters_excluded, "flagged rater")
-        say(f"left out: {format_count(exported.n_excluded, 'answer')} of {who}")
-    never = (
-        format_count(exported.n_skips, "skip"),
-        format_count(exported.n_repeats, "repeat"),
-        format_count(exported.n_gold, "gold answer"),
+        n, n_raters = records.count_left_out(view.answers, view.flags)
+        who = format_count(n_raters, "flagged rater")
+        say(f"left out: {format_count(n, 'answer')} of {who}")
+    kinds = Counter(
+        "skip" if not answer.order else "gold answer" if answer.question.is_gold else "repeat"
+        for answer in view.answers
+        if not answer.order or answer.question.is_gold or answer.repeat
     )
+    never = (format_count(kinds[kind], kind) for kind in ("skip", "repeat", "gold answer"))
     say(f"never exported: {', '.join(never)}")
     if view.counts["excluded"]:
-        n = format_count(view.counts["excluded"], "excluded participant")
-        say(f"left out: {n}, with {format_count(len(view.excluded_answers), 'answer')}")
-
-
-def _export_raw(output: Path, view: Overview, *, participants: bool, with_ids: bool) -> None:
-    from rankshot.survey.export import answer_records, participant_records, write_records
-
-    if not view.people:
-        raise RankshotError(f"{view.study.title}: nobody has started yet, nothing was written")
-    if participants:
-        write_records(output, participant_records(view, with_ids=with_ids))
-        what = format_count(len(view.people), "participant")
-    else:
-        write_records(output, answer_records(view))
-        what = format_count(len(view.answers) + len(view.excluded_answers), "answer")
-    say(f"{what} written to {output}")
+        who = format_count(view.counts["excluded"], "excluded participant")
+        say(f"left out: {who}, with {format_count(len(view.excluded_answers), 'answer')}")
 
 
 def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overview:
@@ -162,11 +145,9 @@ def _make_table(view: Overview) -> Table:
     from rich.text import Text
 
     table = Table(title=Text(view.study.title))
-    table.add_column("target", style="bold", overflow="fold")
-    table.add_column("answers", justify="right")
-    table.add_column("in progress", justify="right")
-    table.add_column("consensus so far", overflow="fold")
-    table.add_column("W", justify="right")
+    for name in ("target", "answers", "in progress", "consensus so far", "W"):
+        is_text = name in ("target", "consensus so far")
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     for row in view.targets:
         cells = [
             row.target,
@@ -195,8 +176,6 @@ def backup(
     Example: rankshot survey backup study.toml -o backup.sqlite
     """
     require_extra()
-    from rich.console import Console
-
     from rankshot.core.files import require_ending
     from rankshot.survey.store.sqlite_files import backup_database, describe_doubt
 
@@ -204,8 +183,7 @@ def backup(
     require_ending(output, (".sqlite",))
     check_writable(output, study)
     done = backup_database(place, output, force=force)
-    if not done.is_complete:
-        say(f"Warning: {describe_doubt(Path(place))}", Console(stderr=True))
+    warn(None if done.is_complete else describe_doubt(Path(place)))
     answers = format_count(done.n_answers, "answer")
     people = format_count(done.n_participants, "participant")
     say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}, checked")

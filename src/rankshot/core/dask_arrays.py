@@ -43,14 +43,11 @@ def as_dask_array(data: Any) -> Array:
     # A `dask.delayed` value has attributes of any name; its type has not.
     if hasattr(type(data), "columns"):
         return data.map_partitions(_to_matrix, meta=_to_matrix(data._meta))
-    if not hasattr(type(data), "map_blocks"):
+    is_array = hasattr(type(data), "map_blocks")
+    if not is_array or data.ndim != 2 or np.isnan(data.shape[1]):
         raise RankshotError(
             "a Dask array or data frame is needed, with one column per class, not "
             f"{short_repr(data)}"
-        )
-    if data.ndim != 2 or np.isnan(data.shape[1]):
-        raise RankshotError(
-            f"a Dask array with one column per class is needed, not one of shape {data.shape}"
         )
     return data if len(data.chunks[1]) == 1 else data.rechunk({1: -1})
 

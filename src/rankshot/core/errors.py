@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from difflib import get_close_matches
 from reprlib import Repr
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class _ShortRepr(Repr):
@@ -65,6 +66,15 @@ class RowError(RankshotError):
 
     def __str__(self) -> str:
         return f"row {self.row}{self.problem}{self.advice}"
+
+
+@contextmanager
+def prefix_errors(*where: object) -> Iterator[None]:
+    """Put files, or other places, before the message of a `RankshotError` in the block."""
+    try:
+        yield
+    except RankshotError as error:
+        raise RankshotError(f"{' and '.join(map(str, where))}: {error}") from None
 
 
 def short_repr(value: object) -> str:

@@ -26,14 +26,6 @@ class NamedFile(Protocol):
         """Return a context that opens the file."""
 
 
-def as_path(path: str | Path) -> Path:
-    """Return a path, or raise with what was passed instead."""
-    try:
-        return Path(path)
-    except TypeError:
-        raise RankshotError(f"path must be text or a Path, not {short_repr(path)}") from None
-
-
 def require_ending(path: Path, endings: Sequence[str]) -> str:
     """Return the ending of a file's name, or raise an error that lists the known endings."""
     if path.suffix not in endings:

@@ -96,34 +96,7 @@ def maximize(
     longest_step: float = 10.0,
     report: Callable[[str], object] | None = None,
 ) -> Optimum:
-    """Maximise a penalised log-likelihood by Newton's method with step halving.
-
-    Parameters
-    ----------
-    evaluate : function
-        From θ = X b to a `Point`. It may return a value of -inf outside its domain.
-    curvature : function
-        From θ to minus the second derivatives: a matrix, which is factored (and lifted where it is
-        not positive definite); an object with ``@`` and ``diagonal()``, for conjugate gradients;
-        or a function that solves with it.
-    start : ndarray
-        b to start from.
-    design : ndarray of shape (θ, b), optional
-        X; by default θ is b. With a design or a lasso penalty the curvature must be a matrix.
-    ridge, lasso : ndarray or float
-        The penalty, of each b or of all.
-    invariant : ndarray, optional
-        A direction in which the log-likelihood is constant, such as a common shift. Steps keep to
-        where the penalty is least along it.
-    tol : float
-        Stop when less than this is left to gain and θ moves by at most 0.0001, or when no more is
-        left than rounding allows.
-    max_iter : int
-    longest_step : float
-        A step changes no θ by more: where the likelihood is nearly flat, rounding decides.
-    report : function, optional
-        Gets a line of text in each iteration.
-    """
+    """Maximise a penalised log-likelihood by Newton's method with step halving."""
     b = np.asarray(start, np.float64)
     ridge, lasso = (np.broadcast_to(np.asarray(x, np.float64), b.shape) for x in (ridge, lasso))
 

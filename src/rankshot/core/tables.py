@@ -10,9 +10,8 @@ from __future__ import annotations
 import csv
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import chain, islice
 from math import inf, isfinite
 from operator import itemgetter
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.files import NamedFile, decode_lines, replace_file
+from rankshot.core.validation import require_module
 
 ID, LABEL = "id", "label"
 TABLE_ENDINGS = (".csv", ".parquet")
@@ -207,14 +207,11 @@ def _find_places(
 ) -> tuple[list[int], list[str]]:
     """Return the positions and the names of columns."""
     columns = [name.strip() for name in header] if strip else header
+    # Not by `find_column` for each of thousands.
     once = {name: j for j, name in enumerate(columns)} if len({*columns}) == len(columns) else {}
     places = [
-        one
-        if not isinstance(one, str)
-        else once[one]
-        if one in once
-        else find_column(columns, one, path)
-        for one in wanted
+        j if isinstance(j, int) else find_column(columns, j, path)
+        for j in (once.get(str(one), one) for one in wanted)
     ]
     return places, [columns[j] for j in places]
 
@@ -335,15 +332,14 @@ def _parse_number(cell: str, rule: Rule, what: str) -> float:
 
 def import_pyarrow(module: str = "pyarrow") -> Any:
     """Import a module of PyArrow, or raise an error that names the extra to install."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise RankshotError("Parquet files need pyarrow: pip install 'rankshot[parquet]'") from None
+    return require_module(module, "Parquet files", "parquet")
 
 
 @contextmanager
 def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any]:
     """Open a ``pyarrow.parquet.ParquetFile``; errors of PyArrow in the block name the file.
+
+    Where pages have checksums, as in all files that we write, damage is found.
 
     With ``dictionaries``, columns of text are read as numbers of a dictionary.
     """
@@ -351,6 +347,7 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
     try:
         with path.open("rb") as stream:
             options: dict[str, Any] = {"buffer_size": READ_AHEAD_BYTES, "pre_buffer": False}
+            options["page_checksum_verification"] = True
             file = parquet.ParquetFile(stream, **options)
             if dictionaries:
                 columns = (file.schema.column(i) for i in range(len(file.schema)))
@@ -453,22 +450,42 @@ def open_writer(
     the first rows; NaN becomes an empty cell. A Parquet file is written in row groups, and its
     footer gets what ``metadata`` holds when the block ends.
     """
-    with replace_file(path) as stream:
+    with replace_file(path) as stream, ExitStack() as stack:
         if path.suffix != ".parquet":
-            writer = open_csv_writer(stream)
-            writer.writerow(columns)
-            yield lambda texts, numbers: _put_csv_rows(writer, texts, numbers)
+            lines = open_csv_writer(stream)
+            lines.writerow(columns)
+            yield lambda texts, numbers: _put_csv_rows(lines, texts, numbers)
             return
-        groups = _RowGroups(stream, columns)
-        try:
-            yield groups.put
-            groups.flush()
-            if metadata:
-                groups.writer.add_key_value_metadata(dict(metadata))
-        finally:
-            # Also after a failure: a writer that is not closed would write when it is deleted.
-            if groups.writer is not None:
-                groups.writer.close()
+        arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
+        writer: Any = None
+        held: list[Any] = []
+
+        def flush() -> None:
+            if held:
+                writer.write_table(arrow.concat_tables(held))
+                held.clear()
+
+        def put(texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]) -> None:
+            nonlocal writer
+            arrays = [arrow.array(column, arrow.string()) for column in texts]
+            arrays += [arrow.array(column, from_pandas=True) for column in numbers.T]
+            table = arrow.Table.from_arrays(arrays, names=list(columns))
+            if writer is None:
+                # Numbers are nearly all different: a dictionary would make the file larger.
+                options = {"use_dictionary": list(columns[: len(texts)])}
+                new = parquet.ParquetWriter(
+                    stream.buffer, table.schema, write_page_checksum=True, **options
+                )
+                # Closed also after a failure: otherwise it would write when it is deleted.
+                writer = stack.enter_context(new)
+            held.append(table.cast(writer.schema))
+            if sum(some.num_rows for some in held) * len(columns) >= GROUP_CELLS:
+                flush()
+
+        yield put
+        flush()
+        if metadata:
+            writer.add_key_value_metadata(dict(metadata))
 
 
 class _UnixLines:
@@ -503,31 +520,6 @@ def _put_csv_rows(
         writer.writerows(
             [*row[:-1], *row[-1]] for row in zip(*columns, cells.tolist(), strict=True)
         )
-
-
-class _RowGroups:
-    """Collects rows until they fill a row group of a Parquet file."""
-
-    def __init__(self, stream: TextIO, columns: Sequence[str]) -> None:
-        self._arrow, self._parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
-        self._stream, self._columns = stream, columns
-        self._held: list[Any] = []
-        self.writer: Any = None
-
-    def put(self, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]) -> None:
-        arrays = [self._arrow.array(column, self._arrow.string()) for column in texts]
-        arrays += [self._arrow.array(column, from_pandas=True) for column in numbers.T]
-        table = self._arrow.Table.from_arrays(arrays, names=list(self._columns))
-        if self.writer is None:
-            self.writer = self._parquet.ParquetWriter(self._stream.buffer, table.schema)
-        self._held.append(table.cast(self.writer.schema))
-        if sum(held.num_rows for held in self._held) * len(self._columns) >= GROUP_CELLS:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._held:
-            self.writer.write_table(self._arrow.concat_tables(self._held))
-            self._held.clear()
 
 
 # -------------------------------------------------------------------- data frames
@@ -575,7 +567,9 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
         # Polars counts the microseconds of dates; from pandas they come as dates. NumPy before 2.4
         # takes a list of one number for this number.
         if not frame.implementation.is_pandas_like():
-            _refuse_dates_and_lists(frame)
+            for kind in frame.schema.values():
+                if kind.is_temporal() or kind.is_nested():
+                    raise TypeError(f"not {kind}")  # noqa: TRY301
         table: NDArray[Any] = frame.to_numpy()
         if table.dtype == np.float32:
             return table
@@ -592,9 +586,3 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
         raise RankshotError(
             f"column {short_repr(columns[0])}: expected numbers ({error})"
         ) from None
-
-
-def _refuse_dates_and_lists(frame: Any) -> None:
-    for kind in frame.schema.values():
-        if kind.is_temporal() or kind.is_nested():
-            raise TypeError(f"not {kind}")

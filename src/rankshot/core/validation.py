@@ -27,27 +27,7 @@ def require_number(
     most: float | None = None,
     below: float | None = None,
 ) -> float:
-    """Return a number as a float, or raise with the value that was passed instead.
-
-    Parameters
-    ----------
-    what : str
-        The name of the parameter, for the message.
-    value : float
-    least, most : float, optional
-        The number must be at least, or at most, this.
-    above, below : float, optional
-        The number must be larger, or smaller, than this. ``below=np.inf`` means finite.
-
-    Examples
-    --------
-    >>> require_number("tol", 1e-6, above=0, below=np.inf)
-    1e-06
-    >>> require_number("tol", -1, above=0)
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: tol must be positive, not -1
-    """
+    """Return a number as a float, or raise with the value that was passed instead."""
     number = None
     # Text, truth values and arrays of one number would be converted, too.
     with suppress(TypeError, ValueError, OverflowError):
@@ -71,15 +51,7 @@ def require_number(
 
 
 def require_whole_number(what: str, value: int, most: float = np.inf, *, least: int = 1) -> int:
-    """Return a whole number from ``least`` to ``most``, or raise with what was passed instead.
-
-    Examples
-    --------
-    >>> require_whole_number("k", 11, most=10)
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: k must be a whole number from 1 to 10, not 11
-    """
+    """Return a whole number from ``least`` to ``most``, or raise with what was passed instead."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
         limit = f"to {most}" if most < np.inf else "on"
         raise RankshotError(
@@ -89,15 +61,7 @@ def require_whole_number(what: str, value: int, most: float = np.inf, *, least: 
 
 
 def require_whole_numbers(what: str, values: ArrayLike) -> NDArray[Any]:
-    """Return one whole number or an array of them, or raise with what was passed instead.
-
-    Examples
-    --------
-    >>> require_whole_numbers("k", [1, 2.5])
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: k must be whole numbers, not [1, 2.5]
-    """
+    """Return one whole number or an array of them, or raise with what was passed instead."""
     refuse_masked(what, values)
     try:
         numbers = np.asarray(values)
@@ -109,15 +73,7 @@ def require_whole_numbers(what: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def refuse_masked(what: str, values: object) -> None:
-    """Raise for the first masked cell of NumPy's masked arrays: what it stands for is unknown.
-
-    Examples
-    --------
-    >>> refuse_masked("scores", np.ma.masked_equal([[1, 2], [3, 9]], 9))
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: scores: row 1, column 1 is masked: give it a value
-    """
+    """Raise for the first masked cell of NumPy's masked arrays: what it stands for is unknown."""
     rows = values if isinstance(values, (list, tuple)) else ()
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         values = np.ma.array(values)
@@ -128,15 +84,7 @@ def refuse_masked(what: str, values: object) -> None:
 
 
 def require_generator(random_state: Seed) -> np.random.Generator:
-    """Return a generator of random numbers from a seed, or raise with what was passed instead.
-
-    Examples
-    --------
-    >>> require_generator("0")
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: random_state must be a seed, a Generator or None, not '0'
-    """
+    """Return a generator of random numbers from a seed, or raise with what was passed instead."""
     with suppress(TypeError, ValueError):
         if not isinstance(random_state, (bool, np.bool_)):
             return np.random.default_rng(random_state)
@@ -146,15 +94,7 @@ def require_generator(random_state: Seed) -> np.random.Generator:
 
 
 def require_choice(what: str, value: object, choices: Iterable[str]) -> str:
-    """Return one of the texts that an option can have, or raise with a suggestion.
-
-    Examples
-    --------
-    >>> require_choice("kind", "set", ["top", "sub"])
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: kind must be one of 'top', 'sub', not 'set'
-    """
+    """Return one of the texts that an option can have, or raise with a suggestion."""
     choices = tuple(choices)
     if isinstance(value, str) and value in choices:
         return str(value)
@@ -165,15 +105,7 @@ def require_choice(what: str, value: object, choices: Iterable[str]) -> str:
 
 
 def require_module(name: str, what: str, extra: str) -> Any:
-    """Import a module of an extra, or raise an error that says how to install it.
-
-    Examples
-    --------
-    >>> require_module("no_such_module", "networks", "onnx")
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: networks need no_such_module: pip install 'rankshot[onnx]'
-    """
+    """Import a module of an extra, or raise an error that says how to install it."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -215,11 +147,6 @@ def shuffle_names(names: Iterable[str], key: Sequence[int | str]) -> list[str]:
 
     Sorting by a hash does not depend on the version of Python or NumPy, so that the answers in a
     log, and a choice that was made by a seed, stay valid.
-
-    Examples
-    --------
-    >>> shuffle_names(["a", "b", "c", "d"], [0, "cat", 1])
-    ['d', 'b', 'c', 'a']
     """
     start = json.dumps(list(key)).encode()
     return sorted(

@@ -11,10 +11,8 @@ from .embedded import (
 )
 from .images import (
     ImageData as ImageData,
-    ImageNetClasses as ImageNetClasses,
     ImageNetScores as ImageNetScores,
     Thumbnails as Thumbnails,
-    imagenet_classes as imagenet_classes,
     load_cifar as load_cifar,
     load_imagenet as load_imagenet,
     load_thumbnails as load_thumbnails,

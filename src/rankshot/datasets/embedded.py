@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +59,13 @@ def embedded_file(file: str) -> AbstractContextManager[Path]:
     return as_file(files("rankshot.datasets") / "data" / file)
 
 
+@contextmanager
+def embedded_arrays(file: str) -> Iterator[Any]:
+    """Open the arrays of an .npz data file."""
+    with embedded_file(file) as path, np.load(path, allow_pickle=False) as arrays:
+        yield arrays
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Make the array read-only and return it."""
     array.flags.writeable = False
@@ -93,20 +101,15 @@ def class_names(dataset: str) -> ClassNames:
     Examples
     --------
     >>> from rankshot.datasets import class_names
-    >>> seen, new = class_names("animals")
-    >>> len(seen), len(new), new[:3]
-    (40, 10, ('chimpanzee', 'giant+panda', 'hippopotamus'))
+    >>> class_names("animals").new[:3]
+    ('chimpanzee', 'giant+panda', 'hippopotamus')
     """
     if dataset not in CLASS_FILES:
         hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {quote_names(CLASS_FILES)}"
         raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
-    seen, new = CLASS_FILES[dataset]
-    return ClassNames(_read_names(seen), _read_names(new))
-
-
-def _read_names(file: str) -> tuple[str, ...]:
-    with embedded_file(file) as path:
-        return tuple(path.read_text(encoding="utf-8").split())
+    folder = files("rankshot.datasets") / "data"
+    texts = [(folder / file).read_text(encoding="utf-8") for file in CLASS_FILES[dataset]]
+    return ClassNames(*(tuple(text.split()) for text in texts))
 
 
 # ---- The language-model panel
@@ -150,8 +153,7 @@ def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
       persian+cat: siamese+cat > chihuahua > hamster > rabbit > bobcat > collie > fox
         > dalmatian > …
     """
-    seen = class_names(dataset).seen
-    return _read_panel(f"{dataset}_panel.jsonl", dataset, question, seen)
+    return _read_panel("panel", dataset, question)
 
 
 def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
@@ -176,18 +178,17 @@ def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> 
     Rankings: 1 ranking of 80 items, 1 target, 1 source, 1 rater
       bear: chimpanzee > cattle > porcupine > otter > wolf > lion > seal > raccoon > …
     """
-    seen, file = class_names(dataset).seen, f"{dataset}_held_out_panel.jsonl"
-    panel = _read_panel(file, dataset, question, seen)
+    panel = _read_panel("held_out_panel", dataset, question)
     held_out = set(panel.target_names)
-    return panel.change_items(tuple(name for name in seen if name not in held_out))
+    return panel.change_items(tuple(name for name in panel.items if name not in held_out))
 
 
-def _read_panel(file: str, dataset: str, question: str | None, items: tuple[str, ...]) -> Rankings:
-    known = QUESTIONS[dataset]
+def _read_panel(which: str, dataset: str, question: str | None) -> Rankings:
+    items, known = class_names(dataset).seen, QUESTIONS[dataset]
     if question is not None and question not in known:
         hint = f"{suggest_name(question, known)}; the panel was asked {quote_names(known)}"
         raise RankshotError(f"no question {short_repr(question)} for {dataset!r}{hint}")
-    with embedded_file(file) as path:
+    with embedded_file(f"{dataset}_{which}.jsonl") as path:
         return read_rankings(path, items=items).select(source=panel_source(question or known[0]))
 
 
@@ -209,8 +210,8 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
     """Return the tables of several sources: all classes of a data set against the seen ones.
 
     The targets are the new classes and then the seen ones, each of which is compared with
-    itself, too. Unknown similarities are NaN: sweet_pepper does not occur in the part of Wikipedia
-    that was used. The tables' ``notes`` report how each name was looked up;
+    itself as well. Unknown similarities are NaN: sweet_pepper does not occur in the part of
+    Wikipedia that was used. The tables' ``notes`` report how each name was looked up;
     ``similarities.md``, in the folder of the data, describes how the tables were made, and their
     limits.
 
@@ -243,10 +244,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
     ('sweet_pepper',)
     """
     seen, new = class_names(dataset)
-    with (
-        embedded_file(SIMILARITY_FILES[dataset]) as path,
-        np.load(path, allow_pickle=False) as arrays,
-    ):
+    with embedded_arrays(SIMILARITY_FILES[dataset]) as arrays:
         return {
             name: Similarity(arrays[name], new + seen, seen, name, arrays[f"{name}_notes"].tolist())
             for name in SOURCES
@@ -275,10 +273,7 @@ def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
     (2, 100)
     """
     seen, new = class_names(dataset)
-    with (
-        embedded_file("class_vectors.npz") as path,
-        np.load(path, allow_pickle=False) as arrays,
-    ):
+    with embedded_arrays("class_vectors.npz") as arrays:
         return ClassVectors(new + seen, arrays[dataset], VECTOR_SOURCE)
 
 

@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.datasets.embedded import class_names, embedded_file, read_only
+from rankshot.datasets.embedded import (
+    class_names,
+    embedded_arrays,
+    embedded_file,
+    read_only,
+)
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import load_imagenet_labels
@@ -84,27 +89,19 @@ def load_cifar() -> ImageData:
     ['oak_tree' 'lobster' 'girl'] ('airplane', 'automobile', 'bird')
     """
     seen, new = class_names("cifar")
-    parts: list[Any] = []
-    with (
-        embedded_file("cifar_features.npz") as path,
-        np.load(path, allow_pickle=False) as arrays,
-    ):
-        for part, classes in (("seen_train", seen), ("seen_validation", seen), ("unseen", new)):
+    parts: dict[str, Any] = {}
+    with embedded_arrays("cifar_features.npz") as arrays:
+        for part, stored, classes in (
+            ("seen_train", "seen_train", seen),
+            ("seen_validation", "seen_validation", seen),
+            ("new", "unseen", new),
+        ):
             # The file has whole steps, one row per dimension.
-            parts.append(np.multiply(arrays[part].T, arrays["step"], order="C"))
-            parts.append(np.array(classes)[arrays[f"{part}_label"]])
-    train, train_label, validation, validation_label, tested, tested_label = map(read_only, parts)
-    return ImageData(
-        name="cifar",
-        seen_train=train,
-        seen_train_label=train_label,
-        seen_validation=validation,
-        seen_validation_label=validation_label,
-        new=tested,
-        new_label=tested_label,
-        seen_classes=seen,
-        new_classes=new,
-    )
+            parts[part] = np.multiply(arrays[stored].T, arrays["step"], order="C")
+            parts[f"{part}_label"] = np.array(classes)[arrays[f"{stored}_label"]]
+    for array in parts.values():
+        read_only(array)
+    return ImageData(name="cifar", **parts, seen_classes=seen, new_classes=new)
 
 
 class Thumbnails(NamedTuple):
@@ -144,55 +141,10 @@ def load_thumbnails() -> Thumbnails:
     >>> bool((load_cifar().new_label[rows] == labels).all())
     True
     """
-    with (
-        embedded_file("cifar_thumbnails.npz") as path,
-        np.load(path, allow_pickle=False) as arrays,
-    ):
+    with embedded_arrays("cifar_thumbnails.npz") as arrays:
         labels = np.array(class_names("cifar").new)[arrays["label"]]
         rows = arrays["row"].astype(np.int64)
         return Thumbnails(*map(read_only, (arrays["image"], labels, rows)))
-
-
-class ImageNetClasses(NamedTuple):
-    """The 1,000 classes of ImageNet, in the order of a network's outputs.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The first synonym, which is what most lists of these classes show. Five classes that would
-        share it with another have longer names, such as ``crane (bird)``. They are the names of
-        ``read_class_labels("imagenet-1k")``.
-    ids : tuple of str
-        The WordNet 3.0 synset of each class, such as ``n02012849``.
-    synonyms : tuple of str
-        All synonyms, separated by commas, such as ``goldfish, Carassius auratus``.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import imagenet_classes
-    >>> classes = imagenet_classes()
-    >>> classes.names[1], classes.ids[1], classes.synonyms[1]
-    ('goldfish', 'n01443537', 'goldfish, Carassius auratus')
-    """
-
-    names: tuple[str, ...]
-    ids: tuple[str, ...]
-    synonyms: tuple[str, ...]
-
-
-def imagenet_classes() -> ImageNetClasses:
-    """Return the names, synset ids and synonyms of ImageNet's 1,000 classes.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import imagenet_classes
-    >>> classes = imagenet_classes()
-    >>> len(classes.names), classes.names[1], classes.ids[1], classes.synonyms[1]
-    (1000, 'goldfish', 'n01443537', 'goldfish, Carassius auratus')
-    """
-    labels = load_imagenet_labels()
-    ids = tuple(labels.senses.values())
-    return ImageNetClasses(labels.names, ids, tuple(map(", ".join, labels.synonyms)))
 
 
 class ImageNetScores(NamedTuple):
@@ -245,10 +197,10 @@ def load_imagenet() -> ImageNetScores:
     >>> print(f"{accuracy:.2f}, where chance is {1 / len(head.classes_):.2f}")
     0.57, where chance is 0.05
     """
-    seen = imagenet_classes().names
+    seen = load_imagenet_labels().names
     with embedded_file(RATER_FILE) as path:
         rankings = read_rankings(path, items=seen)
-    with embedded_file(SCORES_FILE) as path, np.load(path, allow_pickle=False) as arrays:
+    with embedded_arrays(SCORES_FILE) as arrays:
         return ImageNetScores(
             Scores(arrays["new"].astype(np.float32), seen),
             arrays["new_label"],

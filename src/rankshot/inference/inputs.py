@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,25 +94,6 @@ class Inputs:
             yield item
 
 
-def describe_entry(item: Input | Skipped) -> tuple[Any, ...]:
-    """Return what changes with an entry: its id and text, or the size and time of its file."""
-    if isinstance(item, Skipped):
-        return tuple(item)
-    if isinstance(item.value, Path):
-        try:
-            status = item.value.stat()
-        except OSError:
-            return item.id, "missing"
-        return item.id, status.st_size, status.st_mtime_ns
-    if isinstance(item.value, str):
-        return item.id, item.value
-    return item.id, type(item.value).__name__, sha256(_as_bytes(item.value)).hexdigest()
-
-
-def _as_bytes(value: Any) -> bytes:
-    return value.tobytes() if hasattr(value, "tobytes") else repr(value).encode()
-
-
 def open_inputs(
     source: Any,
     takes: Takes,
@@ -146,17 +126,19 @@ def open_inputs(
     path = Path(source)
     if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
         return _open_table(path, takes, column, id_column, id_prefix)
-    if column is not None or id_column is not None:
-        raise RankshotError(f"{path}: only a table (.csv, .jsonl) has columns")
-    if path.is_dir():
-        if takes != "pictures":
-            raise _pictures_not_taken(path, "a folder holds pictures", takes)
-        return Inputs(str(path), lambda: _walk(path), has_unique_ids=True)
     if not path.exists():
         raise RankshotError(f"{path}: there is no such file or folder")
-    if path.suffix.lower() in ENDINGS:
+    if path.is_dir() or path.suffix.lower() in ENDINGS:
         if takes != "pictures":
-            raise _pictures_not_taken(path, "is a picture", takes)
+            wanted = (
+                "texts; give them as .csv, .jsonl or .txt"
+                if takes == "texts"
+                else "arrays or other values; give preprocessing=, such as 'imagenet', which says "
+                "how a picture becomes an array"
+            )
+            raise RankshotError(f"{path}: holds pictures, but the model takes {wanted}")
+        if path.is_dir():
+            return Inputs(str(path), lambda: _walk(path, ""), has_unique_ids=True)
         return Inputs(str(path), lambda: iter([Input(path.name, path)]))
     if path.suffix == ".txt":
         return Inputs(str(path), lambda: _read_list(path, takes))
@@ -166,32 +148,18 @@ def open_inputs(
     )
 
 
-def _pictures_not_taken(path: Path, what: str, takes: Takes) -> RankshotError:
-    wanted = (
-        "texts; give them as .csv, .jsonl or .txt"
-        if takes == "texts"
-        else "arrays or other values; give preprocessing=, such as 'imagenet', which says how a "
-        "picture becomes an array"
-    )
-    return RankshotError(f"{path}: {what}, but the model takes {wanted}")
-
-
 # -------------------------------------------------------------------- files
 
 
-def _walk(folder: Path) -> Entries:
+def _walk(folder: Path, parent: str) -> Entries:
     """Yield the picture files below a folder, and what else is there, sorted by path."""
-    if not os.access(folder, os.R_OK | os.X_OK):
-        raise RankshotError(f"{folder}: you may not read this folder")
-    return _walk_below(folder, "")
-
-
-def _walk_below(folder: Path, parent: str) -> Entries:
     try:
         # Names alone: with all that a directory says of them, they would take far more memory.
         names = sorted(os.listdir(folder))  # noqa: PTH208
     except OSError as error:
-        yield Skipped(_as_id(parent), f"a folder that cannot be read ({error.strerror})")
+        yield Skipped(
+            _as_id(parent) or str(folder), f"a folder that cannot be read ({error.strerror})"
+        )
         return
     for name in names:
         place, id_ = folder / name, _as_id(f"{parent}{name}")
@@ -201,7 +169,7 @@ def _walk_below(folder: Path, parent: str) -> Entries:
             if place.is_symlink():
                 yield Skipped(id_, "a link to a folder, which is not followed", is_input=False)
             else:
-                yield from _walk_below(place, f"{parent}{name}/")
+                yield from _walk(place, f"{parent}{name}/")
         elif place.suffix.lower() not in ENDINGS:
             ending = place.suffix or "no ending"
             yield Skipped(id_, f"not named like a picture ({ending})", is_input=False)
@@ -211,10 +179,7 @@ def _walk_below(folder: Path, parent: str) -> Entries:
 
 def _as_id(name: str) -> str:
     # Names of files can hold bytes that are not UTF-8.
-    try:
-        return os.fsencode(name).decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:
-        raise RankshotError(f"no file can have the name {short_repr(name)}") from None
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _require_id(name: str, where: str) -> str:

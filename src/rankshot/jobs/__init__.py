@@ -5,7 +5,7 @@ command uses it like this: the inputs are listed once, the parts are the scores,
 parts is read as one table.
 
     listed = list_inputs(plan, "photos")                      # of jobs.score_parts: walks once
-    run = score_inputs(plan, listed, "scores", update=True)   # goes on, or finds all done
+    run = score(plan, listed, "scores", update=True)          # goes on, or finds all done
     table = open_scores("scores")                             # of zeroshot.files.score_tables
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -14,23 +14,16 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.jobs.executors import Notify, open_pool, run_parts
-from rankshot.jobs.part_jobs import (
-    PartsRun,
-    Work,
-    format_work,
-    refuse_inside,
-    require_folder_name,
-)
+from rankshot.jobs.executors import Notify, Progress, run_parts
+from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
-from rankshot.zeroshot.files.predictions import Classified, classify_to_file
+from rankshot.zeroshot.files.predictions import classify_to_file
 from rankshot.zeroshot.files.saved_heads import load_head
 from rankshot.zeroshot.files.score_tables import (
     AUTO,
     LOGITS,
     PROBABILITIES,
     SCORE_TYPES,
-    ScoreTable,
     guess_score_type,
     name_by_columns,
     open_scores,
@@ -40,7 +33,7 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.runner import REJECTED
 
 MAX_BAD_PARTS = 5
-"""If so many parts cannot be read before one that can, the job does not begin."""
+"""If this many parts cannot be read before one that can, the job does not begin."""
 
 
 def classify(
@@ -57,7 +50,7 @@ def classify(
     again: bool = False,
     update: bool = False,
     stop_on_error: bool = False,
-    progress: Callable[[PartsRun], None] | None = None,
+    progress: Progress | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
     r"""Classify a dataset of scores: one part of predictions for each part of scores.
@@ -141,9 +134,8 @@ def classify(
         require_whole_number("batch_rows", batch_rows)
     content = Path(head).read_bytes()
     source, target = as_address(dataset), as_address(output)
-    require_folder_name(target)
     parts = list_parts(source)
-    refuse_inside(target, source, parts)
+    require_output(target, source, parts)
     model = load_head(head)
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
@@ -157,24 +149,25 @@ def classify(
     )
     n_parts = format_count(len(parts), "part")
     notify(f"{source}: {n_parts}; the scores are interpreted as {job.score_type}")
-    with open_pool(executor, scheduler, workers, len(parts), target, notify) as pool:
-        return run_parts(
-            job,
-            content,
-            parts,
-            target,
-            pool,
-            again=again,
-            update=update,
-            stop_on_error=stop_on_error,
-            progress=progress,
-            notify=notify,
-        )
+    return run_parts(
+        job,
+        content,
+        parts,
+        target,
+        executor=executor,
+        scheduler=scheduler,
+        workers=workers,
+        again=again,
+        update=update,
+        stop_on_error=stop_on_error,
+        progress=progress,
+        notify=notify,
+    )
 
 
 @dataclass(frozen=True)
-class _ClassifyJob:
-    """What the workers do with a part of scores; see `PartJob`."""
+class _ClassifyJob(PartJob):
+    """What the workers do with a part of scores."""
 
     head: str
     head_name: str
@@ -193,13 +186,6 @@ class _ClassifyJob:
             "batch rows": self.batch_rows,
         }
 
-    @property
-    def load_key(self) -> str:
-        return self.head
-
-    def accept(self, work: Work) -> None:
-        """Need to know nothing of other parts."""
-
     def load(self, content: bytes) -> BaseHead:
         with TemporaryDirectory(prefix="rankshot-") as folder:
             path = Path(folder, "copy.rankshot")
@@ -213,11 +199,14 @@ class _ClassifyJob:
         head, _ = name_by_columns(loaded, table, self.head_name)
 
         def check_first(values: NDArray[np.floating]) -> None:
-            if not self.is_given:
-                _refuse_other_type(values, table, self.score_type)
-
-        def describe(done: Classified) -> dict[str, str]:
-            return {**metadata, **format_work(done.counts)}
+            """Refuse a part whose first scores do not look like those of the first part."""
+            found = guess_score_type(values, table)
+            if not self.is_given and {found, self.score_type} == {LOGITS, PROBABILITIES}:
+                raise RankshotError(
+                    f"{table.path}: the scores look like {found}, and those of the dataset are "
+                    f"interpreted as {self.score_type}; if all are {self.score_type}, say so "
+                    "(score_type)"
+                )
 
         done = classify_to_file(
             table,
@@ -227,19 +216,9 @@ class _ClassifyJob:
             self.reject_below,
             id_prefix=f"{part.stem}:",
             check_first=check_first,
-            describe=describe,
+            describe=lambda done: {**metadata, **format_work(done.counts)},
         )
         return Work(done.counts.total(), done.counts, seconds=done.seconds)
-
-
-def _refuse_other_type(values: NDArray[np.floating], table: ScoreTable, score_type: str) -> None:
-    """Refuse a part whose first scores do not look like those of the first part."""
-    found = guess_score_type(values, table)
-    if {found, score_type} == {LOGITS, PROBABILITIES}:
-        raise RankshotError(
-            f"{table.path}: the scores look like {found}, and those of the dataset are interpreted "
-            f"as {score_type}; if all are {score_type}, say so (score_type)"
-        )
 
 
 def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: str) -> str:

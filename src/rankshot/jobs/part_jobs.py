@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -20,7 +20,6 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, Protocol
 
-from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS
 from rankshot.core.tables import open_csv_writer
@@ -30,7 +29,6 @@ from rankshot.jobs.storage import (
     fetch_part,
     follow_links,
     has_pattern,
-    is_file,
     is_visible,
     join_address,
     list_files,
@@ -69,7 +67,7 @@ def output_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Work:
-    """What was done for a part.
+    """What became of a part.
 
     Attributes
     ----------
@@ -81,32 +79,32 @@ class Work:
         What is in the input, and not in the output.
     seconds : mapping of str to float
         The time of each stage. That of fetching and publishing the part is added as "storage".
+    was_finished : bool
+        Whether an earlier run has done it.
+    problem : str
+        Why there is no output.
+    ends_job : bool
+        Whether all other parts have this problem as well.
+    killed : bool
+        Whether workers died with this part, or with others that they had.
     """
 
     n_rows: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     skipped: Sequence[Skipped] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    was_finished: bool = False
+    problem: str = ""
+    ends_job: bool = False
+    killed: bool = False
 
 
 class PartJob(Protocol):
-    """What is done with each part; it is sent to the workers.
-
-    Attributes
-    ----------
-    description : mapping
-        What the result depends on (head, settings), by names that a user knows; JSON can hold it.
-    load_key : str
-        A hash of what ``load`` depends on.
-    """
+    """What is done with each part; it is sent to the workers."""
 
     @property
-    def description(self) -> Mapping[str, Any]:  # noqa: D102 (an attribute)
-        ...
-
-    @property
-    def load_key(self) -> str:  # noqa: D102 (an attribute)
-        ...
+    def description(self) -> Mapping[str, Any]:
+        """What the result depends on (head, settings), by names that a user knows; for JSON."""
 
     def load(self, content: bytes) -> Any:
         """Return what all parts need (a head, a model); called once in each worker process."""
@@ -120,8 +118,9 @@ class PartJob(Protocol):
         and in addition what `format_work` returns.
         """
 
-    def accept(self, work: Work) -> None:
+    def accept(self, work: Work) -> None:  # noqa: ARG002
         """Take note of a part that an earlier run has finished."""
+        return
 
 
 def format_work(counts: Mapping[str, int], skipped: Sequence[Skipped] = ()) -> dict[str, str]:
@@ -131,54 +130,31 @@ def format_work(counts: Mapping[str, int], skipped: Sequence[Skipped] = ()) -> d
 
 def read_finished(target: str, metadata: Mapping[str, str]) -> Work | None:
     """Return what an output part holds, if this job wrote it completely from the same input."""
-    footer = read_footer(target)
-    if footer is None or any(footer[1].get(key) != value for key, value in metadata.items()):
+    n_rows, footer = read_footer(target) or (0, {})
+    if not metadata.items() <= footer.items():
         return None
-    try:
-        counts, skipped = json.loads(footer[1][WORK_KEY])
-        return Work(footer[0], dict(counts), [Skipped(*one) for one in skipped])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of a part: the work, or the problem, and whether all other parts have it, too."""
-
-    work: Work = field(default_factory=Work)
-    was_finished: bool = False
-    problem: str = ""
-    ends_job: bool = False
-    killed: bool = False
+    counts, skipped = json.loads(footer[WORK_KEY])
+    return Work(n_rows, counts, [Skipped(*one) for one in skipped], was_finished=True)
 
 
 _loaded: dict[str, Any] = {}
-"""What the last job needs in this process."""
+"""What the last job needs in this process, by the fingerprint of the job."""
 _lock = Lock()
 
 
-def load_once(job: PartJob, content: bytes) -> Any:
+def keep_loaded(key: str, load: Callable[[], Any], *, again: bool = False) -> Any:
     """Return what a job needs, which this process keeps until another job comes."""
     with _lock:
-        if job.load_key not in _loaded:
+        if again or key not in _loaded:
             _loaded.clear()
             try:
-                _loaded[job.load_key] = job.load(content)
+                _loaded[key] = load()
             except RankshotError as error:
                 raise JobError(f"a worker cannot begin: {error}") from None
-        return _loaded[job.load_key]
+        return _loaded[key]
 
 
-def keep_loaded(job: PartJob, loaded: Any) -> None:
-    """Use what this process has loaded already for a job."""
-    with _lock:
-        _loaded.clear()
-        _loaded[job.load_key] = loaded
-
-
-def do_part(
-    part: Part, *, job: PartJob, key: str, content: bytes, output: str, version: str
-) -> Result:
+def do_part(part: Part, *, job: PartJob, key: str, content: bytes, output: str) -> Work:
     """Do one part, unless it is finished.
 
     Errors of storage are raised, so that it is tried again; all others are part of the result.
@@ -186,18 +162,13 @@ def do_part(
     target = join_address(output, output_name(part.name))
     metadata = {JOB_KEY: key, INPUT_KEY: part.version}
     try:
-        if version != __version__:
-            raise JobError(  # noqa: TRY301
-                f"a worker has rankshot {__version__}, and the job began with {version}: install "
-                "the same version everywhere"
-            )
         # A worker that came later may see another disk.
         require_own(output, key)
         finished = read_finished(target, metadata)
         if finished is not None:
             job.accept(finished)
-            return Result(finished, was_finished=True)
-        loaded = load_once(job, content)
+            return finished
+        loaded = keep_loaded(key, lambda: job.load(content))
         begin = perf_counter()
         with fetch_part(part) as source, new_part(target) as path:
             work = job.run(loaded, part, source, path, metadata)
@@ -205,14 +176,14 @@ def do_part(
             # Of a job that was stopped, a task may be left that nobody could stop.
             require_own(output, key)
         storage = perf_counter() - begin - sum(work.seconds.values())
-        return Result(replace(work, seconds={**work.seconds, "storage": storage}))
+        return replace(work, seconds={**work.seconds, "storage": storage})
     except (OutputError, JobError) as error:
-        return Result(problem=str(error), ends_job=True)
+        return Work(problem=str(error), ends_job=True)
     except RankshotError as error:
-        return Result(problem=str(error))
+        return Work(problem=str(error))
     except OSError as error:
         if error.errno in DISK_ERRORS:
-            return Result(problem=f"{part.address}: {error}", ends_job=True)
+            return Work(problem=f"{part.address}: {error}", ends_job=True)
         raise
 
 
@@ -273,19 +244,18 @@ class PartsRun:
             one.reason.partition(" (")[0] for one in self.skipped if one.is_input == is_input
         )
 
-    def add(self, result: Result, name: str) -> None:
+    def add(self, name: str, work: Work) -> None:
         """Add what became of a part."""
-        work = result.work
-        if result.problem:
-            self.failed.append((name, result.problem))
+        if work.problem:
+            self.failed.append((name, work.problem))
             return
         self.n_rows += work.n_rows
         self.counts.update(work.counts)
         for stage, seconds in work.seconds.items():
             self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
-        self.n_resumed += result.was_finished
-        self.n_done += not result.was_finished
-        self.n_new_rows += 0 if result.was_finished else work.n_rows
+        self.n_resumed += work.was_finished
+        self.n_done += not work.was_finished
+        self.n_new_rows += 0 if work.was_finished else work.n_rows
 
 
 # -------------------------------------------------------------------- the output folder
@@ -326,8 +296,6 @@ def open_output(
                 f"{part.address}: would have the same output as {other.address}, "
                 f"{output_name(part.name)!r}; rename one of them"
             )
-    if is_file(output):
-        raise RankshotError(f"{output}: is a file, not a folder; give another name")
     present = list_files(output)
     kept = read_manifest(output)
     own = set() if kept is None else set(map(output_name, kept[1]))
@@ -366,24 +334,20 @@ def open_output(
     write_text(join_address(output, MANIFEST), json.dumps(manifest, indent=0))
 
 
-def require_folder_name(output: str) -> None:
-    """Refuse the name of a file for a folder of parts."""
+def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> None:
+    """Refuse the name of a file, and an output in the dataset, where it would become a part."""
     if output.endswith((".csv", ".npz", PART_ENDING)):
         raise RankshotError(
             f"{output}: the output is a folder of many parts; give a name without an ending"
         )
-
-
-def refuse_inside(output: str, dataset: str, parts: Sequence[Part]) -> None:
-    """Refuse an output that is part of the input: the next start would take it for a part."""
     # Another name of a folder, by a link or by two points, is the same folder.
-    root = follow_links(parts[0].address.removesuffix(parts[0].name).rstrip("/")) + "/"
-    is_folder = not has_pattern(dataset) and parts[0].address != dataset
-    folder = f"{follow_links(output)}/"
-    inside = next((part.name for part in parts if f"{root}{part.name}".startswith(folder)), None)
-    if inside is not None or folder == root or (is_folder and folder.startswith(root)):
+    root = parts[0].address.removesuffix(parts[0].name).rstrip("/") if parts else dataset
+    root, folder = f"{follow_links(root)}/", f"{follow_links(output)}/"
+    is_folder = not has_pattern(dataset) and not (parts and parts[0].address == dataset)
+    inside = [part.name for part in parts if f"{root}{part.name}".startswith(folder)]
+    if inside or folder == root or (is_folder and folder.startswith(root)):
         raise RankshotError(
-            f"{output}: is the dataset, or inside of it ({inside or root}); give another output"
+            f"{output}: is the dataset, or inside of it ({[*inside, root][0]}); give another output"
         )
 
 

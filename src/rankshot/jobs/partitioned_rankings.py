@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -20,11 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module, require_whole_number
-from rankshot.jobs.part_jobs import require_folder_name
 from rankshot.jobs.storage import (
     Part,
     as_address,
@@ -37,7 +35,6 @@ from rankshot.jobs.storage import (
     require_unchanged,
 )
 from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
-from rankshot.ranking.preflib import PREFLIB_ENDINGS
 from rankshot.ranking.ranking_files import (
     GROUP_ENTRIES,
     JSONL_ENDINGS,
@@ -198,12 +195,12 @@ class PartitionedRankings(RankingParts):
 
     def persist(self) -> PartitionedRankings:
         """Read all parts now and keep them in memory: that of the workers, if there are any."""
-        parts = import_dask().persist(*self.delay(_keep_part))
+        parts = import_dask().persist(*self.delay(Rankings.__getitem__, slice(None)))
         return PartitionedRankings(parts, self.items)
 
     def compute(self) -> Rankings:
         """Return all rankings, in memory."""
-        found = import_dask().compute(*self.delay(_keep_part))
+        found = import_dask().compute(*self.delay(Rankings.__getitem__, slice(None)))
         return Rankings.concatenate(
             [part for part in found if part is not None] or [no_rankings(self.items)]
         )
@@ -237,10 +234,6 @@ def _run(part: Any, job: _Job, *last: Any) -> Any:
 def _merge(combine: Combine[Any], results: list[Any]) -> Any:
     found = [result for result in results if result is not None]
     return reduce(combine, found) if found else None
-
-
-def _keep_part(part: Rankings) -> Rankings:
-    return part
 
 
 def _compute_rows(
@@ -307,11 +300,6 @@ def read_rankings(
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
     files = [StoredFile(part) for part in _list_parts(address)]
-    counts = Counter(map(str, files))
-    if repeated := [name for name, n in counts.items() if n > 1]:
-        raise RankshotError(
-            f"{quote_names(repeated, 3)} given more than once: the rankings would count twice"
-        )
     plans = dask.compute(
         *(
             plan_parquet(file)
@@ -347,40 +335,30 @@ def _list_parts(address: str | Path | Iterable[str | Path]) -> list[Part]:
     """Return the files of an address, a pattern or a folder, or of a list of them."""
     if not isinstance(address, (str, Path)):
         return [part for one in address for part in _list_parts(one)]
-    if str(address).endswith(PREFLIB_ENDINGS):
-        raise RankshotError(
-            f"{address}: PrefLib's files are not read in parts; convert them with "
-            "rankshot.read_rankings and rankshot.write_rankings to .jsonl or .parquet"
-        )
     parts = list_parts(address, ENDINGS)
     if len({part.name.endswith(".parquet") for part in parts}) > 1:
         raise RankshotError(
             f"{address}: there are JSON lines and Parquet files, which may hold the same "
             f"rankings; choose one kind, as in {join_address(str(address), '*.parquet')}"
         )
-    is_folder = not has_pattern(str(address)) and parts[0].address != as_address(address)
-    if is_folder:
-        _require_all_parts([part.name for part in parts], address)
-    return parts
-
-
-def _require_all_parts(names: list[str], folder: str | Path) -> None:
-    """Raise if `write_rankings` has not written all parts of a folder."""
-    found = [match for name in names if (match := PART_NAME.fullmatch(name))]
+    if has_pattern(str(address)) or parts[0].address == as_address(address):
+        return parts
+    # In a folder of `write_rankings`, the names of the files say how many there are.
+    found = [match for part in parts if (match := PART_NAME.fullmatch(part.name))]
     for n in {int(match[2]) for match in found}:
         missing = set(range(1, n + 1)) - {int(match[1]) for match in found if int(match[2]) == n}
         if missing:
             raise RankshotError(
-                f"{folder}: {format_count(len(missing), 'part')} of {n} missing, the first is part "
-                f"{min(missing)}: the folder was not written to its end"
+                f"{address}: {format_count(len(missing), 'part')} of {n} missing, the first is "
+                f"part {min(missing)}: the folder was not written to its end"
             )
+    return parts
 
 
 # ---- Parts of files
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     """The parts of a file, and its items if it names them."""
 
     parts: list[partial[Rankings | None]]
@@ -397,25 +375,20 @@ def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
 def _plan_parquet(file: StoredFile) -> _Plan:
     """Put row groups together, up to a number of listed items."""
     with open_parquet(file) as parquet:
-        metadata = parquet.metadata
         runs: list[list[int]] = []
         size = 0
-        for group in range(metadata.num_row_groups):
-            entries = _count_entries(metadata.row_group(group))
+        for number in range(parquet.metadata.num_row_groups):
+            group = parquet.metadata.row_group(number)
+            columns = [group.column(i) for i in range(group.num_columns)]
+            listed = [c.num_values for c in columns if c.path_in_schema.startswith("ranking.")]
+            entries = max(listed, default=0)
             if not runs or size + entries > GROUP_ENTRIES:
                 runs.append([])
                 size = 0
-            runs[-1].append(group)
+            runs[-1].append(number)
             size += entries
         names = read_item_names(parquet, file)
     return _Plan([partial(_read_row_groups, file, run) for run in runs], names)
-
-
-def _count_entries(group: Any) -> int:
-    columns = (group.column(i) for i in range(group.num_columns))
-    return max(
-        (c.num_values for c in columns if c.path_in_schema.startswith("ranking.")), default=0
-    )
 
 
 def _find_items(plans: Iterable[_Plan], address: Any) -> Items:
@@ -521,13 +494,7 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
     ['part-00001-of-00002.parquet', 'part-00002-of-00002.parquet']
     True
     """
-    if not isinstance(rankings, PartitionedRankings):
-        raise RankshotError(
-            f"expected PartitionedRankings, not {type(rankings).__name__}: rankshot.write_rankings "
-            "writes rankings that are in memory"
-        )
     place = as_address(folder)
-    require_folder_name(place)
     if list_files(place):
         raise RankshotError(f"{folder}: there are files already; name a new folder")
     n = rankings.n_parts

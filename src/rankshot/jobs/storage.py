@@ -12,7 +12,6 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
+from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS, TEMPORARY, replace_path
 from rankshot.core.tables import TABLE_ENDINGS, import_pyarrow, open_parquet
 from rankshot.core.validation import require_module
@@ -72,9 +71,9 @@ class PackedPart(Part):
     content: bytes = b""
 
     @classmethod
-    def pack(cls, name: str, value: Any, version: str) -> PackedPart:
+    def pack(cls, name: str, value: Any, version: str, *, compress: bool = True) -> PackedPart:
         """Return a part that holds a value, which is never written to a file."""
-        content = zlib.compress(pickle.dumps(value), 1)
+        content = zlib.compress(pickle.dumps(value), int(compress))
         return cls(name, name, len(content), version, content)
 
 
@@ -179,12 +178,8 @@ def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> l
     wanted = {name: path for name, path in names.items() if name.endswith(tuple(endings))}
     known = ", ".join(endings)
     if not wanted:
-        counts = Counter(PurePosixPath(name).suffix or "no ending" for name in names)
-        told = ", ".join(f"{count:,} with {ending}" for ending, count in counts.most_common(4))
-        among = f"no part among {format_count(len(names), 'file')} ({told})"
-        raise RankshotError(
-            f"{address}: {among if names else 'there are no files'}; parts end in {known}"
-        )
+        found_names = f"; there is {quote_names(sorted(names), 3)}" if names else ""
+        raise RankshotError(f"{address}: no files that end in {known}{found_names}")
     # Parts but for the case of their ending, or because they are compressed.
     alike = tuple(f"{ending}{more}" for ending in endings for more in ("", *COMPRESSED_ENDINGS))
     if meant := [name for name in sorted({*names} - {*wanted}) if name.lower().endswith(alike)]:
@@ -300,7 +295,7 @@ def read_bytes(address: str, n: int | None = None) -> bytes | None:
         try:
             place.files.invalidate_cache()
             content: bytes = place.files.cat_file(place.path, end=n)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return content
 
@@ -403,14 +398,6 @@ def list_files(folder: str) -> list[str]:
     with _as_os_error(folder):
         place.files.invalidate_cache()
         return [_relative(path, place.path) for path in place.files.find(place.path)]
-
-
-def is_file(address: str) -> bool:
-    """Return whether there is a file, not a folder, of this name."""
-    place = _open_place(address)
-    with _as_os_error(address):
-        place.files.invalidate_cache()
-        return bool(place.files.isfile(place.path))
 
 
 def remove_files(folder: str, names: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_module
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's colours, which colour-blind people tell apart; the markers differ, too."""
+"""Okabe and Ito's colours, which colour-blind people tell apart; the markers differ as well."""
 MARKERS = "osD^vP"
 LINES = ("-", "--", ":", "-.")
 MUTED, LIGHT, GRID, PAPER = "#737373", "#bfbfbf", "#e5e5e5", "#ffffff"
@@ -29,7 +29,7 @@ PAGE_COLOURS = {
     GRID: f"var(--line,{GRID})",
     PAPER: f"var(--surface,{PAPER})",
 }
-"""On a page, its style sheet decides, so that a picture is readable on dark pages, too."""
+"""On a page, its style sheet decides, so that a picture is readable on dark pages as well."""
 NUMBER_SIZE = 7
 """Points: the numbers in a picture."""
 DARKNESS = 0.4
@@ -53,6 +53,9 @@ TITLE_GID = "title:"
 
 class Display:
     """A picture on Matplotlib axes: `plot` draws what the object holds.
+
+    The methods that make a display draw it on ``ax``, Matplotlib axes, or by default on a new
+    figure.
 
     Attributes
     ----------
@@ -197,12 +200,11 @@ def hide_spines(ax: Any, *sides: str) -> None:
         ax.spines[side].set_visible(False)
 
 
-def draw_intervals(ax: Any, y: Any, intervals: NDArray[Any], number: int, label: str = "") -> None:
+def draw_intervals(ax: Any, intervals: NDArray[Any]) -> None:
     """Draw (estimate, low, high) of each row; rows with NaN are left out."""
-    estimate, low, high = intervals.T
-    style = choose_style(number, number) | {"linestyle": "none"}
-    ax.hlines(y, low, high, color=style["color"], linewidth=1.5)
-    ax.plot(estimate, y, **style, label=label)
+    y = range(len(intervals))
+    ax.hlines(y, *intervals[:, 1:].T, color=COLOURS[0], linewidth=1.5)
+    ax.plot(intervals[:, 0], y, MARKERS[0], color=COLOURS[0], markersize=5)
 
 
 def name_rows(ax: Any, names: list[str]) -> None:

@@ -15,7 +15,6 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.validation import require_whole_number
 from rankshot.plots.axes import (
     COLOURS,
     GRID,
@@ -29,7 +28,7 @@ from rankshot.plots.axes import (
     choose_style,
     shorten,
 )
-from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
@@ -67,11 +66,6 @@ class MapDisplay(Display):
     caption : str
         What is compared; it is written below the map.
 
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
-
     Examples
     --------
     >>> import rankshot as rs
@@ -108,8 +102,6 @@ class MapDisplay(Display):
         k : int, optional
             How many places are compared; at most, and by default, as many as the shortest ranking
             has.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
         rankings = require_rankings(rankings)
         names = choose_names(rankings.targets, rankings.sources, rankings.raters)
@@ -120,7 +112,6 @@ class MapDisplay(Display):
                 "a map needs two rankings or more, each with a group, not "
                 f"{len(names):,} groups for {len(rankings):,} rankings"
             )
-        k = None if k is None else require_whole_number("k", k)
         found = place_rankings(rankings[:MAX_RANKINGS], k)
         first = f"the first {found.k} places" if found.k > 1 else "the first place"
         caption = f"Kendall's distance of {first}"
@@ -136,8 +127,6 @@ class MapDisplay(Display):
         ----------
         similarity : Similarity
             Targets and items that the source does not know are left out.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
 
         Examples
         --------
@@ -169,7 +158,7 @@ class MapDisplay(Display):
 
     def _list_legend(self) -> list[str]:
         """Return the names of a legend; a few groups, and points without groups, have none."""
-        names = [group.name for group in find_largest_groups(self.groups)]
+        names = find_largest_groups(self.groups)
         alone = len(set(self.groups)) == len(self.groups)
         return [] if alone or len(names) <= GROUPS_WITHOUT_LEGEND else names
 
@@ -180,7 +169,7 @@ class MapDisplay(Display):
         if len(set(names)) == len(names):
             self._draw_points(self.places, choose_style(0, 0))
         else:
-            names = [group.name for group in find_largest_groups(self.groups)]
+            names = find_largest_groups(self.groups)
             centers = np.array([self.places[members == name].mean(axis=0) for name in names])
             others = self.places[~np.isin(members, names)]
             self._draw_points(others, {"marker": ".", "color": LIGHT, "markersize": 4})
@@ -203,8 +192,7 @@ class MapDisplay(Display):
         self._draw_labels(names, centers)
 
     def _draw_points(self, points: Floats, style: dict[str, Any]) -> None:
-        if len(points):
-            self.ax_.plot(*points.T, **{**style, "linestyle": "none"}, alpha=0.8)
+        self.ax_.plot(*points.T, **{**style, "linestyle": "none"}, alpha=0.8)
 
     def _draw_labels(self, names: list[str], centers: Floats) -> None:
         """Write names near their centres where there is room, in the present size of the axes."""
@@ -262,18 +250,8 @@ def _measure_text(text: str, font_size: float) -> float:
 def place_labels(centers: Floats, sizes: Floats, points: Floats, box: Floats) -> Floats:
     """Return the middle of each label, as near to its centre as other labels and marks allow.
 
-    A label that would overlap others, or many marks, wherever it is put has no place: NaN.
-
-    Parameters
-    ----------
-    centers : ndarray, shape (n, 2)
-        The best place of each label.
-    sizes : ndarray, shape (n, 2)
-        Widths and heights.
-    points : ndarray, shape (m, 2)
-        Marks, which the labels should not cover.
-    box : ndarray, shape (2,)
-        Width and height of the chart.
+    A label that would overlap others, or many marks (``points``), has no place: NaN. ``sizes`` are
+    widths and heights, and so is ``box``, of the chart.
 
     Examples
     --------
@@ -349,21 +327,9 @@ class RankingMap(NamedTuple):
 def place_rankings(rankings: Rankings, k: int | None = None) -> RankingMap:
     """Place rankings on a map, by Kendall's distance of their first ``k`` places.
 
-    Parameters
-    ----------
-    rankings : Rankings
-        At most `MAX_RANKINGS`. Subset rankings are compared on the items that both compare; two
-        rankings without two common items are placed as if they had opposite orders.
-    k : int, optional
-        At most the length of the shortest ranking, which is the default.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> from rankshot.plots.map import place_rankings
-    >>> votes = rs.Rankings.from_orders([["a", "b"], ["a", "b"], ["b", "a"]])
-    >>> place_rankings(votes).places[:, 0].round(2).tolist()
-    [-0.33, -0.33, 0.67]
+    The default, and the most, is the length of the shortest ranking. Subset rankings are compared
+    on the items that both compare; two rankings without two common items are placed as if they had
+    opposite orders.
     """
     shortest = int(rankings.lengths.min())
     k = shortest if k is None else min(k, shortest)
@@ -375,17 +341,8 @@ def place_rankings(rankings: Rankings, k: int | None = None) -> RankingMap:
     return RankingMap(place_points(distances), k, int(apart.sum()) // 2)
 
 
-class Group(NamedTuple):
-    """A group of a map: the number of its mark, its name, and its number of points."""
-
-    kind: int
-    name: str
-    size: int
-
-
-def find_largest_groups(groups: Sequence[str]) -> list[Group]:
+def find_largest_groups(groups: Sequence[str]) -> list[str]:
     """Return the groups with a mark of their own: the largest, in the order of the points."""
     counts = Counter(groups)
-    largest = sorted(counts, key=lambda name: (-counts[name], name))[:MAX_GROUPS]
-    kept = [name for name in counts if name in set(largest)]
-    return [Group(kind, name, counts[name]) for kind, name in enumerate(kept)]
+    largest = set(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_GROUPS])
+    return [name for name in counts if name in largest]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -10,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.validation import require_whole_number
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.plots.axes import (
     COLOURS,
     GRID,
     LIGHT,
-    MARKERS,
     ROW_HEIGHT,
     WIDTH,
     Display,
     choose_names,
     choose_style,
+    draw_intervals,
     draw_matrix,
     hide_spines,
     measure_matrix,
@@ -71,11 +69,6 @@ class RankingsDisplay(Display):
     title : str
         For what the items are ranked, and what is left out.
 
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
-
     Examples
     --------
     >>> import rankshot as rs
@@ -107,10 +100,7 @@ class RankingsDisplay(Display):
             Which rankings to draw; it can be left out if all have the same target or none.
         k : int
             How many places are drawn.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
-        k = require_whole_number("k", k)
         rankings = require_rankings(rankings)
         if target is None and len(rankings.target_names) > 1:
             raise RankshotError(
@@ -118,8 +108,6 @@ class RankingsDisplay(Display):
                 "choose one (target)"
             )
         chosen = rankings.select(target=target)
-        if not len(chosen):
-            raise RankshotError("there are no rankings to draw")
         shown = chosen[:COLUMNS_SHOWN]
         title = list(chosen.target_names)
         if len(chosen) > len(shown):
@@ -185,8 +173,7 @@ class BumpDisplay(Display):
     """Rankings side by side, with a line from each item's place to its next place.
 
     Tied items have the mean of their places, and are drawn close to each other. The 12 best items
-    by mean place have colours, the others are grey. Use `from_rankings` or `from_leaderboards` to
-    make one.
+    by mean place have colours, the others are grey. Use `from_rankings` to make one.
 
     Parameters
     ----------
@@ -195,11 +182,6 @@ class BumpDisplay(Display):
         The names of the columns; at most 12 can be read.
     places : ndarray of shape (columns, items)
         The place of each item in each column, from 1; NaN where it has none.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
 
     Examples
     --------
@@ -222,38 +204,15 @@ class BumpDisplay(Display):
         ----------
         rankings : Rankings
             From 1 to 12.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
         rankings = require_rankings(rankings)
-        _require_columns(len(rankings))
+        if not 1 <= len(rankings) <= COLUMNS_SHOWN:
+            raise RankshotError(
+                f"a bump chart has 1 to {COLUMNS_SHOWN} columns, not {len(rankings):,}: choose "
+                "some rankings, such as rankings[:5]"
+            )
         names = choose_names(rankings.raters, rankings.sources, rankings.targets)
         return cls(list(rankings.items), names, find_mean_places(rankings)).plot(ax)
-
-    @classmethod
-    def from_leaderboards(
-        cls, leaderboards: Mapping[str, Leaderboard], *, ax: Any = None
-    ) -> BumpDisplay:
-        """Draw leaderboards of the same items, such as those of several years.
-
-        Parameters
-        ----------
-        leaderboards : mapping of names to Leaderboard
-            From 1 to 12.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
-        """
-        boards = list(leaderboards.values())
-        _require_columns(len(boards))
-        items = list(boards[0].items)
-        if any(set(board.items) != set(items) for board in boards):
-            raise RankshotError("the leaderboards must have the same items")
-        places = np.empty((len(boards), len(items)))
-        for row, board in zip(places, boards, strict=True):
-            # Tied items have one rank; their mean place is half of the others further down.
-            means = board.ranks + (np.bincount(board.ranks)[board.ranks] - 1) / 2
-            row[:] = means[[board.items.index(item) for item in items]]
-        return cls(items, [str(name) for name in leaderboards], places).plot(ax)
 
     def _measure(self, width: float | None) -> tuple[float, float]:
         return width or max(4.0, 3.4 + 1.1 * len(self.names)), 1 + ROW_HEIGHT * len(self.items)
@@ -289,14 +248,6 @@ def find_mean_places(rankings: Rankings) -> Floats:
     places = np.full((len(rankings), rankings.n_items), np.nan)
     places[rows, rankings.codes] = means[group.ravel()]
     return places
-
-
-def _require_columns(count: int) -> None:
-    if not 1 <= count <= COLUMNS_SHOWN:
-        raise RankshotError(
-            f"a bump chart has 1 to {COLUMNS_SHOWN} columns, not {count:,}: choose some rankings, "
-            "such as rankings[:5]"
-        )
 
 
 def _part_ties(places: Floats) -> Floats:
@@ -335,11 +286,6 @@ class PrecedenceDisplay(Display):
     shares : ndarray of shape (items, items)
         From 0 to 1; NaN for two items that no ranking orders.
 
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
-
     Examples
     --------
     >>> import rankshot as rs
@@ -359,9 +305,7 @@ class PrecedenceDisplay(Display):
         Parameters
         ----------
         rankings : Rankings
-            Rankings in parts are taken, too.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
+            In memory or in parts.
         """
         rankings = require_any_rankings(rankings)
         order = sort_by_average(rankings)
@@ -401,11 +345,6 @@ class WorthsDisplay(Display):
     level : float
         Their confidence level, for the label.
 
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
-
     Examples
     --------
     >>> import rankshot as rs
@@ -428,8 +367,6 @@ class WorthsDisplay(Display):
         ----------
         leaderboard : Leaderboard
             From `rankshot.leaderboard`.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
         return cls(
             list(leaderboard.items),
@@ -446,8 +383,6 @@ class WorthsDisplay(Display):
         ----------
         model : PlackettLuce, DavidsonLuce or PlackettLuceRegression
             Fitted.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
 
         Examples
         --------
@@ -456,8 +391,6 @@ class WorthsDisplay(Display):
         >>> rs.plots.WorthsDisplay.from_model(model).items
         ['b', 'c', 'a']
         """
-        if not hasattr(model, "log_worths_"):
-            raise RankshotError(f"expected a fitted model with worths, not {short_repr(model)}")
         order = np.lexsort((model.items_, -model.log_worths_))
         return cls([model.items_[i] for i in order], model.log_worths_[order]).plot(ax)
 
@@ -465,13 +398,11 @@ class WorthsDisplay(Display):
         return width or WIDTH, 1 + ROW_HEIGHT * len(self.items)
 
     def _draw(self, ax: Any) -> None:
-        y = np.arange(len(self.items))
-        label = "log-worth"
+        label, ends = "log-worth", np.full((len(self.items), 2), np.nan)
         if self.intervals is not None:
-            low, high = np.asarray(self.intervals).T
-            ax.hlines(y, low, high, color=COLOURS[0], linewidth=1.5)
+            ends = self.intervals
             label += f", with {100 * self.level:g} % comparison intervals"
-        ax.plot(self.log_worths, y, MARKERS[0], color=COLOURS[0], markersize=5)
+        draw_intervals(ax, np.column_stack([self.log_worths, ends]))
         ax.set_xlabel(label)
         name_rows(ax, self.items)
 
@@ -492,11 +423,6 @@ class GroupsDisplay(Display):
         The shares of the groups.
     are_worths : bool
         Whether the values are log-worths; otherwise they are places.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
 
     Examples
     --------
@@ -521,11 +447,7 @@ class GroupsDisplay(Display):
         ----------
         mixture : RankingMixture
             Fitted. Log-worths are drawn if its models have them, otherwise places in their modes.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
-        if not hasattr(mixture, "models_"):
-            raise RankshotError(f"expected a fitted RankingMixture, not {short_repr(mixture)}")
         models, weights = mixture.models_, np.asarray(mixture.weights_, np.float64)
         items = models[0].items_
         are_worths = all(hasattr(model, "log_worths_") for model in models)

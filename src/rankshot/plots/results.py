@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.validation import as_names, require_number
+from rankshot.core.validation import as_names
 from rankshot.plots.axes import (
     COLOURS,
     GRID,
@@ -48,8 +48,6 @@ LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
 """Diameters in points."""
 DIGIT = 0.065
 """Inches per digit of a number in a cell."""
-MARK_HEIGHT = 0.13
-"""Inches between the marks of two series in one row."""
 HEADING_LETTERS = 70
 MAX_BARS = 8
 """Of each group of contributions, the strongest; the others of a group are added up."""
@@ -63,7 +61,7 @@ class ReliabilityDisplay(Display):
     """A reliability diagram: the accuracy of inputs against their confidence, in bins.
 
     The confidence of an input is its largest probability. A calibrated classifier has all discs on
-    the diagonal; below it, the classifier is too sure. The area of a disc, and the number beside
+    the diagonal; below it, the classifier is too certain. The area of a disc, and the number beside
     it, is the number of inputs in the bin. A second display on the same axes gets another colour.
     Use `from_predictions` to make one.
 
@@ -73,11 +71,6 @@ class ReliabilityDisplay(Display):
         The bins; see `rankshot.zeroshot.metrics.reliability`.
     name : str, optional
         For the legend.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
 
     Examples
     --------
@@ -117,8 +110,6 @@ class ReliabilityDisplay(Display):
             The number of bins, of equal width.
         name : str, optional
             For the legend.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
         return cls(reliability(y_true, proba, classes, n_bins), name).plot(ax)
 
@@ -179,11 +170,6 @@ class ConfusionDisplay(Display):
     classes : list of str
         The L classes.
 
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
-
     Examples
     --------
     >>> import rankshot as rs
@@ -214,8 +200,6 @@ class ConfusionDisplay(Display):
         labels : iterable of names, optional
             The classes, in the order of the rows. By default all that occur, sorted. Inputs whose
             true or predicted class is none of these, such as rejected inputs, are not counted.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
         truth, _ = compare_labels(y_true, y_pred)
         predicted = require_labels(y_pred, "y_pred")
@@ -273,17 +257,10 @@ class ComparisonDisplay(Display):
     ----------
     names : list of str
         The names of the rows, from top to bottom.
-    intervals : ndarray of shape (rows, 3) or (rows, series, 3)
-        Estimate, low and high end; NaN where there is none. A row without any is a heading.
+    intervals : ndarray of shape (rows, 3)
+        Estimate, low and high end; NaN for a row that is a heading.
     chance : float, optional
         What random guessing gives; a dashed line.
-    series : sequence of str
-        Names for the legend, if each row has several intervals.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
 
     Examples
     --------
@@ -299,7 +276,6 @@ class ComparisonDisplay(Display):
     names: list[str]
     intervals: Floats
     chance: float | None = None
-    series: Sequence[str] = ()
 
     @classmethod
     def from_results(
@@ -314,15 +290,16 @@ class ComparisonDisplay(Display):
             `Rehearsal.predict_accuracy`.
         chance : float, optional
             What random guessing gives, such as one divided by the number of classes.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
-        if chance is not None:
-            chance = require_number("chance", chance, above=-np.inf, below=np.inf)
-        pairs = [(str(name), _require_interval(name, cell)) for name, cell in results.items()]
-        pairs.sort(key=lambda pair: (-pair[1][0], pair[0]))
-        intervals = np.array([cell for _, cell in pairs])
-        return cls([name for name, _ in pairs], intervals, chance).plot(ax)
+        for name, cell in results.items():
+            if np.shape(cell) != (3,) or not cell[1] <= cell[2]:
+                raise RankshotError(
+                    f"{short_repr(name)}: expected (estimate, low, high), three numbers with low "
+                    f"<= high, not {short_repr(cell)}"
+                )
+        pairs = sorted(results.items(), key=lambda pair: (-pair[1][0], str(pair[0])))
+        intervals = np.array([cell for _, cell in pairs], np.float64)
+        return cls([str(name) for name, _ in pairs], intervals, chance).plot(ax)
 
     @classmethod
     def from_rehearsal(
@@ -336,11 +313,7 @@ class ComparisonDisplay(Display):
             Fitted.
         chance : float, optional
             What random guessing gives, such as one divided by the number of classes of a fold.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
-        if not hasattr(rehearsal, "trials_"):
-            raise RankshotError(f"expected a fitted Rehearsal, not {short_repr(rehearsal)}")
         tried = {
             trial.what + (" (chosen)" if trial.accuracy is rehearsal.accuracy_ else ""): (
                 trial.accuracy
@@ -350,36 +323,17 @@ class ComparisonDisplay(Display):
         return cls.from_results(tried, chance=chance, ax=ax)
 
     def _measure(self, width: float | None) -> tuple[float, float]:
-        row = max(ROW_HEIGHT, MARK_HEIGHT * (len(self.series) + 1))
-        return width or WIDTH, 1.1 + row * len(self.names) + 0.2 * len(self.series)
+        return width or WIDTH, 1.1 + ROW_HEIGHT * len(self.names)
 
     def _draw(self, ax: Any) -> None:
-        cells = np.reshape(self.intervals, (len(self.names), -1, 3))
-        n_series = cells.shape[1]
-        for number, label in enumerate(self.series or [""]):
-            y = np.arange(len(cells)) + (number + 1) / (n_series + 1) - 0.5
-            draw_intervals(ax, y, cells[:, number], number, shorten(label))
+        draw_intervals(ax, self.intervals)
         if self.chance is not None:
             ax.axvline(self.chance, color=MUTED, linestyle="--", linewidth=1, label="chance")
-        if self.chance is not None or self.series:
             ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
         ax.set_xlabel("accuracy")
         name_rows(ax, self.names)
-        for label, row in zip(ax.get_yticklabels(), cells, strict=True):
+        for label, row in zip(ax.get_yticklabels(), self.intervals, strict=True):
             label.set_fontweight("bold" if np.isnan(row).all() else "normal")
-
-
-def _require_interval(name: object, cell: Any) -> Floats:
-    try:
-        numbers = np.asarray(cell, np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.shape != (3,) or not np.isfinite(numbers).all() or numbers[1] > numbers[2]:
-        raise RankshotError(
-            f"{short_repr(name)}: expected (estimate, low, high), three numbers with low <= high, "
-            f"not {short_repr(cell)}"
-        )
-    return numbers
 
 
 # ---- Explanation
@@ -389,7 +343,7 @@ def _require_interval(name: object, cell: Any) -> Floats:
 class ExplanationDisplay(Display):
     """Why an input got its class: bars for what each seen class and each source contributed.
 
-    A bar to the right speaks for the class. A contribution of 0.7 doubles the odds. Those of the
+    A bar to the right supports the class. A contribution of 0.7 doubles the odds. Those of the
     seen classes add up; that of a source is what this source alone would give. Of each group, the
     eight strongest are drawn. Use `from_explanation` to make one.
 
@@ -397,11 +351,6 @@ class ExplanationDisplay(Display):
     ----------
     explanation : Explanation
         From `rankshot.explain`.
-
-    Attributes
-    ----------
-    ax_, figure_
-        The Matplotlib axes and figure of the last `plot`.
 
     Examples
     --------
@@ -426,8 +375,6 @@ class ExplanationDisplay(Display):
         ----------
         explanation : Explanation
             One element of the list that `rankshot.explain` returns.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default, on a new figure.
         """
         if not isinstance(explanation, Explanation):
             raise RankshotError(

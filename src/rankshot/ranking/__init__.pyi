@@ -7,9 +7,9 @@ from .consensus.voting_rules import (
 )
 from .distances import (
     kendall_distance as kendall_distance,
+    mean_kendall_distance as mean_kendall_distance,
     rank_biased_overlap as rank_biased_overlap,
 )
-from .mean_distances import mean_kendall_distance as mean_kendall_distance
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.leaderboard import (

@@ -80,6 +80,17 @@ def encode_names(
         ) from None
 
 
+def require_names(labels: list[Any], where: Where) -> list[str]:
+    """Return labels as names; ``where`` names the row of the label at an index."""
+    names = name_labels(labels)
+    if names is None:
+        rule = "an item must be a name, not {}"
+        refuse_first(labels, lambda label: as_name(label) is not None, rule, where)
+        # One that cannot be told from others by its hash.
+        return [str(as_name(label)) for label in labels]
+    return names
+
+
 def name_labels(labels: list[Any]) -> list[str] | None:
     """Return labels as names; None if one of them is not a name. Equal ones are checked once."""
     try:
@@ -100,76 +111,41 @@ def encode_orders(
     orders: Sequence[Order], items: Iterable[Any] | None, where: Where
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
-    labels, places, starts = _flatten(orders) or _flatten_one_by_one(orders, where)
+    if not all(isinstance(order, LIST_TYPES) for order in orders):
+        rule = "expected a list of items, not {} (a single ranking is a list in a list)"
+        refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
+    labels: list[Any] = list(chain.from_iterable(orders))
+    starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
+    places = np.arange(len(labels)) - np.repeat(starts[:-1], np.diff(starts))
 
     def find_row(index: int) -> int:
         return int(np.searchsorted(starts, index, side="right")) - 1
 
-    refuse_empty(Entries(places, places, starts), where)
-    names, codes = encode_names(labels, items, find_row, where)
-    return names, validate_entries(Entries(codes, places, starts), names, where)
-
-
-_FlatOrders = tuple[list[str], NDArray[np.int32], NDArray[np.int64]]
-
-
-def _flatten(orders: Sequence[Order]) -> _FlatOrders | None:
-    """Return the labels, places and starts of lists of names and of lists of names.
-
-    For anything unexpected, the result is None.
-    """
-    if not all(isinstance(order, LIST_TYPES) for order in orders):
-        return None
-    labels: list[Any] = list(chain.from_iterable(orders))
-    starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
-    places = np.arange(len(labels)) - np.repeat(starts[:-1], np.diff(starts))
     names = name_labels(labels)
     if names is None:
-        ties = [entry if type(entry) is list else (entry,) for entry in labels]
+        ties = [entry if isinstance(entry, TIE_TYPES) else (entry,) for entry in labels]
         sizes = np.fromiter(map(len, ties), np.int64, len(ties))
+        if not sizes.all():
+            index = int(np.argmin(sizes))
+            raise RankshotError(
+                f"{where(find_row(index))}: an empty tie at place {places[index] + 1}"
+            )
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
-        names = name_labels(list(chain.from_iterable(ties))) if sizes.all() else None
-    return None if names is None else (names, places.astype(np.int32), starts)
+        names = require_names(list(chain.from_iterable(ties)), lambda i: where(find_row(i)))
+    refuse_empty(starts, where)
+    items, codes = encode_names(names, items, find_row, where)
+    return items, validate_entries(Entries(codes, places.astype(np.int32), starts), items, where)
 
 
-def _flatten_one_by_one(orders: Sequence[Order], where: Where) -> _FlatOrders:
-    """Do the same for any labels, and raise for what is not a list of names."""
-    labels: list[Any] = []
-    places: list[int] = []
-    rows: list[int] = []
-    rule = "expected a list of items, not {} (a single ranking is a list in a list)"
-    refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
-    for row, order in enumerate(orders):
-        for place, entry in enumerate(order):
-            tie = entry if isinstance(entry, TIE_TYPES) else (entry,)
-            if not tie:
-                raise RankshotError(f"{where(row)}: an empty tie at place {place + 1}")
-            labels += tie
-            places += [place] * len(tie)
-            rows += [row] * len(tie)
-    names = _require_names(labels, lambda index: where(rows[index]))
-    return names, np.array(places, np.int32), row_starts(np.bincount(rows, minlength=len(orders)))
-
-
-def _require_names(labels: list[Any], where: Where) -> list[str]:
-    """Return labels as names; ``where`` names the row of the label at an index."""
-    names = name_labels(labels)
-    if names is None:
-        rule = "an item must be a name, not {}"
-        refuse_first(labels, lambda label: as_name(label) is not None, rule, where)
-    return [str(as_name(label)) for label in labels] if names is None else names
-
-
-def refuse_empty(entries: Entries, where: Where) -> Entries:
-    """Return the same lists, or raise for the first that is empty."""
-    if np.any(entries.sizes == 0):
-        raise RankshotError(f"{where(int(np.argmin(entries.sizes)))}: the ranking is empty")
-    return entries
+def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
+    """Raise for the first list that is empty."""
+    if np.any(sizes := np.diff(starts) == 0):
+        raise RankshotError(f"{where(int(np.argmax(sizes)))}: the ranking is empty")
 
 
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
-    refuse_empty(entries, where)
+    refuse_empty(entries.starts, where)
     for rows, cells in entries.rows_by_size():
         ordered = np.sort(entries.codes[cells], axis=1)
         twice = ordered[:, 1:] == ordered[:, :-1]
@@ -237,7 +213,7 @@ def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float
         column = np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError):
         column = np.empty(0)
-    # NumPy would convert text and truth values, too.
+    # NumPy would also convert text and truth values.
     is_plain = column.shape == (n,) and not {str, bool} & set(map(type, values))
     if not is_plain or not np.all((column >= 0) & (column < np.inf)):
         rule = "the weight {} is not a finite number of 0 or more"
@@ -313,22 +289,6 @@ def refuse_cells(
         )
 
 
-def rank_numbers(values: ArrayLike, table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers in the order of ``values``, where ``table``, the same as floats, has ties.
-
-    Floats of 2^53 and more do not hold all whole numbers. Where ``table`` is nan, so is the result.
-    """
-    known = ~np.isnan(table)
-    if np.abs(table).max(initial=0, where=known) < 2**53:
-        return table
-    exact = np.asarray(values) if isinstance(values, np.ndarray) else np.array(values, object)
-    if exact.dtype == np.float64:
-        return table
-    ranks = np.full(table.shape, np.nan)
-    ranks[known] = np.unique(exact.reshape(table.shape)[known], return_inverse=True)[1]
-    return ranks
-
-
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
     """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
     n, C = values.shape
@@ -338,8 +298,10 @@ def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> 
     step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
     places = np.cumsum(step, axis=1, dtype=np.int32)
     sizes = placed.sum(axis=1)
+    starts = row_starts(sizes)
+    refuse_empty(starts, describe_row)
     kept = np.arange(C) < sizes[:, None]
-    return Entries(order[kept].astype(np.int32), places[kept], row_starts(sizes))
+    return Entries(order[kept].astype(np.int32), places[kept], starts)
 
 
 def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:
@@ -382,7 +344,7 @@ def encode_pairs(
     first = _as_list(winners, "winners")
     n = len(first)
     second = _require_length(_as_list(losers, "losers"), n, "losers")
-    labels = _require_names(first + second, lambda i: where(i % n))
+    labels = require_names(first + second, lambda i: where(i % n))
     names, codes = encode_names(labels, items, lambda i: i % n, where)
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():

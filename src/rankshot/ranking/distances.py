@@ -1,8 +1,9 @@
-"""Kendall's distance between rankings, for all pairs at once; and rank-biased overlap."""
+"""Distances between rankings: Kendall's, its mean over ties, and rank-biased overlap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,22 @@ from scipy.sparse import csr_array
 
 from rankshot.core.blocks import BLOCK_CELLS, row_blocks
 from rankshot.core.validation import require_number, require_whole_number
-from rankshot.ranking.matrices import completed_orders, levels
-from rankshot.ranking.parts import refuse_partial, require_rankings
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.matrices import (
+    ABSENT,
+    completed_orders,
+    group_by_place,
+    levels,
+    rows_with_tied_choices,
+)
+from rankshot.ranking.parts import (
+    AnyRankings,
+    KeyedSums,
+    map_rows,
+    reduce_parts,
+    refuse_partial,
+    require_rankings,
+)
 from rankshot.ranking.rankings import Rankings
 
 Float32s = NDArray[np.float32]
@@ -295,15 +310,7 @@ class PairCounts(NamedTuple):
 def compare_orders(
     a: Rankings, b: Rankings, rows_a: NDArray[np.intp], rows_b: NDArray[np.intp]
 ) -> PairCounts:
-    """Compare ranking ``rows_a[t]`` of a with ranking ``rows_b[t]`` of b, for every t.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["c"]], items=["a", "b", "c"])
-    >>> compare_orders(r, r, np.array([0, 1]), np.array([1, 1]))
-    PairCounts(discordant=array([2., 0.]), tied_in_both=array([0., 1.]))
-    """
+    """Compare ranking ``rows_a[t]`` of a with ranking ``rows_b[t]`` of b, for every t."""
     counts = PairCounts(np.zeros(rows_a.size), np.zeros(rows_a.size))
     levels_b = levels(b)
     strict = is_strict(a) and (a is b or is_strict(b))
@@ -346,11 +353,6 @@ def count_inversions(permutations: NDArray[Any]) -> Ints:
     A group of values in sequence is split into its smaller and its larger half. The smaller
     values pass over the larger ones before them: the sum of their places, minus 0 + 1 + … for
     the smaller ones before them. The halves are groups of their own, and so on.
-
-    Examples
-    --------
-    >>> count_inversions(np.array([[0, 1, 2], [2, 1, 0]]))
-    array([0, 3])
     """
     n, C = permutations.shape
     depth = max(0, int(np.log2(max(C, 1) / LEAF_VALUES)))
@@ -378,6 +380,314 @@ def count_inversions(permutations: NDArray[Any]) -> Ints:
     for step in range(1, width):
         total += np.count_nonzero(leaves[:-step] > leaves[step:], axis=(0, 2))
     return total
+
+
+# ---- Mean distances: over the orders that ties allow, and over pairs of rankings
+#
+# A ranking is a few places, some of them ties, and the rest after them. Whether a pair of items
+# counts in a mean over the orders that ties allow depends only on the places of the two items. So
+# for two rankings, all counts of pairs are sums over the small table N[g, g']: the number of items
+# in place g of one and in place g' of the other. This takes as long for many items as for few.
+
+
+def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
+    r"""Return the matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
+
+    A tie stands for every strict order of its items, and each is equally likely; the items that
+    a list leaves out are tied after its last item. The distance is the mean of `kendall_distance`
+    over the strict top-k lists that the two rankings allow, drawn independently. Without ties it
+    equals that distance. With ties the two differ: the Hausdorff distance takes the worst case,
+    so that a ranking with large ties is far from every strict one.
+
+    Between strict top-k lists the distance counts pairs of items in opposite orders, and pairs
+    that the first list leaves out and the second does not. Its mean needs only the probabilities
+    that a pair is in either order, or left out, in each of the two rankings.
+
+    Parameters
+    ----------
+    a, b : Rankings
+        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
+    k : int, optional
+        Compare the first k; all by default.
+
+    Returns
+    -------
+    ndarray of shape (len(a), len(b))
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> r = rs.Rankings.from_orders([["a", "b", "c"], [["a", "b", "c"]]], items=["a", "b", "c"])
+    >>> rs.ranking.mean_kendall_distance(r)
+    array([[0. , 1.5],
+           [1.5, 1.5]])
+    >>> rs.kendall_distance(r)
+    array([[0., 3.],
+           [3., 0.]])
+    """
+    first, second = prepare_rankings(a, b, k)
+    C = first.n_items
+    k = C if k is None else int(k)
+    if all(_is_strict_to(r, k) for r in (first, second)):
+        return kendall_distance(first, None if b is None else second)
+    n_places = min(k, max(int(r.places.max(initial=0)) + 1 for r in (first, second)))
+    if (n_places + 2) ** 3 <= C**2:
+        return mean_distance_by_places(first, second, k)
+    return _mean_by_pairs(first, second, k)
+
+
+def _is_strict_to(rankings: Rankings, k: int) -> bool:
+    """Tell whether every ranking has one strict list of its first k items."""
+    reaches = rankings.lengths >= min(k, rankings.n_items - 1)
+    return bool(reaches.all()) and not rows_with_tied_choices(rankings).size
+
+
+def _mean_by_pairs(first: Rankings, second: Rankings, k: int) -> Floats:
+    """Compute mean distances from tables of all pairs of items, a block of them at a time."""
+    C = first.n_items
+    distance = np.zeros((len(first), len(second)))
+    for items in row_blocks(C, 4 * C):
+        cells = 4 * (items.stop - items.start) * C
+        for rows in row_blocks(len(first), cells):
+            before, _, out_a = _pair_probabilities(first[rows], k, items)
+            for columns in row_blocks(len(second), cells):
+                _, after, out_b = _pair_probabilities(second[columns], k, items)
+                in_b = 1 - out_b
+                in_b[:, np.arange(in_b.shape[1]), np.arange(C)[items]] = 0
+                distance[rows, columns] += np.tensordot(before, after, axes=([1, 2], [1, 2]))
+                distance[rows, columns] += np.tensordot(out_a, in_b, axes=([1, 2], [1, 2])) / 2
+    return distance
+
+
+def _pair_probabilities(rankings: Rankings, k: int, items: slice) -> tuple[Floats, Floats, Floats]:
+    """Return probabilities for each of ``items`` and every item, over the orders of ties.
+
+    That it precedes the other one, which it does from the first k; that the other one precedes it
+    likewise; and that both come after the first k.
+    """
+    level = levels(rankings)
+    n, C = level.shape
+    sizes = np.zeros((n, C + 1))
+    np.add.at(sizes, (np.arange(n)[:, None], level), 1)
+    shares = _Shares.of(sizes, np.cumsum(sizes, axis=1) - sizes, k)
+    share, within, beyond = (np.take_along_axis(table, level, axis=1) for table in shares)
+    own, other = level[:, items, None], level[:, None, :]
+    same = own == other
+    same[:, np.arange(same.shape[1]), np.arange(C)[items]] = False
+    tied = same * within[:, items, None]
+    before = (own < other) * share[:, items, None] + tied
+    after = (own > other) * share[:, None, :] + tied
+    out = (own < other) * (1 - share)[:, items, None] + (own > other) * (1 - share)[:, None, :]
+    return before, after, out + same * beyond[:, items, None]
+
+
+def compare_common_items(a: Rankings, b: Rankings | None = None, k: int = 10) -> Floats:
+    r"""Return distances between the rankings of ``a`` and ``b``, each over the items both compare.
+
+    A subset ranking says nothing of the items that it does not list, so each pair is compared on
+    the items that both know. The distance is `mean_kendall_distance` of the first places there,
+    divided by the largest possible one: 0 is the same order, 1 is the opposite order.
+    """
+    require_rankings(a)
+    second = a if b is None else require_rankings(b).with_items(a.items)
+    distance = np.full((len(a), len(second)), np.nan)
+    for rows, columns, table, places in _count_shared(a, second, k):
+        n_items = table.sum(axis=(2, 3))
+        listed = (table.sum(axis=3)[..., :-1].sum(axis=2), table.sum(axis=2)[..., :-1].sum(axis=2))
+        k_both = np.minimum(places, np.minimum(*listed)).astype(np.int64)
+        largest = k_both * (2 * n_items - k_both - 1) / 2
+        part = distance[rows, columns]
+        np.divide(_mean_distance(table, k_both), largest, out=part, where=largest > 0)
+    return distance
+
+
+def mean_distance_by_places(a: Rankings, b: Rankings, k: int) -> Floats:
+    """Return the matrix of mean top-k Kendall distances between rankings of all items."""
+    distance = np.empty((len(a), len(b)))
+    for rows, columns, table, places in _count_shared(a, b, k):
+        distance[rows, columns] = _mean_distance(table, np.full(places.shape, k))
+    return distance
+
+
+def _count_shared(a: Rankings, b: Rankings, k: int) -> Iterator[tuple[slice, slice, Floats, Ints]]:
+    """Yield blocks of rankings of a and of b: their tables N, and how many places both have."""
+    width, height = (min(k, int(r.places.max(initial=0)) + 1) + 1 for r in (a, b))
+    for rows in row_blocks(len(a), max(a.n_items, width * height)):
+        first = _list_groups(a[rows], k)
+        cells = len(first.known) * width * height
+        for columns in row_blocks(len(b), max(b.n_items, cells)):
+            second = _list_groups(b[columns], k)
+            places = np.minimum(first.places[:, None], second.places)
+            yield rows, columns, _count_shared_items(first, second), places
+
+
+class _Groups(NamedTuple):
+    """Rankings as groups: ``listed`` has one row per ranking and group, ``known`` one per ranking.
+
+    Both have one column per item. The rest after the last group is the last group, empty in
+    ``listed``. ``places`` is the number of places that count.
+    """
+
+    listed: csr_array
+    known: NDArray[np.float32]
+    places: Ints
+    n_groups: int
+
+
+def _list_groups(rankings: Rankings, k: int) -> _Groups:
+    cut = rankings.top(min(k, rankings.n_items))
+    begin, size, row = group_by_place(cut)
+    counts = np.repeat(begin < cut.lengths[row], size)
+    rows, items = cut.entry_rows[counts], cut.codes[counts]
+    n_groups = int(cut.places[counts].max(initial=0)) + 2
+    cells = (rows * n_groups + cut.places[counts], items)
+    shape = (len(cut) * n_groups, cut.n_items)
+    listed = csr_array((np.ones(rows.size, np.float32), cells), shape=shape)
+    known = (levels(cut) != ABSENT).astype(np.float32)
+    return _Groups(listed, known, cut.lengths, n_groups)
+
+
+def _count_shared_items(a: _Groups, b: _Groups) -> Floats:
+    """Return N[a, b, g, g']: the items in group g of one ranking and in group g' of the other."""
+    shape = (len(a.known), a.n_groups, len(b.known), b.n_groups)
+    table = (a.listed @ b.listed.T).toarray().reshape(shape).transpose(0, 2, 1, 3).astype(float)
+    known_b = (a.listed @ b.known.T).reshape(shape[:3]).transpose(0, 2, 1)
+    known_a = (b.listed @ a.known.T).reshape(*shape[2:], shape[0]).transpose(2, 0, 1)
+    table[:, :, :, -1] = known_b - table.sum(axis=3)
+    table[:, :, -1, :] = known_a - table.sum(axis=2)
+    # The last line counted the rest of both as minus the items that only one of them lists.
+    table[:, :, -1, -1] = 0
+    table[:, :, -1, -1] = a.known @ b.known.T - table.sum(axis=(2, 3))
+    counts: Floats = table
+    return counts
+
+
+class _Shares(NamedTuple):
+    """Probabilities of each group of tied items, of which some belong to the first k.
+
+    ``inside``: that an item does. ``before``: that it precedes another item of its group, and
+    does. ``outside``: that it and another item of its group both do not.
+    """
+
+    inside: Floats
+    before: Floats
+    outside: Floats
+
+    @classmethod
+    def of(cls, size: NDArray[Any], begin: NDArray[Any], k: Ints | int) -> _Shares:
+        """Return the shares of groups of ``size`` items, with ``begin`` items before them."""
+        taken = np.clip(k - begin, 0, size)
+        left = size - taken
+        pairs = np.maximum(size * (size - 1), 1)
+        return cls(
+            taken / np.maximum(size, 1),
+            (taken * (taken - 1) / 2 + taken * left) / pairs,
+            left * (left - 1) / pairs,
+        )
+
+
+def _mean_distance(table: Floats, k: Ints) -> Floats:
+    """Return the mean top-k distances of pairs of rankings from their tables N.
+
+    With F[g, h] the probability that an item of place g precedes one of place h, within the first
+    k, the sum of N ∘ (F_a N F_b) counts pairs in opposite orders, and likewise for pairs that both
+    rankings leave out. An item and itself are not a pair.
+    """
+    sizes_a, sizes_b, k_of = table.sum(axis=3), table.sum(axis=2), k[..., None]
+    a = _Shares.of(sizes_a, np.cumsum(sizes_a, axis=-1) - sizes_a, k_of)
+    b = _Shares.of(sizes_b, np.cumsum(sizes_b, axis=-1) - sizes_b, k_of)
+    a, b = _Shares(*(x[..., None] for x in a)), _Shares(*(x[:, :, None] for x in b))
+    after = table.sum(axis=2, keepdims=True) - np.cumsum(table, axis=2)
+    by_a = a.inside * after + a.before * table
+    before = by_a * b.inside
+    by_both = np.cumsum(before, axis=3) - before + b.before * by_a
+    opposite = (table * (by_both - a.before * b.before)).sum(axis=(2, 3))
+    out_a, out_b = 1 - a.inside, 1 - b.inside
+    by_a = out_a * (out_a * table).sum(axis=2, keepdims=True) + (a.outside - out_a**2) * table
+    by_both = out_b * (out_b * by_a).sum(axis=3, keepdims=True) + (b.outside - out_b**2) * by_a
+    both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
+    n_left = table.sum(axis=(2, 3)) - k
+    return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
+
+
+# ---- The distance of `kendall_distance`
+#
+# With o the number of pairs that a ranking puts in order, those tied in b alone are o_a minus
+# those ordered in both. So d(a, b) = |opposite| + max(o_a, o_b) - |ordered in both|
+# = max(o_a, o_b) - Σ B_a[i, j] B_b[i, j].
+
+
+def mean_kendall_distances(rankings: AnyRankings, weight: float) -> tuple[float, Floats]:
+    """Return the mean distance between two different rankings, and that of each to the others.
+
+    A ranking of weight w counts as w rankings; ``weight`` is the sum of all. For rankings in parts,
+    the distances of each are a lazy array.
+    """
+    pairs = weight**2 - reduce_parts(rankings, _weight_of_own_pairs)
+    if isinstance(rankings, Rankings) and len(rankings) < rankings.n_items:
+        # A table of rankings by rankings is smaller than one of items by items.
+        to_all = kendall_distance(rankings) @ rankings.weights
+        others = weight - _weight_once(rankings)
+        return float(rankings.weights @ to_all) / pairs, to_all / others
+    sums = reduce_parts(rankings, _sum_orders)
+    larger = sums.sum_of_larger_than(sums.counts.keys)
+    total = float(sums.counts.sums[0] @ larger) - float((sums.before**2).sum())
+    return max(total, 0.0) / pairs, map_rows(rankings, _distances_to_others, sums, weight)
+
+
+def _weight_of_own_pairs(rankings: Rankings) -> float:
+    """Return the weight of the pairs of a ranking and itself.
+
+    A weight above 1 stands for equal rankings, which are different rankings of distance 0.
+    """
+    return float(_weight_once(rankings) @ rankings.weights)
+
+
+def _weight_once(rankings: Rankings) -> Floats:
+    return np.asarray(np.minimum(rankings.weights, 1))
+
+
+class _Orders(NamedTuple):
+    """``before[i, j]`` is the weight of the rankings that put i before j.
+
+    ``counts`` has the weight of the rankings with each number of ordered pairs.
+    """
+
+    before: Floats
+    counts: KeyedSums
+
+    def sum_of_larger_than(self, values: Ints) -> Floats:
+        """Return Σ w_b max(o, o_b) for each number o of ordered pairs."""
+        keys, [weights] = self.counts.keys, self.counts.sums
+        smaller = np.append(0.0, np.cumsum(weights))
+        larger = np.append(np.cumsum((weights * keys)[::-1])[::-1], 0.0)
+        n_smaller = np.searchsorted(keys, values, side="right")
+        return np.asarray(values * smaller[n_smaller] + larger[n_smaller])
+
+
+def _sum_orders(rankings: Rankings) -> _Orders:
+    refuse_partial(rankings, "no distance is defined between rankings of different items")
+    # A tie that K cuts counts as a whole.
+    whole = replace(rankings, lengths=rankings.n_listed)
+    ordered = count_ordered_pairs(whole).astype(np.int64)
+    return _Orders(precedence(whole), KeyedSums.of(ordered, whole.weights))
+
+
+def _distances_to_others(rankings: Rankings, sums: _Orders, weight: float) -> Floats:
+    larger = sums.sum_of_larger_than(count_ordered_pairs(rankings).astype(np.int64))
+    # Rounding of fractional weights can make it negative.
+    to_all = np.maximum(larger - _sum_over_orders(rankings, sums.before), 0)
+    return np.asarray(to_all / (weight - _weight_once(rankings)))
+
+
+def _sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
+    """Return, for each ranking, the sum of ``table[i, j]`` over the pairs that put i before j."""
+    result = np.zeros(len(rankings))
+    for rows in row_blocks(len(rankings), rankings.n_items):
+        by_item = np.ascontiguousarray(levels(rankings[rows]).T)
+        for i in range(rankings.n_items):
+            result[rows] += table[i] @ (by_item[i] < by_item)
+    return result
 
 
 # ---- Rank-biased overlap

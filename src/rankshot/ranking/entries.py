@@ -121,11 +121,6 @@ def number_rows(columns: Iterable[NDArray[Any]], n: int) -> NDArray[np.int64]:
 
     Columns are packed into one integer as far as they fit. Before the next column would not
     fit, the packed values are replaced by their numbers, which makes room.
-
-    Examples
-    --------
-    >>> number_rows([np.array([5, 2, 5]), np.array([0, 7, 0])], 3)
-    array([1, 0, 1])
     """
     key = np.zeros(n, np.int64)
     span = 1
@@ -152,13 +147,7 @@ def _number_values(values: NDArray[np.int64], span: int) -> tuple[NDArray[np.int
 
 
 def find_first(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first row of each number.
-
-    Examples
-    --------
-    >>> find_first(np.array([1, 0, 1, 2]))
-    array([1, 0, 3])
-    """
+    """Return the first row of each number."""
     first = np.empty(int(numbers.max(initial=-1)) + 1, np.int64)
     # Of several values for one cell NumPy keeps the last.
     first[numbers[::-1]] = np.arange(numbers.size)[::-1]

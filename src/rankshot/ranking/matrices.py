@@ -1,24 +1,28 @@
-"""Rankings laid out for computation: as matrices, and as groups of tied items.
+"""Rankings laid out for computation: as matrices, as groups of tied items, over fewer items.
 
 Computations on large data take these layouts one block of rankings at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
-from rankshot.ranking.entries import number_rows
-from rankshot.ranking.parts import AnyRankings, reduce_parts
+from rankshot.core.validation import as_names
+from rankshot.ranking.entries import Entries, number_rows, row_starts
+from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
 from rankshot.ranking.rankings import Rankings
 
 ABSENT = -1
 """The level of an item that a subset ranking does not list."""
+Some = TypeVar("Some", bound=AnyRankings)
+"""Rankings, or rankings in parts: the result is of the same type."""
 NamedOrder = tuple["str | tuple[str, ...]", ...]
 """Names, best first; a tie is a tuple inside the tuple."""
 
@@ -37,12 +41,6 @@ def levels(rankings: Rankings) -> NDArray[np.int32]:
 
     The items that a top-K ranking leaves out share the level after its last one; those that a
     subset ranking leaves out are `ABSENT`. A tie that K cuts is one level.
-
-    Examples
-    --------
-    >>> levels(Rankings.from_orders([["c", ["a", "b"]], ["b"]], items=["a", "b", "c"]))
-    array([[1, 1, 0],
-           [1, 0, 1]], dtype=int32)
     """
     after_last = rankings.places[rankings.starts[1:] - 1] + 1
     table = np.empty((len(rankings), rankings.n_items), np.int32)
@@ -62,12 +60,6 @@ def alike_items(rankings: AnyRankings) -> NDArray[np.intp]:
 
     The numbers do not depend on the order of the items, unless all items differ: then item i has
     the number i.
-
-    Examples
-    --------
-    >>> votes = Rankings.from_orders([["c", "a"], [["a", "e"]]], items=["a", "b", "c", "d", "e"])
-    >>> alike_items(votes)
-    array([1, 3, 0, 3, 2])
     """
     return reduce_parts(rankings, _alike_items, combine=_refine)
 
@@ -102,7 +94,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     """Return every ranking as a row of C item numbers, the listed items first.
 
     The other items of a top-K ranking follow by number. The row of a subset ranking is filled up
-    with C, which is no item.
+    with C, which is not an item.
     """
     n, C = len(rankings), rankings.n_items
     if rankings.codes.size == n * C:
@@ -120,15 +112,9 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
 
 
 def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
-    """Return the listed items of every ranking as a row, filled up with C, which is no item.
+    """Return the listed items of every ranking as a row, filled up with C, which is not an item.
 
     The rows are as long as the longest list, and have ``spare`` further cells.
-
-    Examples
-    --------
-    >>> listed_orders(Rankings.from_orders([["c", "a"], ["b"]], items=["a", "b", "c"]))
-    array([[2, 0],
-           [1, 3]], dtype=int32)
     """
     width = int(rankings.n_listed.max(initial=0)) + spare
     if rankings.codes.size == len(rankings) * width:
@@ -149,17 +135,7 @@ def _nth_in_row(rankings: Rankings) -> NDArray[np.int64]:
 def group_by_place(
     rankings: Rankings,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the groups of items of equal place.
-
-    Returns
-    -------
-    begin : ndarray
-        How many items of the same ranking come before each group.
-    size : ndarray
-        How many items each group has.
-    row : ndarray
-        The ranking that each group belongs to, ascending.
-    """
+    """Return the groups of items of equal place."""
     rows = rankings.entry_rows
     starts_group = np.ones(rows.size, bool)
     same_row, same_place = rows[1:] == rows[:-1], rankings.places[1:] == rankings.places[:-1]
@@ -187,13 +163,7 @@ def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
 
 
 def group_ties(values: NDArray[Any], tolerance: float) -> list[NDArray[np.intp]]:
-    """Sort by value, smallest first, and tie neighbours that differ by at most ``tolerance``.
-
-    Examples
-    --------
-    >>> group_ties(np.array([3.0, 1.0, 2.0, 1.0]), tolerance=0.1)
-    [array([1, 3]), array([2]), array([0])]
-    """
+    """Sort by value, smallest first, and tie neighbours that differ by at most ``tolerance``."""
     by_value = np.argsort(values, kind="stable")
     gaps = np.flatnonzero(np.diff(values[by_value]) > tolerance) + 1
     # Slices: np.split takes ten times as long.
@@ -205,4 +175,97 @@ def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> Named
     return tuple(
         items[group[0]] if len(group) == 1 else tuple(sorted(items[i] for i in group))
         for group in groups
+    )
+
+
+# ---- Some of the items: those named, or those that somebody ranked
+
+
+def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
+    """Return rankings of some of their items; a ranking that lists none of them is left out.
+
+    The remaining items keep their order. Where K cuts a tie that loses items, it is unknown how
+    many of the others belong to the first K, and the list ends before the tie.
+    """
+    require_rankings(rankings)
+    names = as_names(items)
+    code = {name: i for i, name in enumerate(names)}
+    recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
+    codes = recode[rankings.codes]
+    kept = codes >= 0
+    begin, size, row = group_by_place(rankings)
+    group = np.repeat(np.arange(row.size), size)
+    left = np.bincount(group[kept], minlength=row.size)
+    taken = np.clip(rankings.lengths[row] - begin, 0, size)
+    unclear = (taken > 0) & (taken < size) & (left < size)
+    counted = np.where(unclear, 0, np.where(taken == size, left, taken))
+    # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
+    kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
+    n = len(rankings)
+    entry_rows = rankings.entry_rows[kept]
+    sizes = np.bincount(entry_rows, minlength=n)
+    lengths = np.bincount(row, counted, minlength=n).astype(np.int64)
+    # Places are counted again, so that a group that has been removed leaves no gap.
+    there = np.bincount(group[kept], minlength=row.size) > 0
+    number = np.cumsum(there) - 1
+    first_number = np.append(number, 0)[np.searchsorted(row, np.arange(n))]
+    first_number += ~np.append(there, True)[np.searchsorted(row, np.arange(n))]
+    places = (number[group[kept]] - first_number[entry_rows]).astype(np.int32)
+    lists = Entries(codes[kept], places, row_starts(sizes)).sort_ties()
+    informative = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
+    lists = lists.take(informative)
+    return replace(
+        rankings[informative],
+        items=names,
+        codes=lists.codes,
+        places=lists.places,
+        starts=lists.starts,
+        lengths=lengths[informative],
+    )
+
+
+def mark_ranked(rankings: Rankings) -> NDArray[np.bool_]:
+    """Return which listed items are ranked: not among those after the first K of a subset ranking.
+
+    All items of a tie that K cuts are ranked.
+    """
+    ranked: NDArray[np.bool_] = rankings.places <= last_levels(rankings)[rankings.entry_rows]
+    return ranked
+
+
+def find_ranked_items(rankings: AnyRankings) -> NDArray[np.bool_]:
+    """Return which of the items some ranking has among its first K."""
+    return reduce_parts(rankings, _count_ranked) > 0
+
+
+def keep_ranked_items(rankings: Some, is_ranked: NDArray[np.bool_] | None = None) -> Some:
+    """Leave out the items that no ranking has among its first K. All rankings stay.
+
+    It is unknown whether such an item was compared with anything: a survey may not have shown it.
+    A single item is not left alone, because it would no longer be before the others.
+    """
+    is_kept = find_ranked_items(rankings) if is_ranked is None else is_ranked
+    if is_kept.all() or is_kept.sum() < 2:
+        return rankings
+    names = tuple(rankings.items[i] for i in np.flatnonzero(is_kept))
+    if isinstance(rankings, Rankings):
+        return cast("Some", _drop_items(rankings, is_kept, names))
+    return cast("Some", rankings.map_parts(_drop_items, is_kept, names, items=names))
+
+
+def _count_ranked(rankings: Rankings) -> NDArray[np.int64]:
+    return np.bincount(rankings.codes[mark_ranked(rankings)], minlength=rankings.n_items)
+
+
+def _drop_items(rankings: Rankings, is_kept: NDArray[np.bool_], names: tuple[str, ...]) -> Rankings:
+    """Drop items after the first K: no place changes."""
+    kept = is_kept[rankings.codes]
+    recode = (np.cumsum(is_kept) - 1).astype(np.int32)
+    sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
+    return replace(
+        rankings,
+        items=names,
+        codes=recode[rankings.codes[kept]],
+        places=rankings.places[kept],
+        starts=row_starts(sizes),
     )

@@ -25,8 +25,6 @@ T = TypeVar("T")
 Combine = Callable[[T, T], T]
 MOST_SAMPLES = 2**31
 """Rankings that are drawn at once."""
-WIDEST_RANGE = 1e12
-"""The ratio of two weights up to which about four digits of the smaller one count."""
 
 
 class RankingParts(ABC):
@@ -44,20 +42,7 @@ class RankingParts(ABC):
     def reduce(
         self, function: Callable[..., T], *arguments: Any, combine: Combine[T] | None = None
     ) -> T | None:
-        """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking.
-
-        Parameters
-        ----------
-        function : callable
-            Gets the `Rankings` of a part, never empty. Workers must be able to import it.
-        combine : callable, optional
-            Merges two results in place of the sum; must be associative.
-
-        Returns
-        -------
-        object or None
-            None if there is no ranking at all.
-        """
+        """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking."""
 
     @abstractmethod
     def map_parts(
@@ -96,15 +81,7 @@ def reduce_parts(
     *arguments: Any,
     combine: Combine[T] | None = None,
 ) -> T:
-    """Return ``function(rankings, *arguments)``, summed over the parts if there are several.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> votes = Rankings.from_orders([["a", "b"], ["b"]], items=["a", "b"])
-    >>> reduce_parts(votes, lambda part: np.bincount(part.codes))
-    array([1, 2])
-    """
+    """Return ``function(rankings, *arguments)``, summed over the parts if there are several."""
     if isinstance(rankings, Rankings):
         return function(rankings, *arguments)
     found = rankings.reduce(function, *arguments, combine=combine)
@@ -138,13 +115,7 @@ def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
 
 
 def add_results(a: Any, b: Any) -> Any:
-    """Add two results of a part: numbers and arrays, or tuples of them.
-
-    Examples
-    --------
-    >>> add_results((1, 2.0), (3, 4.0))
-    (4, 6.0)
-    """
+    """Add two results of a part: numbers and arrays, or tuples of them."""
     if not isinstance(a, tuple):
         return a + b
     sums = (add_results(x, y) for x, y in zip(a, b, strict=True))
@@ -189,8 +160,8 @@ class RankingCounts:
     Attributes
     ----------
     n_rankings : int
-    weight, largest_weight, smallest_weight : float
-        The sum of their weights, the largest, and the smallest that is positive.
+    weight, largest_weight : float
+        The sum of their weights, and the largest.
     targets : frozenset of str or None
         What they describe; None is for rankings without a target.
     longest : int
@@ -200,7 +171,6 @@ class RankingCounts:
     n_rankings: int
     weight: float
     largest_weight: float
-    smallest_weight: float
     targets: frozenset[str | None]
     longest: int
 
@@ -219,7 +189,6 @@ class RankingCounts:
             self.n_rankings + other.n_rankings,
             self.weight + other.weight,
             max(self.largest_weight, other.largest_weight),
-            min(self.smallest_weight, other.smallest_weight),
             self.targets | other.targets,
             max(self.longest, other.longest),
         )
@@ -231,14 +200,12 @@ def count_rankings(rankings: AnyRankings) -> RankingCounts:
 
 
 def _count_part(part: Rankings) -> RankingCounts:
-    counted = part.weights > 0
     return RankingCounts(
         len(part),
         float(part.weights.sum()),
         float(part.weights.max(initial=0)),
-        float(part.weights[counted].min(initial=np.inf)),
         frozenset(part.targets),
-        int(part.lengths[counted].max(initial=0)),
+        int(part.lengths.max(initial=0, where=part.weights > 0)),
     )
 
 
@@ -307,17 +274,6 @@ def require_one_subject(rankings: AnyRankings) -> RankingCounts:
             stacklevel=3,
         )
     return found
-
-
-def warn_of_weight_range(found: RankingCounts) -> None:
-    """Warn of weights so different that the sums over all rankings do not show the smallest."""
-    if found.largest_weight > WIDEST_RANGE * found.smallest_weight:
-        warnings.warn(
-            f"the weights of the rankings go from {found.smallest_weight:.3g} to "
-            f"{found.largest_weight:.3g}: what rankings say that weigh less than "
-            f"{1 / WIDEST_RANGE:g} of others is lost in rounding. Give weights that differ less",
-            stacklevel=3,
-        )
 
 
 def refuse_partial(rankings: Rankings, why: str) -> None:

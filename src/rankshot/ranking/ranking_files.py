@@ -24,7 +24,7 @@ from rankshot.core.errors import (
     short_repr,
     suggest_item,
 )
-from rankshot.core.files import NamedFile, as_path, read_lines, replace_file, require_ending
+from rankshot.core.files import NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
     Batch,
@@ -36,7 +36,13 @@ from rankshot.core.tables import (
     require_number_types,
 )
 from rankshot.core.validation import as_name, as_names, require_choice, require_whole_number
-from rankshot.ranking.construction import Kind, Where, validate_columns, validate_entries
+from rankshot.ranking.construction import (
+    Kind,
+    Where,
+    refuse_first,
+    validate_columns,
+    validate_entries,
+)
 from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
@@ -108,7 +114,7 @@ def read_rankings(
     Rankings: 1 ranking of 4 items, 1 target
       cat: leopard > lion = tiger > fox
     """
-    path = as_path(path)
+    path = Path(path)
     require_choice("kind", kind, ("top", "subset"))
     readers = {".parquet": _read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
     return readers.get(require_ending(path, ENDINGS), _read_jsonl)(path, items, kind)
@@ -120,7 +126,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     The file is written under another name and then renamed, so that it is never incomplete. A
     JSON lines file names only the items that are listed: to read the same rankings back, give
     `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold all there
-    is to a ranking and all items. A PrefLib file names all items, too, but has no targets (there
+    is to a ranking and all items. A PrefLib file also names all items, but has no targets (there
     may be at most one), sources and raters; they are left out.
 
     Examples
@@ -138,7 +144,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     >>> again == votes
     True
     """
-    path = as_path(path)
+    path = Path(path)
     require_rankings(rankings)
     if len(rankings) == 0:
         raise RankshotError(f"{path}: there are no rankings to write")
@@ -200,7 +206,10 @@ def _read_portion(
         kind=[record.get("kind", kind) for record in records],
         where=where,
     )
-    return _with_cut_ties(rankings, records, where)
+    if not any("k" in record for record in records):
+        return rankings
+    numbers = [record.get("k", n) for record, n in zip(records, rankings.lengths, strict=True)]
+    return _with_cut_ties(rankings, numbers, where)
 
 
 def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
@@ -216,14 +225,12 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
     return [record["ranking"] for record in records]
 
 
-def _with_cut_ties(rankings: Rankings, records: list[dict[str, Any]], where: Where) -> Rankings:
-    rows = [row for row, record in enumerate(records) if "k" in record]
-    if not rows:
-        return rankings
+def _with_cut_ties(rankings: Rankings, numbers: Iterable[Any], where: Where) -> Rankings:
+    """Return rankings of which only the first k count; None for all listed ones."""
     lengths = rankings.lengths.copy()
-    for row in rows:
-        most = int(rankings.n_listed[row])
-        lengths[row] = require_whole_number(f"{where(row)}: k", records[row]["k"], most)
+    for row, (k, most) in enumerate(zip(numbers, rankings.n_listed.tolist(), strict=True)):
+        if k is not None:
+            lengths[row] = require_whole_number(f"{where(row)}: k", k, most)
     return rankings.top(lengths)
 
 
@@ -350,7 +357,11 @@ class _RowReader:
         codes, names = _number_items(values, items, where)
         entries = validate_entries(Entries(codes, places, starts), names, self._where)
         rankings = Rankings(names, *entries, entries.sizes, *self._read_columns())
-        return self._with_cut_ties(rankings)
+        if "k" not in self._batch.schema.names:
+            return rankings
+        # Programs without missing whole numbers write floats.
+        numbers = (int(k) if k and k % 1 == 0 else k for k in self._batch.column("k").to_pylist())
+        return _with_cut_ties(rankings, numbers, self._where)
 
     def _read_lists(self) -> tuple[Any, NDArray[np.int32], NDArray[np.int64]]:
         """Return the names in all lists, their places, and where each list starts."""
@@ -406,19 +417,6 @@ class _RowReader:
                         f"not {short_repr(value)}"
                     )
         return np.array([*values, None], object)[codes]
-
-    def _with_cut_ties(self, rankings: Rankings) -> Rankings:
-        if "k" not in self._batch.schema.names or not len(rankings):
-            return rankings
-        column = self._batch.column("k")
-        given = column.is_valid().to_numpy(zero_copy_only=False)
-        numbers = np.where(given, _to_numbers(column, 0, np.float64), rankings.lengths)
-        bad = ~((numbers >= 1) & (numbers <= rankings.n_listed) & (numbers == np.rint(numbers)))
-        if bad.any():
-            row = int(np.argmax(bad))
-            most = int(rankings.n_listed[row])
-            require_whole_number(f"{self._where(row)}: k", column[row].as_py(), most)
-        return rankings.top(numbers.astype(np.int64))
 
 
 def _is_list(kind: Any) -> bool:
@@ -577,7 +575,7 @@ def read_pairs(
       bee > ant (subset)
       bee = cat (subset)
     """
-    path = as_path(path)
+    path = Path(path)
     require_ending(path, TABLE_ENDINGS)
     columns, _ = read_columns(path, strip=True)
 
@@ -595,7 +593,14 @@ def read_pairs(
     place = {name: j for j, name in enumerate(texts)}
     if names_loser:
         winners, losers = table.require_text(0), table.require_text(1)
-        _refuse_sides(table, columns, tie_words)
+        words = {word.lower() for word in tie_words} - set(losers)
+        refuse_first(
+            winners,
+            lambda name: name.lower() not in words,
+            f"{winner!r} is {{}}, a tie and not an item: give the columns of the two items "
+            "(first=, second=) and of the outcome (winner=), and not loser=",
+            table.where,
+        )
         ties = _convert(table, place[tie], _parse_answer, "true or false") if tie in place else None
     else:
         winners, losers, ties = _decide(table, first, second, tie_words)
@@ -624,19 +629,6 @@ def _require_votes(columns: Sequence[str], sides: Sequence[str], path: Path) -> 
                 "the winner with first=, second= and winner=, or those of the winner and the loser "
                 f"with winner= and loser={ballots}"
             ) from None
-
-
-def _refuse_sides(table: Batch, columns: Sequence[str], tie_words: Sequence[str]) -> None:
-    """Refuse winners that are sides or ties: such a table has two items and no loser."""
-    winners, losers = table.texts[:2]
-    words = {*columns, *(word.lower() for word in tie_words)}
-    for name in dict.fromkeys(winners):
-        if (name in words or name.lower() in words) and name not in losers:
-            raise RankshotError(
-                f"{table.where(winners.index(name))}: {table.names[0]!r} is {name!r}, which is a "
-                "column or a tie, not an item. Name the columns of the two items and of the winner "
-                "with first=, second= and winner=, and leave out loser="
-            )
 
 
 def _decide(

@@ -34,9 +34,7 @@ from rankshot.ranking.construction import (
     encode_pairs,
     encode_positions,
     number_labels,
-    rank_numbers,
     refuse_cells,
-    refuse_empty,
     require_lengths,
     require_number_table,
     validate_columns,
@@ -105,7 +103,7 @@ class Rankings:
             getattr(self, field.name).flags.writeable = False
 
     def __reduce__(self) -> tuple[type[Rankings], tuple[Any, ...]]:
-        """Copy through the constructor, so that the arrays of a copy are read-only, too."""
+        """Copy through the constructor, so that the arrays of a copy are also read-only."""
         return Rankings, tuple(getattr(self, field.name) for field in fields(self))
 
     @classmethod
@@ -168,11 +166,10 @@ class Rankings:
         names = as_names(items)
         table = require_number_table(positions, len(names), "positions")
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
-        # A subset ranking of all items but one has such positions, too.
+        # A subset ranking of all items but one also has such positions.
         warn_of_counting_from_zero(table[~beside[0]])
         refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
-        entries = encode_positions(rank_numbers(positions, table), placed=table > 0)
-        entries = refuse_empty(entries, describe_row)
+        entries = encode_positions(table, placed=table > 0)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -207,7 +204,7 @@ class Rankings:
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         placed = ~np.isnan(table)
         refuse_cells(~placed & ~beside[0][:, None], table, names, "scores")
-        entries = refuse_empty(encode_positions(-rank_numbers(scores, table), placed), describe_row)
+        entries = encode_positions(-table, placed)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 

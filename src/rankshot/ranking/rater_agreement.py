@@ -12,11 +12,18 @@ from sklearn.base import clone
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.matrices import group_by_place, last_levels
-from rankshot.ranking.mean_distances import (
+from rankshot.ranking.distances import (
     compare_common_items,
-    mean_common_distance,
     mean_kendall_distances,
+)
+from rankshot.ranking.matrices import (
+    Some,
+    find_ranked_items,
+    group_by_place,
+    keep_ranked_items,
+    last_levels,
+    mark_ranked,
+    restrict_items,
 )
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import (
@@ -35,13 +42,6 @@ from rankshot.ranking.parts import (
     select_target,
 )
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import (
-    Some,
-    find_ranked_items,
-    keep_ranked_items,
-    mark_ranked,
-    restrict_items,
-)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -214,7 +214,7 @@ class Agreement:
         unrelated.
     mean_kendall_distance : float
         The mean of `kendall_distance` between two of the rankings: a number of pairs of items.
-        It counts pairs that only one of the two orders, too.
+        Pairs that only one of the two orders count.
     distance_to_others : ndarray
         The same for each ranking and the others: the largest disagrees most.
 
@@ -274,9 +274,7 @@ class TargetSummary:
 
     Distances are those of the first k places, over the items that two rankings compare: 0 is
     agreement, 1 is the opposite order. With ties they are means over the orders that the ties
-    allow. Items that are in none of the first k places do not count. Random rankings have a mean
-    distance of 0.5 if they are complete, and more if they are short: of many items, their first
-    ones are rarely the same.
+    allow. Items that are in none of the first k places do not count.
 
     Attributes
     ----------
@@ -296,11 +294,10 @@ class TargetSummary:
         rankings are unrelated. For subset rankings it is the mean over the sets of items that
         several rankings compare; None if there is none.
     mean_distance : float or None
-        Mean distance between two of the rankings, from 0 to 1; None for a single one, for subset
-        rankings in parts, and for so many different ones that comparing them would take minutes.
+        Mean distance of the rankings to the consensus; None for a single one, which is its own
+        consensus.
     disagreement : tuple of (str, float)
-        Raters (or sources, for rankings without a rater), and their mean distance to the
-        consensus, the largest first. Empty for a single ranking, which is its own consensus.
+        The same for each rater (or source, for rankings without a rater), the largest first.
 
     Examples
     --------
@@ -337,7 +334,7 @@ def summarize(
     Parameters
     ----------
     rankings : Rankings or PartitionedRankings
-        If no ranking names a target, all are taken as rankings of one target.
+        If no ranking names a target, all are interpreted as rankings of one target.
     model : PlackettLuce, Mallows or BabingtonSmith, optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
         target.
@@ -423,7 +420,10 @@ def summarize_target(
     n_places = int(last_levels(consensus)[0]) + 1
     found = count_rankings(rankings)
     first, center = keep_first_places(rankings, consensus, k)
-    means = reduce_parts(first, _sum_by_label, center, k, labels, combine=_merge_sums)
+    sums = reduce_parts(first, _sum_by_label, center, k, labels, combine=_merge_sums)
+    means = {label: distance / weight for label, (distance, weight) in sums.items()}
+    mean = means.pop(None, None)
+    furthest = sorted(means.items(), key=lambda pair: (-pair[1], str(pair[0])))
     return TargetSummary(
         target,
         found.n_rankings,
@@ -431,8 +431,8 @@ def summarize_target(
         tuple(order[:n_places]),
         min(k, int(consensus.lengths[0])),
         concordance(first),
-        mean_common_distance(first, k) if found.has_pairs else None,
-        _sort_means(means) if found.has_pairs else (),
+        mean if found.has_pairs else None,
+        cast("tuple[tuple[str, float], ...]", tuple(furthest if found.has_pairs else ())),
     )
 
 
@@ -454,8 +454,8 @@ def find_origins(rankings: Rankings) -> NDArray[np.object_]:
     return np.array([rater or source for rater, source in pairs], object)
 
 
-_LabelSums = dict[str, tuple[float, float]]
-"""The weighted sum of distances to the consensus, and the weight, of each label."""
+_LabelSums = dict[str | None, tuple[float, float]]
+"""The weighted sum of distances to the consensus, and the weight: of each label, of all (None)."""
 
 
 def _sum_by_label(
@@ -463,12 +463,15 @@ def _sum_by_label(
 ) -> _LabelSums:
     labels = find_origins(rankings) if labels is None else labels
     distance = compare_common_items(rankings, consensus, k)[:, 0]
-    known = np.array([label is not None for label in labels], bool) & ~np.isnan(distance)
-    names, which = np.unique(labels[known].astype(str), return_inverse=True)
-    weights = rankings.weights[known]
-    sums = np.bincount(which, weights * distance[known], minlength=names.size)
-    totals = np.bincount(which, weights, minlength=names.size)
-    return dict(zip(names.tolist(), zip(sums.tolist(), totals.tolist(), strict=True), strict=True))
+    known = np.flatnonzero(~np.isnan(distance))
+    sums: _LabelSums = {}
+    for label, far, weight in zip(
+        labels[known], distance[known].tolist(), rankings.weights[known].tolist(), strict=True
+    ):
+        for name in {label, None}:
+            before = sums.get(name, (0.0, 0.0))
+            sums[name] = (before[0] + weight * far, before[1] + weight)
+    return sums
 
 
 def _merge_sums(a: _LabelSums, b: _LabelSums) -> _LabelSums:
@@ -477,9 +480,3 @@ def _merge_sums(a: _LabelSums, b: _LabelSums) -> _LabelSums:
         before = merged.get(name, (0.0, 0.0))
         merged[name] = (before[0] + distance, before[1] + weight)
     return merged
-
-
-def _sort_means(sums: _LabelSums) -> tuple[tuple[str, float], ...]:
-    """Return labels and their mean distances, the largest first."""
-    means = [(name, distance / weight) for name, (distance, weight) in sums.items()]
-    return tuple(sorted(means, key=lambda pair: (-pair[1], pair[0])))

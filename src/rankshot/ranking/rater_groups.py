@@ -6,28 +6,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
 
 from rankshot.core.errors import format_count
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.entries import find_first
-from rankshot.ranking.matrices import ABSENT, NamedOrder, levels
+from rankshot.ranking.matrices import (
+    ABSENT,
+    NamedOrder,
+    find_ranked_items,
+    keep_ranked_items,
+    levels,
+)
 from rankshot.ranking.models.mixture import RankingMixture
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import keep_counted_part
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.restriction import find_ranked_items, keep_ranked_items
 
 FEWEST_RATERS = 10
 """Of fewer raters nothing can be said."""
 FEWEST_IN_GROUP = 3
-"""Fewer raters are no group: they may be careless. They are listed as furthest from the rest."""
+"""Fewer raters are not a group: they may be careless. They are listed as furthest from the rest."""
 MOST_GROUPS = 3
 BIC_MARGIN = 10.0
 """By how much the BIC must be smaller with one more group: very strong evidence, after Kass and
 Raftery (1995)."""
 LEAST_MEMBERSHIP = 0.9
 """The least mean probability with which raters belong to their groups."""
-POWER_STEPS, LLOYD_STEPS = 20, 5
 MOST_RATER_PAIRS = 1_000_000
 """Raters times pairs of items; more would take longer than a second or two."""
 
@@ -55,17 +60,6 @@ def find_rater_groups(rankings: Rankings) -> tuple[RaterGroup, ...]:
     Plackett-Luce models is smaller by 10 or more for each further group, each group has at least
     three raters, and raters belong to their groups with a mean probability of 0.9 or more. Weights
     do not count.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> orders = [["a", "b", "c", "d"]] * 8 + [["d", "c", "b", "a"]] * 6
-    >>> raters = [f"p{i}" for i in range(14)]
-    >>> votes = rs.Rankings.from_orders(orders, raters=raters)
-    >>> for group in find_rater_groups(votes):
-    ...     print(len(group.raters), group.order)
-    8 ('a', 'b', 'c', 'd')
-    6 ('d', 'c', 'b', 'a')
     """
     rankings = _keep_named(rankings)
     if len(rankings.rater_names) < FEWEST_RATERS or has_too_many_raters(rankings):
@@ -84,14 +78,7 @@ def find_rater_groups(rankings: Rankings) -> tuple[RaterGroup, ...]:
 
 
 def format_groups(groups: tuple[RaterGroup, ...], most: int) -> str:
-    """Return a sentence about groups, with the first ``most`` places of each.
-
-    Examples
-    --------
-    >>> groups = RaterGroup(("p1", "p2"), ("a", ("b", "c"))), RaterGroup(("p3",), ("c",))
-    >>> format_groups(groups, most=5)
-    '2 groups. 2 raters: a > b = c. 1 rater: c'
-    """
+    """Return a sentence about groups, with the first ``most`` places of each."""
     parts = [format_count(len(groups), "group")]
     for group in groups:
         places = [tie if isinstance(tie, str) else " = ".join(tie) for tie in group.order[:most]]
@@ -139,26 +126,16 @@ def _looks_split(rankings: Rankings, one: RankingMixture) -> bool:
 
 
 def _split_in_two(rankings: Rankings, rater: NDArray[np.intp], n_raters: int) -> NDArray[np.intp]:
-    """Split raters along the first principal component of "i before j", then by 2-means."""
+    """Split raters by 2-means of "i before j"."""
     table = levels(rankings)
     sign = np.sign(table[:, None, :] - table[:, :, None]).astype(float)
     present = table != ABSENT
     sign *= present[:, None, :] & present[:, :, None]
     votes = np.zeros((n_raters, rankings.n_items**2))
     np.add.at(votes, rater, sign.reshape(len(table), -1))
-    votes -= votes.mean(axis=0)
-    score = np.random.default_rng(0).normal(size=n_raters)
-    for _ in range(POWER_STEPS):
-        score = votes @ (score @ votes)
-        score /= np.linalg.norm(score) or 1.0
-    half = (score > 0).astype(np.intp)
-    for _ in range(LLOYD_STEPS):
-        if half.all() or not half.any():
-            break
-        means = np.array([votes[half == side].mean(axis=0) for side in (0, 1)])
-        distance = (means**2).sum(axis=1) - 2 * votes @ means.T
-        half = distance.argmin(axis=1)
-    return half
+    if np.all(votes == votes[0]):
+        return np.zeros(n_raters, np.intp)
+    return np.asarray(KMeans(2, n_init=2, random_state=0).fit_predict(votes))
 
 
 def _fit(rankings: Rankings, n_groups: int) -> RankingMixture:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
 from rankshot.plots.map import MapDisplay
 from rankshot.ranking.rater_agreement import TargetSummary
 from rankshot.report.pictures import ShownInput, Thumbnail
@@ -26,36 +25,25 @@ LEAD = (
 
 
 class MethodRow(NamedTuple):
-    """The accuracy of one method with one source, with every classifier.
-
-    Attributes
-    ----------
-    method, source : str
-        Rows of one method are shown together.
-    cells : tuple of Interval or None
-        One per classifier; None where the method cannot be used or was not.
-    """
+    """The accuracy of one method with one source."""
 
     method: str
     source: str
-    cells: tuple[Interval | None, ...]
+    accuracy: Interval
 
 
-@dataclass(frozen=True)
-class MethodComparison:
-    """Accuracies of methods and sources (rows) with classifiers (columns)."""
+class MethodComparison(NamedTuple):
+    """The accuracies of methods and sources, and what they are of."""
 
-    classifiers: tuple[str, ...]
     rows: tuple[MethodRow, ...]
     caption: str = ""
 
-    def __post_init__(self) -> None:
+    def by_method(self) -> dict[str, list[MethodRow]]:
+        """Return the rows of each method."""
+        methods: dict[str, list[MethodRow]] = {}
         for row in self.rows:
-            if len(row.cells) != len(self.classifiers):
-                raise RankshotError(
-                    f"the row {short_repr(row.method)}, {short_repr(row.source)} has "
-                    f"{len(row.cells)} cells, but there are {len(self.classifiers)} classifiers"
-                )
+            methods.setdefault(row.method, []).append(row)
+        return methods
 
 
 class Calibration(NamedTuple):
@@ -77,10 +65,8 @@ class Evaluation:
     ----------
     classes : tuple of str
         The L classes.
-    accuracy : Interval
-        Over all inputs.
-    mean_class_accuracy : Interval
-        The mean of the accuracies of the classes that have inputs.
+    accuracy, mean_class_accuracy : Interval
+        Over all inputs, and the mean over the classes that have inputs.
     per_class : tuple of float
         The accuracy over the inputs of each class; NaN for a class without inputs.
     n_inputs : tuple of int
@@ -110,20 +96,10 @@ class Evaluation:
 
 
 class PredictionOverview(NamedTuple):
-    """Predictions without true classes; see `count_predictions`.
+    """Predictions without true classes: how many inputs got each class; see `count_predictions`.
 
-    Attributes
-    ----------
-    classes : tuple of str
-        The L classes that could be predicted.
-    counts : tuple of int
-        How many inputs got each class.
-    n_inputs : int
-        All inputs, including rejected ones.
-    median_confidence : float
-        The confidence of a prediction is the largest probability of its input.
-    confidences : tuple of (float, float, int)
-        Lower end, upper end and number of inputs of each bin of confidence.
+    The confidence of a prediction is the largest probability of its input. ``confidences`` has the
+    lower end, the upper end and the number of inputs of each bin.
     """
 
     classes: tuple[str, ...]
@@ -134,21 +110,10 @@ class PredictionOverview(NamedTuple):
 
 
 class SourceLine(NamedTuple):
-    """A source of rankings, and how far it is from the consensus and from the other sources.
+    """A source of rankings, and its mean distances to the consensus and to each source.
 
-    Attributes
-    ----------
-    name : str
-        The source.
-    n_rankings : int
-        How many rankings it has.
-    known : int
-        How many seen classes all its rankings compare.
-    to_consensus : float
-        Its mean distance to the consensus: 0 is the same order, 1 the opposite order, and NaN
-        where there is nothing to compare.
-    to_others : tuple of float
-        Its mean distance to each source, in the order of the table.
+    ``known`` is how many seen classes all its rankings compare. A distance is 0 for the same
+    order, 1 for the opposite order, and NaN where there is nothing to compare.
     """
 
     name: str
@@ -159,17 +124,7 @@ class SourceLine(NamedTuple):
 
 
 class SourceTable(NamedTuple):
-    """The sources of rankings; see `compare_sources`.
-
-    Attributes
-    ----------
-    lines : tuple of SourceLine
-        One per source.
-    n_items : int
-        The number of all seen classes.
-    k : int
-        How many places of each ranking were compared.
-    """
+    """The sources of rankings, of which the first ``k`` places were compared."""
 
     lines: tuple[SourceLine, ...]
     n_items: int
@@ -177,18 +132,7 @@ class SourceTable(NamedTuple):
 
 
 class ExplainedInput(NamedTuple):
-    """One input and why it got its class.
-
-    Attributes
-    ----------
-    name : str
-        The input, for example its id.
-    explanation : Explanation
-        Of the class that it got.
-    truth : str, optional
-        Its true class, if it is known.
-    picture : Thumbnail, optional
-    """
+    """One input, why it got its class, its true class and its picture, if they are known."""
 
     name: str
     explanation: Explanation

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from rankshot.datasets.embedded import QUESTIONS
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.contents import ExplainedInput, MethodComparison, MethodRow, Report
+from rankshot.report.contents import MethodComparison, MethodRow, Report
 from rankshot.report.pictures import (
     Outcomes,
     Thumbnail,
@@ -30,10 +30,9 @@ from rankshot.report.pictures import (
     choose_pictures,
     describe_choice,
 )
-from rankshot.report.predictions import choose_examples, choose_rival, evaluate_predictions
+from rankshot.report.predictions import evaluate_predictions, explain_outcomes
 from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
 from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
-from rankshot.zeroshot.explanation import explain
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
@@ -80,11 +79,9 @@ class Method:
         """
         if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
             return None
-        if isinstance(self.head, ProbabilisticRanking | WeightedMean) and self.wants_reference:
-            self.head.fit(self.semantics, reference)  # type: ignore[arg-type]
-        else:
-            self.head.fit(self.semantics)
-        return np.asarray(self.head.predict(scores) == truth)
+        given = {"reference": reference} if self.wants_reference else {}
+        head: Any = self.head
+        return np.asarray(head.fit(self.semantics, **given).predict(scores) == truth)
 
 
 def paper_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
@@ -224,12 +221,12 @@ def run_demo(announce: Announce) -> Demo:
         announce(1 + len(rows), todo, f"{one.method}, {one.source}")
         correct = np.asarray(one.mark_correct(scores, data.new_label, reference))
         cell = wilson_interval(int(correct.sum()), len(correct))
-        rows.append(MethodRow(one.method, one.source, (cell,)))
+        rows.append(MethodRow(one.method, one.source, cell))
     announce(todo - 1, todo, "rehearsal with seen classes")
     rehearsal = _rehearse()
     announce(todo, todo, "done")
     return Demo(
-        comparison=MethodComparison(("accuracy",), tuple(rows)),
+        comparison=MethodComparison(tuple(rows), CAPTION),
         seen_accuracy=accuracy(data.seen_validation_label, model.predict(data.seen_validation)),
         rehearsal=rehearsal,
         predicted=rehearsal.predict_accuracy(panel, reference),
@@ -274,7 +271,7 @@ CAPTION = (
 )
 CONSENSUS_NOTE = (
     f"Consensus: the order is the panel’s, in the first {K} places. The agreement and the "
-    "distances are those of all sources, with the same weight for each source."
+    "distances are those of all raters and sources."
 )
 PANEL_NOTE = (
     "The panel consists of 18 raters. Each is a run of a language model, not a person. Eight "
@@ -301,11 +298,14 @@ def demo_report(demo: Demo) -> Report:
     shown = choose_pictures(outcomes, candidates)
     pixels = dict(zip(candidates.tolist(), images, strict=True))
     pictures = {row: Thumbnail.from_pixels(pixels[row]) for row in shown}
-    whys = explain(demo.head, demo.scores[np.array(shown)])
-    # Inputs with a picture are the best examples.
-    first = np.concatenate([shown, np.delete(np.arange(len(demo.truth)), shown)])
-    examples = first[choose_examples(predicted[first], demo.truth[first], targets)].tolist()
-    best = max(c.estimate for row in demo.comparison.rows for c in row.cells if c is not None)
+    explained, whys = explain_outcomes(
+        demo.head,
+        outcomes,
+        names,
+        pictures,
+        lambda rows: ((row, demo.scores[row : row + 1]) for row in rows),
+    )
+    best = max(row.accuracy.estimate for row in demo.comparison.rows)
     return Report(
         title="Ten classes that the classifier never saw",
         lead=(
@@ -322,28 +322,14 @@ def demo_report(demo: Demo) -> Report:
             ("best accuracy", f"{best:.1%}"),
             ("random guessing", f"{1 / len(targets):.1%}"),
         ),
-        comparison=replace(demo.comparison, caption=CAPTION),
+        comparison=demo.comparison,
         evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
-        gallery=build_gallery(outcomes, names, pictures, dict(zip(shown, whys, strict=True))),
+        gallery=build_gallery(outcomes, names, pictures, whys),
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
-        consensuses=summarize_rankings(
-            weigh_sources_equally(demo.rankings), consensus, K, by_source=True
-        ),
+        consensuses=summarize_rankings(demo.rankings, consensus, K),
         sources=compare_sources(demo.rankings, consensus, K),
         map=map_rankings(demo.rankings, LIST_LENGTH),
-        explanations=tuple(
-            ExplainedInput(
-                names[row],
-                explain(
-                    demo.head,
-                    demo.scores[row : row + 1],
-                    against=choose_rival(str(predicted[row]), truth, proba[row], targets),
-                )[0],
-                truth,
-                pictures.get(row),
-            )
-            for row, truth in zip(examples, demo.truth[examples].tolist(), strict=True)
-        ),
+        explanations=explained,
         notes=(
             describe_rehearsal(demo),
             f"Accuracy on held-out images of the seen classes: {demo.seen_accuracy:.1%}.",
@@ -364,12 +350,3 @@ def describe_rehearsal(demo: Demo) -> str:
         f"{before:.3f} with the default temperature, {after:.3f} with the chosen one. For the new "
         f"classes it predicted a mean accuracy of {demo.predicted}."
     )
-
-
-def weigh_sources_equally(rankings: Rankings) -> Rankings:
-    """Return rankings with weights so that each source counts the same for each target."""
-    weights = [
-        1 / ((rankings.targets == target) & (rankings.sources == source)).sum()
-        for target, source in zip(rankings.targets, rankings.sources, strict=True)
-    ]
-    return replace(rankings, weights=np.array(weights))

@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rankshot import __version__
-from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.plots.results import ComparisonDisplay
-from rankshot.report.contents import ExplainedInput, MethodComparison, MethodRow, Report
+from rankshot.report.contents import ExplainedInput, MethodComparison, Report
 from rankshot.report.formatting import (
     MINUS,
     Bar,
@@ -38,7 +37,6 @@ from rankshot.report.predictions import (
 from rankshot.report.rankings import format_consensus, format_map, format_sources
 from rankshot.zeroshot.metrics import format_share
 
-MAX_EXPLANATIONS = 24
 MAX_RATERS = 12
 MAX_ALTERNATIVES = 8
 OPEN_CLASSES = 12
@@ -49,11 +47,6 @@ def render_report(report: Report) -> str:
     """Return a report as an HTML page: one file, no script, nothing loaded from elsewhere.
 
     Needs Jinja2 and Matplotlib, the extra ``report``.
-
-    Parameters
-    ----------
-    report : Report
-        Sections that are None or empty are left out.
 
     Examples
     --------
@@ -115,14 +108,7 @@ def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
 
 
 def write_page(page: str, path: str | Path) -> None:
-    """Write a page to a file. If this fails, an old file stays as it was.
-
-    Parameters
-    ----------
-    page : str
-        The page, as `render_report` returns it.
-    path : str or Path
-        The file to write.
+    """Write a page, as `render_report` returns it. If this fails, an old file stays as it was.
 
     Examples
     --------
@@ -135,11 +121,6 @@ def write_page(page: str, path: str | Path) -> None:
     ...     path.read_text()[:15]
     '<!doctype html>'
     """
-    if not str(page).startswith("<"):
-        raise RankshotError(
-            f"the page must be HTML, not {short_repr(page)}: write_page(page, path) takes the page "
-            "first"
-        )
     with replace_file(Path(path)) as stream:
         stream.write(page)
 
@@ -171,55 +152,30 @@ def _make_environment(jinja2: Any) -> Any:
 
 def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
     """Return the rows by method, the best estimate of each method and of all, and the chart."""
-    methods: dict[str, list[MethodRow]] = {}
-    for row in comparison.rows:
-        methods.setdefault(row.method, []).append(row)
-    bests = {
-        method: max((c.estimate for row in rows for c in row.cells if c), default=-math.inf)
-        for method, rows in methods.items()
-    }
-    missing = (math.nan,) * 3
+    methods = comparison.by_method()
+    bests = {method: max(row.accuracy.estimate for row in rows) for method, rows in methods.items()}
     names: list[str] = []
-    intervals: list[list[tuple[float, float, float]]] = []
+    intervals: list[tuple[float, float, float]] = []
     for method, rows in methods.items():
         names += [method, *(row.source for row in rows)]
-        intervals.append([missing] * len(comparison.classifiers))
-        intervals += [[cell or missing for cell in row.cells] for row in rows]
-    series = comparison.classifiers if len(comparison.classifiers) > 1 else ()
-    chart = ComparisonDisplay(names, np.array(intervals), series=series)
+        intervals += [(math.nan,) * 3, *(row.accuracy for row in rows)]
+    chart = ComparisonDisplay(names, np.array(intervals))
     title = f"Accuracy with interval of the {len(comparison.rows)} rows of the table"
     return {
-        "classifiers": comparison.classifiers,
         "caption": comparison.caption,
         "methods": methods,
         "bests": bests,
         "best": max(bests.values()),
-        "chart": draw_chart(chart, title) if max(bests.values()) > -math.inf else "",
-        "some_missing": any(cell is None for row in comparison.rows for cell in row.cells),
+        "chart": draw_chart(chart, title),
     }
 
 
 # ---- Explanations
 
 
-class ContributionTable(NamedTuple):
-    """Bars for the largest contributions, and a note about the others."""
-
-    caption: str
-    bars: list[Bar]
-    note: str
-
-
-def format_explanations(inputs: Sequence[ExplainedInput]) -> dict[str, Any]:
-    """Return the first explanations, each with bars of its own scale."""
-    note = ""
-    if len(inputs) > MAX_EXPLANATIONS:
-        note = f"Only the first {MAX_EXPLANATIONS} of {len(inputs):,} inputs are shown."
-    shown = [
-        (one, _format_contributions(one), _format_alternatives(one))
-        for one in inputs[:MAX_EXPLANATIONS]
-    ]
-    return {"inputs": shown, "note": note}
+def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
+    """Return inputs with their contributions and alternatives, each with bars of its own scale."""
+    return [(one, _format_contributions(one), _format_alternatives(one)) for one in inputs]
 
 
 def _format_alternatives(one: ExplainedInput) -> list[Bar]:
@@ -231,7 +187,7 @@ def _format_alternatives(one: ExplainedInput) -> list[Bar]:
     return make_bars(others, [format_percent(share) for _, share in others], 1.0)
 
 
-def _format_contributions(one: ExplainedInput) -> list[ContributionTable]:
+def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
     """Return the contributions of seen classes, with one scale, and those of the sources."""
     why = one.explanation
     groups = why.group_items()
@@ -243,7 +199,8 @@ def _format_contributions(one: ExplainedInput) -> list[ContributionTable]:
         heading = shorten(group.heading, 160)
         caption = f"{heading[:1].upper()}{heading[1:]}, together {total}"
         note = f"{group.describe_rest()}.".replace("-", MINUS) if group.rest else ""
-        tables.append(ContributionTable(caption, make_bars(shown, texts, longest), note))
+        bars = make_bars(shown, texts, longest)
+        tables.append({"caption": caption, "bars": bars, "note": note})
     if why.sources:
         by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
         shown = sorted(by_size[:MAX_RATERS], key=lambda pair: (-pair[1], pair[0]))
@@ -251,5 +208,5 @@ def _format_contributions(one: ExplainedInput) -> list[ContributionTable]:
         rest = len(by_size) - len(shown)
         note = f"{rest:,} others would give less." if rest else ""
         caption = "What each source alone would give"
-        tables.append(ContributionTable(caption, make_bars(shown, texts), note))
+        tables.append({"caption": caption, "bars": make_bars(shown, texts), "note": note})
     return tables

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.errors import RankshotError
 from rankshot.plots.results import ConfusionDisplay, ReliabilityDisplay
-from rankshot.report.contents import Calibration, Evaluation, PredictionOverview
+from rankshot.report.contents import (
+    Calibration,
+    Evaluation,
+    ExplainedInput,
+    PredictionOverview,
+)
 from rankshot.report.formatting import (
     NARROW,
     Bar,
@@ -24,6 +30,9 @@ from rankshot.report.formatting import (
     format_percent,
     make_bars,
 )
+from rankshot.report.pictures import Outcomes, Thumbnail
+from rankshot.zeroshot.explanation import Explanation, explain
+from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
     Interval,
@@ -37,6 +46,7 @@ from rankshot.zeroshot.metrics import (
     require_probabilities,
     wilson_interval,
 )
+from rankshot.zeroshot.scores import Scores
 
 N_CONFIDENCES = 10
 """Bins of confidence if the true classes are not known."""
@@ -46,6 +56,8 @@ FIRST_CLASSES = 10
 """Of many classes, this many with the lowest and with the highest accuracy are not folded."""
 MAX_LINES = 1000
 """Lines of a folded table."""
+MAX_EXAMPLES = 12
+"""The largest number of inputs that are explained in detail."""
 
 
 # ---- Values
@@ -131,7 +143,7 @@ def _measure_calibration(scored: ScoredTable) -> Calibration:
 def count_predictions(
     predicted: NDArray[np.str_], proba: NDArray[np.floating], classes: Sequence[str]
 ) -> PredictionOverview:
-    """Count the predictions of each class, and how sure they are.
+    """Count the predictions of each class, and how certain they are.
 
     Parameters
     ----------
@@ -163,78 +175,62 @@ def count_predictions(
     )
 
 
-def choose_examples(
-    predicted: NDArray[np.str_], truth: NDArray[np.str_] | None, targets: Sequence[str]
-) -> list[int]:
-    """Return the rows of examples: the first input of each target.
+def explain_outcomes(
+    head: BaseHead,
+    outcomes: Outcomes,
+    names: Sequence[str],
+    pictures: Mapping[int, Thumbnail],
+    find_scores: Callable[[Collection[int]], Iterable[tuple[int, Scores]]],
+) -> tuple[tuple[ExplainedInput, ...], dict[int, Explanation]]:
+    """Explain an example of each class in detail, and all inputs that have a picture, by row.
 
-    Inputs that were not recognised and inputs that were take turns, as far as a target has both,
-    and errors come first: so there is an error if any of these targets has one. If the truth is
-    not known, it is an input that got the target.
-
-    Parameters
-    ----------
-    predicted : ndarray of str
-        The predicted classes.
-    truth : ndarray of str or None
-        The true classes, if they are known.
-    targets : sequence of str
-        The classes that get an example.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.predictions import choose_examples
-    >>> predicted = np.array(["cat", "cat", "dog", "dog"])
-    >>> truth = np.array(["dog", "cat", "dog", "cat"])
-    >>> choose_examples(predicted, truth, ["cat", "dog"])
-    [3, 2]
+    ``find_scores`` yields the rows that it is given, each with the scores of its input.
     """
+    # Rejected inputs have no class to explain. Inputs with a picture are the best examples.
+    shown = np.array(list(pictures), int)
+    first = np.concatenate([shown, np.setdiff1d(np.flatnonzero(~outcomes.rejected), shown)])
+    examples = first[_choose_examples(outcomes, first)].tolist()
+    cards, whys = {}, {}
+    for row, scores in find_scores({*pictures, *examples}):
+        label = str(outcomes.predicted[row])
+        why = explain(head, scores)[0]
+        if why.target != label:
+            raise RankshotError(
+                f"input {names[row]!r} is {label!r} in the predictions, but {why.target!r} with "
+                "these scores and this head: give those that made the predictions"
+            )
+        if row in pictures:
+            whys[row] = why
+        if row in examples:
+            truth = None if outcomes.truth is None else str(outcomes.truth[row])
+            # The rival of a wrong class is the true one, otherwise the most probable other class.
+            order = np.argsort(-np.asarray(outcomes.proba[row]), kind="stable")
+            others = [str(outcomes.classes[i]) for i in order if outcomes.classes[i] != label]
+            rival = truth if truth not in (None, label) else next(iter(others), None)
+            why = explain(head, scores, against=rival)[0]
+            cards[row] = ExplainedInput(names[row], why, truth, pictures.get(row))
+    return tuple(cards[row] for row in examples), whys
+
+
+def _choose_examples(outcomes: Outcomes, rows: NDArray[np.intp]) -> list[int]:
+    """Return the places of examples among rows: the first input of each of the first classes.
+
+    Inputs that were not recognised and inputs that were take turns, as far as a class has both,
+    and errors come first: so there is an error if any of these classes has one. If the truth is
+    not known, it is an input that got the class.
+    """
+    predicted = outcomes.predicted[rows]
+    truth = predicted if outcomes.truth is None else outcomes.truth[rows]
     chosen = []
     was_right = True
-    for target in targets:
-        theirs = np.flatnonzero((predicted if truth is None else truth) == target)
-        right = predicted[theirs] == target
+    for name in outcomes.classes[:MAX_EXAMPLES]:
+        theirs = np.flatnonzero(truth == name)
         if theirs.size:
+            right = predicted[theirs] == name
             best = int(np.argmax(right != was_right))
             was_right = bool(right[best])
             chosen.append(int(theirs[best]))
     return chosen
-
-
-def choose_rival(
-    label: str, truth: str | None, proba: NDArray[np.floating], classes: Sequence[str]
-) -> str | None:
-    """Return the class that a prediction is compared with to explain it.
-
-    It is the true class if the prediction is wrong, else the most probable other class. It is
-    None if there is only one class.
-
-    Parameters
-    ----------
-    label : str
-        The predicted class.
-    truth : str or None
-        The true class, if it is known.
-    proba : ndarray of shape (L,)
-        The probabilities of all classes.
-    classes : sequence of str
-        The L classes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.predictions import choose_rival
-    >>> proba = np.array([0.6, 0.3, 0.1])
-    >>> choose_rival("cat", "fox", proba, ["cat", "dog", "fox"])
-    'fox'
-    >>> choose_rival("cat", None, proba, ["cat", "dog", "fox"])
-    'dog'
-    """
-    if truth not in (None, label):
-        return truth
-    order = np.argsort(-np.asarray(proba), kind="stable")
-    return next((str(classes[i]) for i in order if classes[i] != label), None)
 
 
 # ---- Accuracy

@@ -19,7 +19,7 @@ from rankshot.plots.map import (
     MapDisplay,
     place_rankings,
 )
-from rankshot.ranking.mean_distances import compare_common_items
+from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import (
     TargetSummary,
@@ -42,7 +42,7 @@ MAX_BARS = 10
 
 
 def summarize_rankings(
-    rankings: Rankings, consensus: Rankings, k: int, *, by_source: bool = False
+    rankings: Rankings, consensus: Rankings, k: int
 ) -> tuple[TargetSummary, ...]:
     """Summarize the rankings of each target around a consensus that is given.
 
@@ -53,9 +53,6 @@ def summarize_rankings(
         One ranking per target, such as ``consensus_`` of a head.
     k : int
         How many places are compared.
-    by_source : bool
-        Whether the distances to the consensus are those of sources; by default those of raters,
-        or of the source of a ranking without a rater.
 
     Examples
     --------
@@ -70,13 +67,7 @@ def summarize_rankings(
     (('lion', 'fox'), ('bob', 0.3333333333333333))
     """
     return tuple(
-        summarize_target(
-            target,
-            theirs,
-            consensus.select(target=target),
-            k,
-            labels=theirs.sources if by_source else None,
-        )
+        summarize_target(target, theirs, consensus.select(target=target), k)
         for target, theirs in rankings.by_target().items()
     )
 

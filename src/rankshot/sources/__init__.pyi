@@ -9,6 +9,7 @@ from .associations import (
     normalized_web_similarity as normalized_web_similarity,
     pmi as pmi,
     ppmi as ppmi,
+    read_hit_counts as read_hit_counts,
 )
 from .corpus import Corpus as Corpus, train_word2vec as train_word2vec
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
@@ -19,16 +20,12 @@ from .names.look_up import (
     find_misspellings as find_misspellings,
     read_look_up as read_look_up,
 )
-from .prompts import make_follow_ups as make_follow_ups, make_prompts as make_prompts
+from .prompts import make_prompts as make_prompts
 from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,
     geometric_mean as geometric_mean,
-)
-from .similarity_files import (
-    read_hit_counts as read_hit_counts,
     read_similarity as read_similarity,
-    similarity_from_frame as similarity_from_frame,
     write_similarity as write_similarity,
 )
 from .vectors import (
@@ -36,9 +33,9 @@ from .vectors import (
     Embedding as Embedding,
     WordVectors as WordVectors,
 )
-from .wordnet import WordNet as WordNet
-from .wordnet_senses import (
+from .wordnet import (
     Sense as Sense,
+    WordNet as WordNet,
     read_senses as read_senses,
     write_senses as write_senses,
 )

@@ -31,6 +31,8 @@ REMARK = re.compile(r"\s+[-–—→=]+>?\s+|:(\s|$)|\s\(|[,;]\s|\s[\d.]+\s*%")
 LABEL_END = re.compile(r":|\s[-–—→=]+>?\s")
 SEPARATOR = re.compile(r"\s*[,;>→\t]\s*")
 """What separates the names of a list in one line."""
+TABLE_ENTRY = re.compile(r"\s*\|\s*(\d+)\s*\|([^|]*)\|.*")
+"""A numbered row of a table."""
 MARKUP = "*`\"'“”‘’«»<>[]{}|,; \t"
 LONGEST_NAME_WORDS = 6
 """Words of a name: a line with more words is a sentence."""
@@ -52,33 +54,19 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
 
     Text around the list is ignored. So are differences in case, in the separators of words and
     between singular and plural, unless a name then fits two items.
-
-    Raises
-    ------
-    RankshotError
-        Says what is wrong, in words that can be sent back to the model.
-
-    Examples
-    --------
-    >>> parse_answer('Surely ["Lion", "sea lion"].', ["lion", "sea_lion", "bus"], k=2)
-    ['lion', 'sea_lion']
-    >>> parse_answer('["lion", "lion", "lynx"]', ["lion", "sea_lion", "bus"], k=2)
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: not among the items: 'lynx'; more than once: 'lion';
-    expected 2 names, found 3
     """
     found = [value for _, _, value in find_json(text, "[")]
-    if len(found) != 1:
-        raise RankshotError(f"expected one complete JSON list, found {len(found)}")
+    names = found[0] if len(found) == 1 else []
     matcher = NameMatcher(items)
-    matches = [matcher.match(name) if type(name) is str else [] for name in found[0]]
+    matches = [matcher.match(name) if type(name) is str else [] for name in names]
     counts = Counter(match[0] for match in matches if len(match) == 1)
-    unknown = [name for name, match in zip(found[0], matches, strict=True) if len(match) != 1]
+    unknown = [name for name, match in zip(names, matches, strict=True) if len(match) != 1]
     repeated = [name for name, count in counts.items() if count > 1]
     faults = [f"not among the items: {_quote_values(unknown)}"] if unknown else []
     faults += [f"more than once: {_quote_values(repeated)}"] if repeated else []
-    faults += [f"expected {k} names, found {len(found[0])}"] if len(found[0]) != k else []
+    faults += [f"expected {k} names, found {len(names)}"] if len(names) != k else []
+    if len(found) != 1:
+        faults = [f"expected one complete JSON list, found {len(found)}"]
     if faults:
         raise RankshotError("; ".join(faults))
     return list(counts)
@@ -165,7 +153,9 @@ def read_answers(text: str, targets: Iterable[Any], items: Iterable[Any], k: int
     # Who is asked about one class alone need not name it.
     if len(targets) == len(others) == 1 and not by_target and others[0].label is None:
         by_target[targets[0]] = [others.pop()]
-        notes.append(f"{targets[0]!r}: the list without the name of a class is taken as its own")
+        notes.append(
+            f"{targets[0]!r}: the list without the name of a class is interpreted as its own"
+        )
     orders: dict[str, list[str]] = {}
     for target in targets:
         if target in by_target:
@@ -280,11 +270,6 @@ def read_answer_files(
     k : int, optional
         The length of the lists that was asked for: 15, or all items if there are fewer.
 
-    Raises
-    ------
-    RankshotError
-        If a file is empty, or the files of a rater have no usable list. It names the file.
-
     Examples
     --------
     >>> import tempfile
@@ -347,21 +332,15 @@ def _list_files(paths: list[Path]) -> list[Path]:
 
 def _group_by_rater(files: Sequence[Path]) -> dict[str, list[Path]]:
     """Return the files of each rater: the answers to the first prompts, then to the later ones."""
+
+    def get_turn(path: Path) -> tuple[int, int]:
+        numbers = {word: int(number) for word, number in NUMBERED.findall(path.stem)}
+        return numbers.get("again", 0), numbers.get("part", 0)
+
     raters: dict[str, list[Path]] = {}
-    of_stem: dict[str, Path] = {}
-    for path in files:
-        other = of_stem.setdefault(path.stem, path)
-        if other != path:
-            raise RankshotError(f"{other} and {path}: two files of one rater; rename one of them")
+    for path in sorted(files, key=get_turn):
         raters.setdefault(NUMBERED.sub("", path.stem), []).append(path)
-    for names in raters.values():
-        names.sort(key=_get_turn)
     return raters
-
-
-def _get_turn(path: Path) -> tuple[int, int]:
-    numbers = {word: int(number) for word, number in NUMBERED.findall(path.stem)}
-    return numbers.get("again", 0), numbers.get("part", 0)
 
 
 def _read_answer(path: Path) -> str:
@@ -394,15 +373,7 @@ class FoundList:
 
 
 class AnswerText:
-    r"""Finds lists of names in the text of an answer.
-
-    Examples
-    --------
-    >>> text = AnswerText(NameMatcher(["cat"]), NameMatcher(["fox", "tiger"]))
-    >>> for found in text.find_lists("## Cat\n- fox (small)\n- lynx\n"):
-    ...     print(found.target, found.names)
-    cat ['fox (small)', 'lynx']
-    """
+    r"""Finds lists of names in the text of an answer."""
 
     def __init__(self, targets: NameMatcher, items: NameMatcher) -> None:
         self.targets = targets
@@ -511,31 +482,23 @@ class AnswerText:
     def _read_line(self, line: str, current: FoundList) -> FoundList | None:
         """Add the names in a line to the list; or return the list that the line begins."""
         if line.lstrip().startswith("|"):
-            return self._read_table_row(line, current)
+            # | 1 | tiger | why |, or | cat | tiger | fox |
+            line = TABLE_ENTRY.sub(r"\1. \2", line).strip(" |#\n").replace("|", ",")
         plain = line.replace("**", "").replace("`", "").rstrip()
         marked = MARKER.match(plain)
         body = strip_markup(plain[marked.end() :] if marked else plain.lstrip("#> "))
         is_title = re.fullmatch(r"#.*|\*\*[^*]+\*\*:?", line.strip()) is not None
         # Numbers count up; what follows them, and the indent, is the same for all entries.
         marker = f"{marked[1]}{marked[2].strip('(0123456789')}" if marked else None
-        begun = self._begin_list(body, marker, current, is_label=is_title or body.endswith(":"))
+        begun = self._read_inline(body)
+        is_label = (is_title or body.endswith(":")) and not self.is_entry(body) and _is_short(body)
+        if begun is None and (is_label or self._is_heading(body, marker, current)):
+            begun = FoundList(self._find_target(body), body.rstrip(": "))
         if begun is None:
             self._add_names(body, marker, current)
         elif begun.target is None and not is_title and len(body.split()) >= FEWEST_PROSE_WORDS:
             begun.label = None
         return begun
-
-    def _begin_list(
-        self, body: str, marker: str | None, current: FoundList, *, is_label: bool
-    ) -> FoundList | None:
-        """Return the list that a line begins, or None if it begins none."""
-        if (inline := self._read_inline(body)) is not None:
-            return inline
-        if self._is_heading(body, marker, current):
-            return FoundList(self._find_target(body), body.rstrip(": "))
-        if is_label and not self.is_entry(body) and _is_short(body):
-            return FoundList(self._find_target(body), body.rstrip(": "))
-        return None
 
     def _add_names(self, body: str, marker: str | None, current: FoundList) -> None:
         """Add the names in a line to a list, unless it is a sentence."""
@@ -573,29 +536,13 @@ class AnswerText:
         is_list = len(target) == 1 and any(map(self.is_entry, names))
         return FoundList(target[0], label, names) if is_list else None
 
-    def _read_table_row(self, line: str, current: FoundList) -> FoundList | None:
-        """Read ``| cat | tiger, fox |``, ``| cat | tiger | fox |`` or ``| 1 | tiger | why |``."""
-        first, *others = [strip_markup(cell) for cell in line.strip().strip("|").split("|")]
-        if first.isdigit() and others and others[0]:
-            current.names.append(others[0])
-        elif self._find_target(first) is not None:
-            names = [name for cell in others for name in split_names(cell)]
-            return FoundList(self._find_target(first), first, names)
-        return None
-
     def is_entry(self, name: str) -> bool:
         """Return whether a name, with or without a remark, is one of the items."""
         return any(self.items.match(form) for form in list_forms(name))
 
 
 def list_forms(name: str) -> list[str]:
-    """Return a name as it is, without its number, and without a remark on it.
-
-    Examples
-    --------
-    >>> list_forms("3. tiger (striped)")
-    ['3. tiger (striped)', 'tiger (striped)', 'tiger']
-    """
+    """Return a name as it is, without its number, and without a remark on it."""
     marked = MARKER.match(name)
     bare = strip_markup(name[marked.end() :] if marked else name)
     cut = strip_markup(_cut_remark(bare))

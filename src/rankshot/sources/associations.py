@@ -1,25 +1,27 @@
-"""Association measures: how similar two names are, from how often they occur alone and together.
+"""Association measures, from how often two names occur alone and together; hit counts.
 
 The measures take arrays of counts that broadcast against one another: ``n_a`` units (windows,
 documents, web pages) contain the first name, ``n_b`` the second, ``n_ab`` both, out of ``N``
 units. A larger value means more similar. A name that never occurs is unknown, NaN. A pair that
 never occurs together has the lowest possible value, so that all such pairs of a table are tied.
-The measures do not check the counts; `hit_similarities`, for counts that a user provides, does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, get_args
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.tables import Rule, read_table
 from rankshot.core.validation import require_choice, require_number
+from rankshot.sources.similarity import MAX_CELLS, Similarity
 
 Floats = NDArray[np.float64]
-HitMeasure = Literal["dice", "pmi", "nwd"]
+HIT_RULE = Rule("counts must be finite numbers, at least 0")
 
 
 def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
@@ -29,10 +31,8 @@ def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    n_a, n_b : array of int
-        How many units, such as sentences or pages, contain the first and the second name.
-    n_ab : array of int
-        How many contain both.
+    n_a, n_b, n_ab : array of int
+        How many units, such as pages, contain the first name, the second, and both.
 
     Examples
     --------
@@ -56,12 +56,8 @@ def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats
 
     Parameters
     ----------
-    n_a, n_b : array of int
-        How many units, such as sentences or pages, contain the first and the second name.
-    n_ab : array of int
-        How many contain both.
-    N : int
-        The number of all units.
+    n_a, n_b, n_ab, N : array of int
+        How many units contain the first name, the second, and both; and the number of all units.
 
     Examples
     --------
@@ -85,12 +81,8 @@ def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Float
 
     Parameters
     ----------
-    n_a, n_b : array of int
-        How many units, such as sentences or pages, contain the first and the second name.
-    n_ab : array of int
-        How many contain both.
-    N : int
-        The number of all units.
+    n_a, n_b, n_ab, N : array of int
+        As for `pmi`.
 
     Examples
     --------
@@ -113,12 +105,8 @@ def normalized_web_similarity(
 
     Parameters
     ----------
-    n_a, n_b : array of int
-        How many units, such as sentences or pages, contain the first and the second name.
-    n_ab : array of int
-        How many contain both.
-    N : int
-        The number of all units.
+    n_a, n_b, n_ab, N : array of int
+        As for `pmi`.
 
     Examples
     --------
@@ -145,58 +133,85 @@ def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
     return np.log(values, out=np.zeros(values.shape), where=where)
 
 
-# ---- Hit counts of a user
+HIT_MEASURES: dict[str, Any] = {"dice": dice, "pmi": pmi, "nwd": normalized_web_similarity}
 
 
-def hit_similarities(
-    n_a: ArrayLike,
-    n_b: ArrayLike,
-    n_ab: ArrayLike,
-    N: float | None,
-    target_names: tuple[str, ...],
-    item_names: tuple[str, ...],
-    measure: HitMeasure,
-) -> Floats:
-    """Compute the values of `Similarity.from_hit_counts`; refuse impossible counts."""
-    compute = resolve_measure(measure, N)
-    row = _require_counts(n_a, "n_a", (len(target_names),), N)
-    column = _require_counts(n_b, "n_b", (len(item_names),), N)
-    table = _require_counts(n_ab, "n_ab", (len(target_names), len(item_names)), N)
-    too_many = table > np.minimum(row[:, None], column)
-    if too_many.any():
-        i, j = np.argwhere(too_many)[0]
-        raise RankshotError(
-            f"{target_names[i]!r} and {item_names[j]!r} have {table[i, j]:.16g} hits together but "
-            f"{row[i]:.16g} and {column[j]:.16g} alone"
-        )
-    return np.where(np.isnan(table), np.nan, compute(row[:, None], column, np.nan_to_num(table)))
+def read_hit_counts(
+    path: str | Path, total: float | None = None, measure: Literal["dice", "pmi", "nwd"] = "dice"
+) -> Similarity:
+    r"""Read hit counts from CSV or Parquet as a similarity table.
+
+    Impossible counts, such as more hits together than alone, are refused with their line.
+
+    Parameters
+    ----------
+    path : str or Path
+        Has the columns ``target``, ``item``, ``n_target``, ``n_item`` and ``n_both``, in any order;
+        other columns are ignored. Every row holds one pair. A pair that is not in the file is
+        unknown. The file's name becomes the source.
+    total : float, optional
+        How many pages the engine searches; Dice does not need it.
+    measure : {"dice", "pmi", "nwd"}
+        `dice`, `pmi` or `normalized_web_similarity`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankshot.sources import read_hit_counts
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "flickr.csv"
+    ...     lines = ["target,item,n_target,n_item,n_both",
+    ...              "cat,tiger,1000,400,140", "cat,bus,1000,3000,20"]
+    ...     _ = path.write_text("\n".join(lines))
+    ...     read_hit_counts(path).to_rankings()
+    Rankings: 1 ranking of 2 items, 1 target, 1 source
+      cat: tiger > bus
+    """
+    require_choice("measure", measure, HIT_MEASURES)
+    if measure != "dice" or total is not None:
+        # None is refused as well.
+        require_number("the total number of pages", total, above=0, below=np.inf)  # type: ignore[arg-type]
+    path = Path(path)
+    columns = ["target", "item"], ["n_target", "n_item", "n_both"]
+    table = read_table(path, *columns, rule=HIT_RULE, strip=True)
+    alone: tuple[dict[str, float], dict[str, float]] = {}, {}
+    both: dict[tuple[str, str], float] = {}
+    pairs = zip(table.require_text(0), table.require_text(1), strict=True)
+    for row, (pair, counts) in enumerate(zip(pairs, table.numbers.tolist(), strict=True)):
+        if pair in both:
+            problem = f"the pair {pair[0]!r} and {pair[1]!r} occurs twice"
+        else:
+            problem = _find_problem(pair, counts, alone, total or np.inf)
+        if problem:
+            raise RankshotError(f"{table.where(row)}: {problem}")
+        both[pair] = counts[2]
+    targets, items = alone
+    if len(targets) * len(items) > MAX_CELLS:
+        raise RankshotError(f"{path}: {len(targets)} rows of {len(items)} items, too many to hold")
+    row_of, column_of = ({name: i for i, name in enumerate(names)} for names in alone)
+    n_ab = np.full((len(targets), len(items)), np.nan)
+    for (target, item), count in both.items():
+        n_ab[row_of[target], column_of[item]] = count
+    n_a, n_b = np.array([*targets.values()])[:, None], np.array([*items.values()])
+    hits = [n_a, n_b, np.nan_to_num(n_ab), *([] if measure == "dice" else [total])]
+    values = np.where(np.isnan(n_ab), np.nan, HIT_MEASURES[measure](*hits))
+    return Similarity(values, targets, items, path.stem)
 
 
-def resolve_measure(
-    measure: str, N: float | None
-) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Floats]:
-    """Return the measure of that name as a function of the three counts."""
-    require_choice("measure", measure, get_args(HitMeasure))
-    if N is not None:
-        require_number("N, the number of all pages,", N, above=0, below=np.inf)
-    if measure == "dice":
-        return dice
-    if N is None:
-        raise RankshotError(f"{measure} needs N, the number of all pages; only dice works without")
-    total, function = float(N), pmi if measure == "pmi" else normalized_web_similarity
-    return lambda n_a, n_b, n_ab: function(n_a, n_b, n_ab, total)
-
-
-def _require_counts(
-    counts: ArrayLike, what: str, shape: tuple[int, ...], most: float | None
-) -> Floats:
-    array = np.asarray(counts, dtype=np.float64)
-    if array.shape != shape:
-        raise RankshotError(f"{what} must have shape {shape}, not {array.shape}")
-    largest = np.finfo(float).max if most is None else most
-    # NaN is for a pair that was not searched for.
-    odd = (array < 0) | (array > largest) | (np.isnan(array) & (array.ndim == 1))
-    if odd.any():
-        limit = "" if most is None else f", and at most {most:.16g}"
-        raise RankshotError(f"{what} must be counts{limit}, not {array[odd][0]:.16g}")
-    return array
+def _find_problem(
+    pair: tuple[str, str], counts: list[float], alone: Sequence[dict[str, float]], total: float
+) -> str:
+    """Return what is wrong with the counts of a pair; add those of its names to ``alone``."""
+    *single, together = counts
+    if min(counts) < 0:
+        return f"{min(counts):.16g} is negative; {HIT_RULE.text}"
+    for name, count, known in zip(pair, single, alone, strict=True):
+        before = known.setdefault(name, count)
+        if together > count:
+            return f"{count:.16g} hits of {name!r}, but {together:.16g} with the other name"
+        if count > total:
+            return f"{count:.16g} hits of {name!r}, more than the total of {total:.16g}"
+        if before != count:
+            return f"{count:.16g} hits of {name!r}, but {before:.16g} in an earlier row"
+    return ""

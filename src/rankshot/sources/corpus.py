@@ -1,7 +1,6 @@
-"""`Corpus`: similarities from names that occur together, or in similar contexts, in a text.
+"""`Corpus`: similarities from names that occur in similar contexts in a text.
 
-A file is read in blocks; blocks are counted in any number of processes, and their counts added up.
-`train_word2vec` trains word vectors on the same blocks.
+A file is read in blocks, which are counted in any number of processes.
 """
 
 from __future__ import annotations
@@ -12,27 +11,26 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError
 from rankshot.core.files import MARK
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import as_names, require_choice, require_module, require_whole_number
-from rankshot.sources.associations import dice, ppmi
+from rankshot.core.validation import as_names, require_module, require_whole_number
+from rankshot.sources.associations import ppmi
 from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import cosine
 
-Unit = Literal["window", "document", "paragraph"]
-Measure = Literal["dice", "ppmi", "cosine"]
 BLOCK_BYTES = 1 << 19
 """Text is counted in blocks of about this size; no line up to this size is cut."""
 CONTEXT_WORDS, MAX_WORDS = 5_000, 50_000
@@ -53,7 +51,10 @@ MAX_SENTENCE_WORDS = 10_000
 
 @dataclass(frozen=True)
 class Corpus:
-    """A text file as a source of similarities: names that occur together are similar.
+    """A text file as a source of similarities: names with similar contexts are similar.
+
+    A context vector has the `ppmi` of a name with each of the 5,000 most frequent words, where a
+    word at distance d counts ``window`` - d times; the similarity is the cosine of two vectors.
 
     The file is read once, in blocks that are counted in parallel; the memory needed does not
     depend on its length. Words are sequences of letters and digits, in lower case; punctuation
@@ -67,27 +68,17 @@ class Corpus:
     Parameters
     ----------
     path : str or Path
-        UTF-8 text, plain or compressed (.gz, .bz2, .xz).
-    unit : {"window", "document", "paragraph"}
-        The unit in which names occur together. A document is one line. A paragraph ends at a
-        blank line; where blank lines are rare (fewer than one line in twenty of the first
-        512 KiB), it is one line. A window is any ``window`` consecutive words of a paragraph;
-        windows that reach over its ends are included, so that every word is in the same number
-        of windows. A text longer than 512 KiB may be cut and count as several.
+        UTF-8 text, plain or compressed (.gz, .bz2, .xz). Contexts end with a paragraph, at a blank
+        line; where blank lines are rare (fewer than one line in twenty of the first 512 KiB),
+        they end with a line.
     window : int
         The number of words in a window.
-    measure : {"dice", "ppmi", "cosine"}
-        `dice` or `ppmi` of the units that contain both names compare what is mentioned together.
-        The cosine of context vectors compares what is mentioned in similar contexts, and needs
-        less text. A context vector is the `ppmi` of a name with each of the 5,000 most frequent
-        words (in windows, a word at distance d counts ``window`` - d times).
     workers : int, optional
         The number of processes that count; by default one for each core, and none for a file of
         one block. With 1, no process is started. The result does not depend on it.
     min_count : int
-        Pairs that occur together less often than this have too little evidence to be ranked:
-        such items of a target are tied last. For the cosine, each of the two names must occur
-        this often.
+        A pair has too little evidence to be ranked if one of its names occurs less often: such
+        items of a target are tied last.
     verbose : bool
         Show progress.
 
@@ -98,27 +89,23 @@ class Corpus:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "zoo.txt"
-    ...     _ = path.write_text("The cat is a small tiger. " * 9 + "No cat takes the bus.")
-    ...     table = Corpus(path).similarity(["cat"], ["tiger", "bus", "whale"])
+    ...     _ = path.write_text("A cat purrs. A tiger purrs. A bus drives. " * 9 + "A tram.")
+    ...     table = Corpus(path, window=3).similarity(["cat"], ["tiger", "bus", "tram", "whale"])
     >>> table.to_rankings()
-    Rankings: 1 ranking of 3 items, 1 target, 1 source
-      cat: tiger > bus (subset)
+    Rankings: 1 ranking of 4 items, 1 target, 1 source
+      cat: tiger > bus > tram (subset)
     >>> table.notes[1:]
-    ('in the text fewer than 5 times: bus (1)',
-     'cat: 1 items with fewer than 5 co-occurrences are tied last')
+    ('in the text fewer than 5 times: tram (1)',
+     'cat: 1 items with fewer than 5 occurrences are tied last')
     """
 
     path: str | Path
-    unit: Unit = "window"
     window: int = 10
-    measure: Measure = "dice"
     workers: int | None = None
     min_count: int = 5
     verbose: bool = False
 
     def __post_init__(self) -> None:
-        require_choice("unit", self.unit, get_args(Unit))
-        require_choice("measure", self.measure, get_args(Measure))
         require_whole_number("window", self.window, 1000, least=2)
         require_whole_number("min_count", self.min_count, 1000, least=0)
         require_whole_number("workers", 1 if self.workers is None else self.workers, 1000)
@@ -133,101 +120,47 @@ class Corpus:
         words = [split_synonyms(name)[0] for name in (*target_names, *item_names)]
         names, entry = NameIndex.build(words)
         row, column = entry[: len(target_names)], entry[len(target_names) :]
-        totals = self._count(names, row, column)
-        occurrences, same = totals.occurrences, row[:, None] == column
-        if self.measure == "cosine":
-            vectors = totals.vectors()
-            values = np.nan_to_num(cosine(vectors[row], vectors[column]))
-            evidence = np.minimum(occurrences[row][:, None], occurrences[column])
-        else:
-            n_a, n_b = totals.with_name[row][:, None], totals.with_name[column]
-            n_ab = np.where(same, n_a, totals.with_pair[row][:, column].toarray())
-            is_dice = self.measure == "dice"
-            values = dice(n_a, n_b, n_ab) if is_dice else ppmi(n_a, n_b, n_ab, totals.units)
-            meetings = totals.meetings[row][:, column].toarray()
-            evidence = np.where(same, occurrences[row][:, None], meetings)
-        unknown = (occurrences[row] == 0)[:, None] | (occurrences[column] == 0)
-        too_rare = ~unknown & (evidence < self.min_count)
-        # Zero is the lowest value of all three measures.
-        values = np.where(unknown, np.nan, np.where(too_rare, 0.0, values))
+        totals = self._count(names)
+        vectors, occurrences = totals.vectors(), totals.occurrences
+        values = np.nan_to_num(cosine(vectors[row], vectors[column]))
+        evidence = np.minimum(occurrences[row][:, None], occurrences[column])
+        # Zero is the lowest cosine of vectors without negative numbers.
+        too_rare = (evidence > 0) & (evidence < self.min_count)
+        values = np.where(evidence == 0, np.nan, np.where(too_rare, 0.0, values))
         times = dict(zip((*target_names, *item_names), occurrences[entry].tolist(), strict=True))
-        notes = self._notes(totals, times, too_rare.sum(axis=1))
-        return Similarity(values, target_names, item_names, f"corpus {self.measure}", notes)
+        notes = [f"{totals.total:,} words of {Path(self.path).name}"]
+        if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
+            notes.append(f"in the text fewer than {self.min_count} times: {', '.join(rare)}")
+        notes += [
+            f"{target}: {n} items with fewer than {self.min_count} occurrences are tied last"
+            for target, n in zip(target_names, too_rare.sum(axis=1), strict=True)
+            if n
+        ]
+        return Similarity(values, target_names, item_names, "corpus", notes)
 
-    def _count(
-        self, names: NameIndex, row: NDArray[np.int64], column: NDArray[np.int64]
-    ) -> CorpusCounts:
-        path, totals = Path(self.path), CorpusCounts(len(names.entries))
-        rows, columns = (np.isin(np.arange(len(names.entries)), some) for some in (row, column))
-        width = self.window if self.unit == "window" else None
-        settings = CountSettings(names, rows, columns, width, self.measure == "cosine")
-        blocks = read_blocks(path, paragraphs=self.unit != "document")
+    def _count(self, names: NameIndex) -> Counts:
+        """Count all blocks, in their order; only a few are in memory at a time."""
+        path, workers = Path(self.path), self.workers or os.cpu_count() or 1
+        count_one = partial(count_block, path=path, names=names, width=self.window)
+        blocks = read_blocks(path)
+        first = list(islice(blocks, 2))
+        counted: Iterable[Counts] = map(count_one, chain(first, blocks))
+        if workers > 1 and len(first) > 1:
+            # joblib comes with scikit-learn. Unlike the standard library's process pool, it needs
+            # no `if __name__ == "__main__"` in the caller's script.
+            from joblib import Parallel, delayed  # noqa: PLC0415 - only for several processes
+
+            tasks = map(delayed(count_one), chain(first, blocks))
+            counted = Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
+        totals = count_one(TextBlock(1, b"", blank_lines=False))
         with ProgressLine(f"counting {path.name}", enabled=self.verbose) as line:
-            for counts in _count_blocks(
-                blocks, path, settings, self.workers or os.cpu_count() or 1
-            ):
+            for counts in counted:
                 totals.add(counts)
-                line.update(f"{totals.units:,} {self.unit}s")
+                line.update(f"{totals.total:,} words")
         return totals
 
-    def _notes(
-        self, totals: CorpusCounts, times: dict[str, int], thin: Iterable[int]
-    ) -> Iterator[str]:
-        """Report how much text was read, and for which names it is too little."""
-        yield f"{totals.units:,} {self.unit}s of {Path(self.path).name}"
-        if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
-            yield f"in the text fewer than {self.min_count} times: {', '.join(rare)}"
-        what = "occurrences" if self.measure == "cosine" else "co-occurrences"
-        for target, n in zip(times, thin, strict=False):
-            if n:
-                yield f"{target}: {n} items with fewer than {self.min_count} {what} are tied last"
 
-
-class CorpusCounts:
-    """The counts of all blocks so far; see `BlockCounts`."""
-
-    def __init__(self, n_names: int) -> None:
-        self.units = self.total = 0
-        self.with_name, self.occurrences, self.near_totals = np.zeros((3, n_names), np.int64)
-        self.with_pair = self.meetings = csr_array((n_names, n_names), dtype=np.int64)
-        self.words: dict[str, int] = {}
-        self.word_totals = np.zeros(0, np.int64)
-        self.near = csr_array((n_names, 0), dtype=np.int64)
-
-    def add(self, counts: BlockCounts) -> None:
-        """Add the counts of the next block."""
-        self.units += counts.units
-        self.with_name += counts.with_name
-        self.occurrences += counts.occurrences
-        self.near_totals += counts.near_totals
-        self.with_pair = self.with_pair + counts.with_pair
-        self.meetings = self.meetings + counts.meetings
-        if counts.near is None:
-            return
-        column = [self.words.setdefault(word, len(self.words)) for word in counts.words]
-        self.word_totals = np.pad(self.word_totals, (0, len(self.words) - self.word_totals.size))
-        self.word_totals[column] += counts.word_totals
-        self.total += counts.total
-        shape = self.near.shape[0], len(self.words)
-        self.near.resize(shape)
-        cells = counts.near.tocoo()
-        places = cells.row, np.array(column, np.int64)[cells.col]
-        self.near = self.near + csr_array((cells.data, places), shape=shape)
-        if len(self.words) > MAX_WORDS:
-            self.keep_words(MAX_WORDS // 2)
-
-    def keep_words(self, n: int) -> None:
-        """Keep the ``n`` most frequent words, equally frequent ones in alphabetical order."""
-        words = sorted(self.words, key=lambda w: (-self.word_totals[self.words[w]], w))[:n]
-        columns = np.array([self.words[word] for word in words], np.int64)
-        self.near = self.near[:, columns]
-        self.word_totals = self.word_totals[columns]
-        self.words = {word: i for i, word in enumerate(words)}
-
-    def vectors(self) -> NDArray[np.float64]:
-        """Return the association of every name with the most frequent words."""
-        self.keep_words(CONTEXT_WORDS)
-        return ppmi(self.near_totals[:, None], self.word_totals, self.near.toarray(), self.total)
+# ---- Blocks of text
 
 
 class TextBlock(NamedTuple):
@@ -246,7 +179,7 @@ class TextBlock(NamedTuple):
             raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
 
 
-def read_blocks(path: Path, *, paragraphs: bool) -> Iterator[TextBlock]:
+def read_blocks(path: Path) -> Iterator[TextBlock]:
     """Read a file in blocks that end with a line or a paragraph, unless that is too long."""
     line, rest, blank_lines = 1, b"", None
     with OPENERS.get(path.suffix, Path.open)(path, "rb") as stream:
@@ -260,7 +193,7 @@ def read_blocks(path: Path, *, paragraphs: bool) -> Iterator[TextBlock]:
                 rest = chunk.removeprefix(MARK)
                 inside = rest.strip()
                 n_blank = len(BLANK_LINE.findall(inside))
-                blank_lines = paragraphs and 20 * n_blank > inside.count(b"\n")
+                blank_lines = 20 * n_blank > inside.count(b"\n")
             else:
                 rest += chunk
             cut = (
@@ -286,23 +219,6 @@ def _find_cut(data: bytes, *, blank_lines: bool) -> int:
     return cut or len(data) - len(data[-4:].lstrip(CONTINUATIONS))
 
 
-def _count_blocks(
-    blocks: Iterator[TextBlock], path: Path, settings: CountSettings, workers: int
-) -> Iterator[BlockCounts]:
-    """Count the blocks, in their order; only a few are in memory at a time."""
-    first = list(islice(blocks, 2))
-    blocks = chain(first, blocks)
-    if workers == 1 or len(first) < 2:
-        yield from (count_block(block, path, settings) for block in blocks)
-        return
-    # joblib comes with scikit-learn. Unlike the standard library's process pool, it needs no
-    # `if __name__ == "__main__"` in the caller's script.
-    from joblib import Parallel, delayed  # noqa: PLC0415 - only needed for several processes
-
-    tasks = (delayed(count_block)(block, path, settings) for block in blocks)
-    yield from Parallel(workers, return_as="generator", pre_dispatch="2 * n_jobs")(tasks)
-
-
 # ---- Names
 
 
@@ -311,23 +227,13 @@ class NameIndex:
     """The names to look for in a text: every spelling of a name leads to one entry.
 
     Names that differ only in case or in separators (``pine_tree``, ``Pine tree``) share an entry.
-
-    Attributes
-    ----------
-    entries : tuple of str
-        The distinct names: lower case, one space between words.
-    words : dict
-        From a single word to the number of its entry.
-    phrases : dict
-        From several words to the number of their entry.
-    lengths : dict
-        From a word to the lengths of the phrases that begin with it, longest first.
+    ``forms`` lead from words to the number of their entry, and ``lengths`` from a word to the
+    lengths of the phrases that begin with it, longest first.
     """
 
     entries: tuple[str, ...]
-    words: dict[str, int]
-    phrases: dict[tuple[str, ...], int]
-    lengths: dict[str, tuple[int, ...]]
+    forms: dict[tuple[str, ...], int]
+    lengths: dict[str, list[int]]
 
     @classmethod
     def build(cls, names: Iterable[str]) -> tuple[NameIndex, Ints]:
@@ -335,14 +241,6 @@ class NameIndex:
 
         A plural that is itself a name means that name: if "glass" and "glasses" are both given,
         the word "glasses" counts as the second.
-
-        Examples
-        --------
-        >>> names, entry = NameIndex.build(["Pine_tree", "bus", "pine tree"])
-        >>> names.entries, entry
-        (('bus', 'pine tree'), array([1, 0, 1]))
-        >>> sorted(names.words), sorted(names.phrases)
-        (['bus', 'buses'], [('pine', 'tree'), ('pine', 'trees')])
         """
         split_names = [tuple(WORD.findall(name.lower())) for name in names]
         # Sorted, so that nothing depends on the order in which names are given.
@@ -351,27 +249,16 @@ class NameIndex:
         for i, words in enumerate(entries):
             for last in plurals(words[-1]) if words else ():
                 forms.setdefault((*words[:-1], last), i)
-        phrases = {words: i for words, i in forms.items() if len(words) > 1}
-        lengths: dict[str, set[int]] = {}
-        for words in phrases:
-            lengths.setdefault(words[0], set()).add(len(words))
-        index = cls(
-            tuple(map(" ".join, entries)),
-            {words[0]: i for words, i in forms.items() if len(words) == 1},
-            phrases,
-            {word: tuple(sorted(sizes, reverse=True)) for word, sizes in lengths.items()},
-        )
+        lengths: dict[str, list[int]] = {}
+        for words in sorted(forms, key=len, reverse=True):
+            if len(words) > 1 and len(words) not in lengths.setdefault(words[0], []):
+                lengths[words[0]].append(len(words))
+        index = cls(tuple(map(" ".join, entries)), forms, lengths)
         return index, np.array([forms[words] for words in split_names], np.int64)
 
 
 def plurals(word: str) -> tuple[str, ...]:
-    """Return the regular plurals of a word; irregular ones (mice, men) are not known.
-
-    Examples
-    --------
-    >>> plurals("truck"), plurals("bus"), plurals("poppy"), plurals("mango")
-    (('trucks',), ('buses',), ('poppies',), ('mangos', 'mangoes'))
-    """
+    """Return the regular plurals of a word; irregular ones (mice, men) are not known."""
     if word.endswith(SIBILANTS):
         return (word + "es",)
     if word.endswith("y") and word[-2:-1] not in tuple("aeiou"):
@@ -398,19 +285,11 @@ class TokenizedText(NamedTuple):
 
 
 def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText:
-    """Split text into words and find the names: the leftmost one first, then the longest.
-
-    Examples
-    --------
-    >>> names, _ = NameIndex.build(["truck", "pickup_truck"])
-    >>> found = tokenize("Pickup trucks, a truck.", names, blank_lines=False)
-    >>> [names.entries[i] if i >= 0 else None for i in found.entries]
-    ['pickup truck', None, 'truck']
-    """
+    """Split text into words and find the names: the leftmost one first, then the longest."""
     run = (PARAGRAPHS if blank_lines else LINES).findall(text.lower())
     code = dict(zip(dict.fromkeys(run), count(), strict=False))
     words = np.fromiter(map(code.__getitem__, run), np.int64, len(run))
-    entries = np.array([names.words.get(word, -1) for word in code], np.int64)[words]
+    entries = np.array([names.forms.get((word,), -1) for word in code], np.int64)[words]
     begins = np.array([word in names.lengths for word in code], bool)[words]
     ends_text = words == code.get("\n", -1)
     keep = ~ends_text
@@ -419,7 +298,7 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
         if start < end:
             continue
         for size in names.lengths[run[start]]:
-            entry = names.phrases.get(tuple(run[start : start + size]))
+            entry = names.forms.get(tuple(run[start : start + size]))
             if entry is not None:
                 end = start + size
                 entries[start] = entry
@@ -431,153 +310,81 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
 # ---- Counting a block
 
 
-class BlockCounts(NamedTuple):
-    """The counts of a block.
+@dataclass
+class Counts:
+    """The counts of a block, or of several.
 
-    ``units`` is the number of units; ``with_name`` counts those that contain each name, and
-    ``with_pair`` those that contain both names of a pair. ``occurrences`` and ``meetings`` are
-    the evidence behind them: where windows overlap, one meeting of two names is in several units.
-    ``near_totals`` is the total weight of the words near each name. Where contexts are counted,
-    ``words`` occur ``word_totals`` times, out of ``total``, and ``near`` each name (names x words).
+    ``occurrences`` counts each name; ``words`` occur ``word_totals`` times, out of ``total``.
+    ``near`` (names x words) is the weight of the words near each name, and ``near_totals`` its sum
+    over all words, including those that are not listed.
     """
 
-    units: int
-    with_name: Ints
+    total: int
     occurrences: Ints
-    with_pair: Any
-    meetings: Any
     near_totals: Ints
-    total: int = 0
-    words: Sequence[str] = ()
-    word_totals: Any = None
-    near: Any = None
+    words: list[str]
+    word_totals: Ints
+    near: Any
+
+    def add(self, counts: Counts) -> None:
+        """Add the counts of the next block."""
+        for field in fields(self)[:3]:
+            setattr(self, field.name, getattr(self, field.name) + getattr(counts, field.name))
+        place = {word: i for i, word in enumerate(self.words)}
+        column = np.array([place.setdefault(word, len(place)) for word in counts.words], np.int64)
+        self.words, shape = list(place), (self.near.shape[0], len(place))
+        self.word_totals = np.pad(self.word_totals, (0, len(place) - self.word_totals.size))
+        self.word_totals[column] += counts.word_totals
+        self.near.resize(shape)
+        cells = counts.near.tocoo()
+        self.near = self.near + csr_array((cells.data, (cells.row, column[cells.col])), shape=shape)
+        if len(place) > MAX_WORDS:
+            self.keep_words(MAX_WORDS // 2)
+
+    def keep_words(self, n: int) -> None:
+        """Keep the ``n`` most frequent words, equally frequent ones in alphabetical order."""
+        order = sorted(range(len(self.words)), key=lambda i: (-self.word_totals[i], self.words[i]))
+        columns = np.array(order[:n], np.int64)
+        self.words = [self.words[i] for i in columns]
+        self.near, self.word_totals = self.near[:, columns], self.word_totals[columns]
+
+    def vectors(self) -> NDArray[np.float64]:
+        """Return the association of every name with the most frequent words."""
+        self.keep_words(CONTEXT_WORDS)
+        return ppmi(self.near_totals[:, None], self.word_totals, self.near.toarray(), self.total)
 
 
-@dataclass(frozen=True)
-class CountSettings:
-    """What to count: the names, which of them are targets and which items, and in which units.
-
-    ``window`` is None if whole texts are the units.
-    """
-
-    names: NameIndex
-    is_target: NDArray[np.bool_]
-    is_item: NDArray[np.bool_]
-    window: int | None
-    contexts: bool
-
-
-def count_block(block: TextBlock, path: Path, settings: CountSettings) -> BlockCounts:
-    """Count a block of text."""
-    found = tokenize(block.text(path), settings.names, blank_lines=block.blank_lines)
+def count_block(block: TextBlock, path: Path, names: NameIndex, width: int) -> Counts:
+    """Count the words near each name in a block of text."""
+    found = tokenize(block.text(path), names, blank_lines=block.blank_lines)
     # A name has one token of its own, in whatever spelling it was found.
-    tokens = found.tokens()
-    vocabulary = [*found.vocabulary, *settings.names.entries]
-    _, texts = np.unique(found.texts, return_inverse=True)
-    if settings.window is None:
-        return _count_texts(tokens, texts, vocabulary, settings)
-    return _count_windows(found.entries, tokens, texts, vocabulary, settings)
-
-
-def _count_texts(
-    tokens: Ints, texts: Ints, vocabulary: list[str], settings: CountSettings
-) -> BlockCounts:
-    n_texts, M, V = int(texts.max(initial=-1)) + 1, len(settings.names.entries), len(vocabulary)
-    text, token = np.divmod(np.unique(texts * V + tokens), V)
-    holds = csr_array((np.ones(text.size, np.int64), (text, token)), shape=(n_texts, V))
-    names = holds[:, V - M :]
-    with_name = np.asarray(names.sum(axis=0), np.int64)
-    targets, items = (
-        (names * kept.astype(np.int64)[None, :]).tocsr()
-        for kept in (settings.is_target, settings.is_item)
-    )
-    with_pair = (targets.T @ items).tocsr()
-    counts = BlockCounts(n_texts, with_name, with_name, with_pair, with_pair, with_name)
-    if not settings.contexts:
-        return counts
-    near = _drop_own_name((names.T @ holds).tocoo(), V - M)
-    return _add_contexts(counts, n_texts, vocabulary, np.bincount(token, minlength=V), near)
-
-
-def _count_windows(
-    entries: Ints, tokens: Ints, texts: Ints, vocabulary: list[str], settings: CountSettings
-) -> BlockCounts:
-    width, M = settings.window or 0, len(settings.names.entries)
-    n_texts = int(texts.max(initial=-1)) + 1
-    units = tokens.size + n_texts * (width - 1)
-    where = np.flatnonzero(entries >= 0)
-    name = entries[where]
-    # Texts are shifted apart, so that no window reaches from one text into the next.
-    place = where + texts[where] * width
-    first = _first_windows(name, place, width)
-    with_name = np.bincount(name, place - first + 1, minlength=M).astype(np.int64)
-    occurrences = np.bincount(name, minlength=M)
-    with_pair = meetings = csr_array((M, M), dtype=np.int64)
-    for step in range(1, min(width, where.size)):
-        near = place[step:] - place[:-step] < width
-        if not near.any():
-            break
-        shared = place[:-step] - np.maximum(first[:-step], first[step:]) + 1
-        near &= shared > 0
-        left, right, shared = name[:-step][near], name[step:][near], shared[near]
-        for a, b in ((left, right), (right, left)):
-            ranked = settings.is_target[a] & settings.is_item[b]
-            cells = a[ranked], b[ranked]
-            with_pair = with_pair + csr_array((shared[ranked], cells), shape=(M, M))
-            meetings = meetings + csr_array((np.ones_like(cells[0]), cells), shape=(M, M))
-    counts = BlockCounts(units, with_name, occurrences, with_pair, meetings, with_name)
-    if not settings.contexts:
-        return counts
-    near_words = _count_words_near(where, name, tokens, texts, width, (M, len(vocabulary)))
-    counts = counts._replace(near_totals=np.asarray(near_words.sum(axis=1), np.int64))
-    totals = np.bincount(tokens, minlength=len(vocabulary))
-    return _add_contexts(counts, tokens.size, vocabulary, totals, near_words)
-
-
-def _first_windows(name: Ints, place: Ints, width: int) -> Ints:
-    """Return, for each occurrence of a name, the first window that no earlier one is in.
-
-    Windows are numbered by the place where they begin. An occurrence at place p is in the windows
-    from p - width + 1 to p. Windows that already contain an earlier occurrence of the same name
-    are left out, so that each window of a name is counted once. Two names share the windows in
-    which their ranges overlap.
-    """
-    order = np.argsort(name, kind="stable")
-    first = place - width + 1
-    again = np.flatnonzero(name[order][1:] == name[order][:-1]) + 1
-    first[order[again]] = np.maximum(first[order[again]], place[order[again - 1]] + 1)
-    return first
-
-
-def _count_words_near(
-    where: Ints, name: Ints, tokens: Ints, texts: Ints, width: int, shape: tuple[int, int]
-) -> Any:
-    """Count words near names; a word at distance d shares width - d windows with the name."""
+    tokens, vocabulary = found.tokens(), [*found.vocabulary, *names.entries]
+    where = np.flatnonzero(found.entries >= 0)
+    name, shape = found.entries[where], (len(names.entries), len(vocabulary))
     near = csr_array(shape, dtype=np.int64)
+    # A word at distance d shares width - d windows with the name.
     for distance in range(1, width):
         for step in (-distance, distance):
             other = where + step
             inside = np.flatnonzero((other >= 0) & (other < tokens.size))
-            inside = inside[texts[other[inside]] == texts[where[inside]]]
+            inside = inside[found.texts[other[inside]] == found.texts[where[inside]]]
             weight = np.full(inside.size, width - distance, np.int64)
             cells = name[inside], tokens[other[inside]]
             near = near + csr_array((weight, cells), shape=shape)
-    return _drop_own_name(near.tocoo(), shape[1] - shape[0])
-
-
-def _drop_own_name(near: Any, plain: int) -> Any:
-    """Drop the count of a name with itself, which every name has."""
-    other = near.col != near.row + plain
-    cells = near.row[other], near.col[other]
-    return csr_array((near.data[other], cells), shape=near.shape)
-
-
-def _add_contexts(
-    counts: BlockCounts, total: int, vocabulary: list[str], totals: Ints, near: Any
-) -> BlockCounts:
+    # Every name is near itself, which says nothing.
+    cells = near.tocoo()
+    weight = np.where(cells.col == cells.row + len(found.vocabulary), 0, cells.data)
+    near = csr_array((weight, (cells.row, cells.col)), shape=shape)
+    totals = np.bincount(tokens, minlength=len(vocabulary))
     kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD_LETTERS]
-    words = [vocabulary[i] for i in kept]
-    return counts._replace(total=total, words=words, word_totals=totals[kept], near=near[:, kept])
+    return Counts(
+        tokens.size,
+        np.bincount(name, minlength=shape[0]),
+        np.asarray(near.sum(axis=1), np.int64),
+        [vocabulary[i] for i in kept],
+        totals[kept],
+        near[:, kept],
+    )
 
 
 # ---- word2vec
@@ -593,7 +400,6 @@ def train_word2vec(
     min_count: int = 5,
     seed: int = 0,
     workers: int = 1,
-    verbose: bool = False,
 ) -> dict[str, NDArray[np.float32]]:
     """Train skip-gram word2vec on a text and return the vectors of the names.
 
@@ -613,13 +419,6 @@ def train_word2vec(
         As in gensim. Names that occur fewer than ``min_count`` times get no vector.
     workers : int
         The number of threads. With more than one, the vectors differ from run to run.
-    verbose : bool
-        Show progress.
-
-    Returns
-    -------
-    dict
-        The vector of each name that occurs often enough; the other names are left out.
 
     Examples
     --------
@@ -644,21 +443,15 @@ def train_word2vec(
         epochs=epochs,
         sg=1,
     )
-    with ProgressLine("word2vec", enabled=verbose) as line:
-        sentences = _Sentences(Path(path), index, line)
-        model.build_vocab(sentences)
-        if not len(model.wv):
-            raise RankshotError(
-                f"{path}: no word occurs {min_count} times, so no vectors can be trained for "
-                f"{quote_names(wanted)}"
-            )
+    sentences = _Sentences(Path(path), index)
+    model.build_vocab(sentences)
+    if len(model.wv):
         model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     words = [index.entries[i].replace(" ", "_") for i in entry]
-    known = model.wv.key_to_index
     return {
         name: np.array(model.wv[word])
         for name, word in zip(wanted, words, strict=True)
-        if word in known
+        if word in model.wv.key_to_index
     }
 
 
@@ -668,11 +461,9 @@ class _Sentences:
 
     path: Path
     names: NameIndex
-    line: ProgressLine
 
     def __iter__(self) -> Iterator[list[str]]:
-        for block in read_blocks(self.path, paragraphs=True):
-            self.line.update(f"line {block.line:,}")
+        for block in read_blocks(self.path):
             found = tokenize(block.text(self.path), self.names, blank_lines=block.blank_lines)
             words = [*found.vocabulary, *(name.replace(" ", "_") for name in self.names.entries)]
             tokens = found.tokens()

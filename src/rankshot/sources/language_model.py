@@ -30,7 +30,6 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.sources.answers import parse_answer
 from rankshot.sources.prompts import (
     BYTES_PER_TOKEN,
-    Question,
     as_json,
     choose_length,
     estimate_tokens,
@@ -140,8 +139,8 @@ class LanguageModel:
         How often a call is repeated after a failure, and a question after an invalid answer.
     log : path or None
         A .jsonl file that stores every answer, with its question, as soon as it arrives. The next
-        run with the same file asks only the missing questions. `read_rankings` reads it, too. Use
-        a log in one process at a time.
+        run with the same file asks only the missing questions. `read_rankings` reads it as well.
+        Use a log in one process at a time.
     question : str
         ``"images"``: which items would an image classifier say most often? ``"text"``: the same
         for a classifier of texts. ``"similar"``: which items are most similar? Or a template that
@@ -200,7 +199,7 @@ class LanguageModel:
                 "'http://localhost:8080/v1', without a user, a password or a key: that belongs in "
                 f"the environment variable {KEY_VARIABLE}"
             )
-        self._make_question()
+        make_question(self.question, self.inputs)
 
     def rankings(
         self, targets: Iterable[Any], items: Iterable[Any], *, verbose: bool = False
@@ -219,10 +218,7 @@ class LanguageModel:
         """
         names = as_names(items)
         questions = self._list_questions(as_names(targets, "targets"), names)
-        with (
-            AnswerLog(self.log) as log,
-            ProgressLine(self.model, enabled=verbose) as line,
-        ):
+        with AnswerLog(self.log) as log, ProgressLine(self.model, enabled=verbose) as line:
             orders = self._find_orders(questions, log, line)
         return Rankings.from_orders(
             orders,
@@ -238,23 +234,19 @@ class LanguageModel:
         questions = self._list_questions(as_names(targets, "targets"), names)
         log = AnswerLog(self.log)
         open_ones = [question for question in questions if log.find(question) is None]
-        prompts = sum(estimate_tokens(self._write_prompt(question)) for question in open_ones)
+        prompts = sum(estimate_tokens(write_prompt(question)) for question in open_ones)
         # Which items will be chosen is unknown: assume k items of average length.
         k = choose_length(self.k, names)
         answers = len(open_ones) * ceil(estimate_tokens(as_json(names)) * k / len(names))
         return CostEstimate(len(open_ones), len(questions) - len(open_ones), prompts, answers)
 
-    def _make_question(self) -> Question:
-        return make_question(self.question, self.inputs)
-
-    def _write_prompt(self, question: Mapping[str, Any]) -> str:
-        asked = self._make_question()
-        return asked.ask_one(question["target"], question["items"], question["k"])
-
     def _list_questions(
         self, targets: tuple[str, ...], items: tuple[str, ...]
     ) -> list[dict[str, Any]]:
-        k, template = choose_length(self.k, items), self._make_question().template
+        k, template = (
+            choose_length(self.k, items),
+            make_question(self.question, self.inputs).template,
+        )
         return [
             {
                 "target": target,
@@ -281,15 +273,14 @@ class LanguageModel:
         ask, stop = self.ask or self._connect(), Event()
 
         def answer(number: int) -> tuple[int, list[str] | Exception | None]:
+            if stop.is_set():
+                return number, None
             try:
-                order = (
-                    None if stop.is_set() else self._ask_until_valid(questions[number], log, ask)
-                )
+                return number, self._ask_until_valid(questions[number], log, ask)
             except Exception as error:  # noqa: BLE001 - raised again below, in the caller's thread
                 # No question is begun any more, but those under way are paid: they are completed.
                 stop.set()
                 return number, error
-            return number, order
 
         failures: dict[int, Exception] = {}
         # Its threads are daemons: after Ctrl-C nobody waits for a slow answer.
@@ -306,7 +297,7 @@ class LanguageModel:
 
     def _ask_until_valid(self, question: dict[str, Any], log: AnswerLog, ask: Ask) -> list[str]:
         """Ask until the answer is a valid ranking, store it in the log, and return it."""
-        first = prompt = self._write_prompt(question)
+        first = prompt = write_prompt(question)
         who = f"target {question['target']!r}, rater {question['rater']!r}"
         hint = f"; earlier answers are in {log.path}: run again to continue" if log.path else ""
         for asked in range(1, self.max_retries + 2):
@@ -383,16 +374,6 @@ class AnswerLog:
     ----------
     path : path or None
         A .jsonl file, which need not exist yet; None stores nothing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
-    >>> question = {"target": "cat", "rater": "m#1", "model": "m", "k": 1, "items": ["fox", "bus"]}
-    >>> with AnswerLog(path) as log:
-    ...     log.add(question, {"ranking": ["fox"]})
-    >>> AnswerLog(path).find(question), AnswerLog(path).find(question | {"target": "dog"})
-    (['fox'], None)
     """
 
     def __init__(self, path: str | Path | None) -> None:
@@ -449,9 +430,13 @@ class AnswerLog:
             for number, line in enumerate(stream, 1):
                 record = _parse_record(line)
                 self._tail = b"" if line.endswith(b"\n") else line
+                # A block that is lost in a crash reads as zeros.
+                start = self._tail.rstrip(b"\0")
+                is_partial = start.startswith(LINE_START) or LINE_START.startswith(start)
+                # Rankings from other sources, without items, may be in the same file.
                 if record is not None and "items" in record:
                     self._rankings.setdefault(_fingerprint(record), record["ranking"])
-                elif record is None and line.strip() and not _is_partial_record(self._tail):
+                elif record is None and line.strip() and not (self._tail and is_partial):
                     raise RankshotError(
                         f"{path}:{number}: not a line of a log of answers: "
                         f"{short_repr(line.decode(errors='replace'))}"
@@ -459,26 +444,18 @@ class AnswerLog:
 
 
 def _parse_record(line: bytes) -> dict[str, Any] | None:
-    """Return the record of a line, or None if it has no ranking.
-
-    Rankings from other sources, which have no field "items", may be in the same file. An answer
-    that has the field must be valid: k of its items, each once.
-    """
+    """Return the record of a line, or None if it has no ranking."""
     try:
         record = json.loads(line)
-        ranking, items = record["ranking"], record.get("items")
-        is_answer = items is None or (
-            len(ranking) == len(set(ranking)) == record["k"] and set(ranking) <= set(items)
-        )
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return record if type(record["ranking"]) is list else None
+    except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    return record if type(ranking) is list and is_answer else None
 
 
-def _is_partial_record(line: bytes) -> bool:
-    """Whether a broken line is the start of a record; a block lost in a crash reads as zeros."""
-    start = line.rstrip(b"\0")
-    return bool(line) and (start.startswith(LINE_START) or LINE_START.startswith(start))
+def write_prompt(question: Mapping[str, Any]) -> str:
+    """Return the prompt of a question, in which names are quoted as in JSON."""
+    fields = {"target": as_json(question["target"]), "items": as_json(question["items"])}
+    return str(question["prompt"].format(k=question["k"], **fields))
 
 
 def _fingerprint(question: Mapping[str, Any]) -> bytes:

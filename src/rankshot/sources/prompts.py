@@ -16,7 +16,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 
 DEFAULT_K = 15
-"""Lists of 15 gave a higher accuracy than lists of 10, on seen classes that played new ones."""
+"""Lists of 15 gave a higher accuracy than lists of 10, on held-out seen classes."""
 MAX_TOKENS = 8000
 """Tokens of a prompt and its answer together. A thousand class names fit, and an answer stays short
 enough for a model to complete it."""
@@ -72,24 +72,11 @@ class Question:
     ``template`` asks for one list. It has the fields {target}, {items} and {k}. ``text`` and
     ``order`` are its parts where the question is not the user's own: the question itself, and the
     list that is wanted.
-
-    Examples
-    --------
-    >>> print(make_question("similar").ask_one("cat", ["tiger", "bus"], 1))
-    Which of the items below are most similar to "cat"? Judge by what the words name and by how it
-    looks in a photograph. Answer with the 1 most similar items, the most similar first, as one JSON
-    list of strings, spelled as below, and with nothing else.
-    <BLANKLINE>
-    Items: ["tiger", "bus"]
     """
 
     template: str
     text: str | None = None
     order: str | None = None
-
-    def ask_one(self, target: str, items: Sequence[str], k: int) -> str:
-        """Return the prompt that asks for the list of one target; names are quoted as in JSON."""
-        return self.template.format(target=as_json(target), k=k, items=as_json(items))
 
     def ask_many(self, targets: Sequence[str], items: Sequence[str], k: int) -> str:
         """Return the prompt that asks for the lists of several targets, for a chat window."""
@@ -107,21 +94,8 @@ class Question:
 def make_question(question: str, inputs: str | None = None) -> Question:
     """Return one of the questions of rankshot, or the user's own, after a check of its fields.
 
-    Parameters
-    ----------
-    question : str
-        ``"images"``, ``"text"``, ``"similar"``, or a template with {target}, {items} and {k}.
-    inputs : str, optional
-        What the classifier gets, in the plural, such as ``"X-ray images of hands"``. A template
-        that has the field {inputs} needs it.
-
-    Examples
-    --------
-    >>> make_question("Rank {items} for {targe}, {k} of them")
-    Traceback (most recent call last):
-        ...
-    rankshot.core.errors.RankshotError: question: the template lacks {target} and has an unknown or
-    broken field ('targe'); a literal brace is written twice
+    ``inputs`` are what the classifier gets, in the plural, such as ``"X-ray images of hands"``. A
+    template that has the field {inputs} needs them.
     """
     text, order, usual = TEXTS.get(question, (question, None, ""))
     if order is None and "{" not in text:
@@ -130,18 +104,19 @@ def make_question(question: str, inputs: str | None = None) -> Question:
             f"{quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
         )
     whole = text if order is None else ONE_LIST.format(text=text, order=order)
+    problem = ""
     if ("{inputs}" in text) != bool(inputs or usual):
-        what = "has no field {inputs}" if inputs else "has the field {inputs}: give inputs as well"
-        raise RankshotError(f"inputs={short_repr(inputs)}: this question {what}")
+        problem = "has no {inputs}, but inputs are given" if inputs else "needs inputs"
     # Braces in the words are literal.
     words = (inputs or usual).replace("{", "{{").replace("}", "}}")
     whole, text = whole.replace("{inputs}", words), text.replace("{inputs}", words)
     lacking = [f"{{{name}}}" for name in FIELDS if f"{{{name}}}" not in whole]
-    problem = f"lacks {' and '.join(lacking)}" if lacking else ""
     try:
         whole.format(**dict.fromkeys(FIELDS, ""))
     except (LookupError, ValueError) as error:
-        problem += f"{' and ' if problem else ''}has an unknown or broken field ({error})"
+        problem = f"has an unknown or broken field ({error})"
+    if lacking:
+        problem = f"lacks {' and '.join(lacking)}"
     if problem:
         raise RankshotError(f"question: the template {problem}; a literal brace is written twice")
     return Question(whole, None if order is None else text, order)
@@ -168,7 +143,7 @@ def choose_length(k: int | None, items: Sequence[str]) -> int:
 
 
 def make_prompts(
-    targets: Iterable[Any],
+    targets: Iterable[Any] | Mapping[str, Sequence[str]],
     items: Iterable[Any],
     *,
     question: str = "images",
@@ -176,7 +151,7 @@ def make_prompts(
     k: int | None = None,
     raters: int = 4,
     seed: int = 0,
-    max_tokens: int = MAX_TOKENS,
+    max_tokens: int | None = None,
 ) -> dict[str, str]:
     r"""Return prompts that ask for the lists of all targets, by the names of their files.
 
@@ -186,16 +161,20 @@ def make_prompts(
 
     Parameters
     ----------
-    targets, items : iterables of names
-        The names to rank for, and the names to be ranked.
+    targets : iterable of names, or mapping of str to names
+        The names to rank for. The ``follow_ups`` of `read_answer_files`, a mapping, give prompts
+        that ask again for the targets without an answer.
+    items : iterable of names
+        The names to be ranked.
     question, inputs, k
         As for `LanguageModel`.
     raters : int
         The number of prompts, or of groups of prompts.
     seed : int
         The seed of the shuffles.
-    max_tokens : int
-        The most tokens of a prompt and its answer together, as far as they can be estimated.
+    max_tokens : int, optional
+        The most tokens of a prompt and its answer together, as far as they can be estimated. The
+        default is 8,000, and for a mapping at least twice as many as one target needs.
 
     Examples
     --------
@@ -206,64 +185,29 @@ def make_prompts(
     >>> print(prompts["rater-2.txt"].split("\n\n")[2])
     Answer this question for each of these new classes: ["truck", "cat"]
     """
-    names = as_names(targets, "targets")
-    count = require_whole_number("raters", raters)
-    return make_follow_ups(
-        {f"rater-{number}": names for number in range(1, count + 1)},
-        items,
-        question=question,
-        inputs=inputs,
-        k=k,
-        seed=seed,
-        max_tokens=max_tokens,
-    )
-
-
-def make_follow_ups(
-    unanswered: Mapping[str, Sequence[str]],
-    items: Iterable[Any],
-    *,
-    question: str = "images",
-    inputs: str | None = None,
-    k: int | None = None,
-    seed: int = 0,
-    max_tokens: int | None = None,
-) -> dict[str, str]:
-    """Return prompts that ask again for the targets without an answer, by the names of files.
-
-    Parameters
-    ----------
-    unanswered : mapping of str to names
-        The targets, by the name of the prompt without its ending.
-    items, question, inputs, k, seed
-        As for `make_prompts`.
-    max_tokens : int, optional
-        As for `make_prompts`; by default twice as many as one target needs, and 8,000 at least.
-
-    Examples
-    --------
-    >>> from rankshot.sources import make_follow_ups
-    >>> list(make_follow_ups({"rater-1.again-1": ["cat"], "rater-2.again-1": []}, ["fox", "bus"]))
-    ['rater-1.again-1.txt']
-    """
     names = as_names(items)
     asked, length = make_question(question, inputs), choose_length(k, names)
     seed = require_whole_number("seed", seed, least=0)
+    wanted = targets
+    if not isinstance(wanted, Mapping):
+        stems = range(1, require_whole_number("raters", raters) + 1)
+        wanted = dict.fromkeys(map("rater-{}".format, stems), as_names(wanted, "targets"))
     per_answer = length * estimate_tokens(as_json(names)) / len(names)
 
-    def count_tokens(targets: Sequence[str]) -> int:
+    def count_tokens(some: Sequence[str]) -> int:
         """Return about how many tokens some targets add to a prompt, with their answers."""
-        return 2 * estimate_tokens(as_json(targets)) + ceil(len(targets) * per_answer)
+        return 2 * estimate_tokens(as_json(some)) + ceil(len(some) * per_answer)
 
     prompts: dict[str, str] = {}
-    for stem, targets in unanswered.items():
-        if not targets:
+    for stem, some in wanted.items():
+        if not some:
             continue
         shuffled_items = shuffle_names(names, [seed, "items", stem])
-        shuffled = shuffle_names(targets, [seed, "targets", stem])
+        shuffled = shuffle_names(some, [seed, "targets", stem])
         fixed = estimate_tokens(asked.ask_many((), shuffled_items, length))
-        most = max(count_tokens([target]) for target in targets)
-        limit = max_tokens or max(MAX_TOKENS, 2 * (fixed + most))
+        most = max(count_tokens([target]) for target in some)
+        is_again = wanted is targets
+        limit = max_tokens or max(MAX_TOKENS, 2 * (fixed + most) if is_again else 0)
         if most > limit - fixed:
             raise RankshotError(
                 f"a prompt with {len(names):,} seen classes, and its answer, has about "
@@ -271,8 +215,8 @@ def make_follow_ups(
                 "classes, for example those that WordNet ranks first, or raise the limit if the "
                 "model accepts it"
             )
-        # As few prompts as possible, of about the same length; so many are needed at least.
-        count = max(count_tokens(targets) // (limit - fixed), 1)
+        # As few prompts as possible, of about the same length.
+        count = max(count_tokens(some) // (limit - fixed), 1)
         while max(map(count_tokens, parts := _divide(shuffled, count))) > limit - fixed:
             count += 1
         for i, part in enumerate(parts, 1):

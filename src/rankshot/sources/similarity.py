@@ -1,21 +1,35 @@
-"""`Similarity`, a named table of similarities (targets by items), and means of such tables."""
+"""`Similarity`, a named table of similarities (targets by items); its means and its files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.files import require_ending
+from rankshot.core.tables import (
+    TABLE_ENDINGS,
+    Rule,
+    open_parquet,
+    open_writer,
+    read_columns,
+    read_table,
+)
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import Kind, encode_positions, validate_columns
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.associations import HitMeasure, hit_similarities
 
 Floats = NDArray[np.float64]
+MAX_CELLS = 2**28
+"""Cells in a table: a small file can claim any number."""
+TARGET = "target"
+"""The name of the column that holds the targets."""
+RULE = Rule("similarities must be finite numbers, or empty where unknown", allow_missing=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +76,15 @@ class Similarity:
         notes: Iterable[str] = (),
     ) -> None:
         target_names, item_names = as_names(targets, "targets"), as_names(items)
+        shape = len(target_names), len(item_names)
         try:
             table = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise RankshotError(f"similarities must be a table of numbers: {error}") from None
-        if table.shape != (len(target_names), len(item_names)):
+        except (TypeError, ValueError):
+            table = np.empty(0)
+        if table.shape != shape:
             raise RankshotError(
-                f"{len(target_names)} targets and {len(item_names)} items need a table of that "
-                f"shape, not {table.shape}"
+                f"{shape[0]} targets and {shape[1]} items need a table of numbers of that shape, "
+                f"not {short_repr(values)}"
             )
         if np.isinf(table).any():
             row, column = np.argwhere(np.isinf(table))[0]
@@ -80,55 +95,6 @@ class Similarity:
         fields = {"values": table, "targets": target_names, "items": item_names}
         for name, value in (fields | {"source": source, "notes": tuple(notes)}).items():
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def from_hit_counts(
-        cls,
-        n_a: ArrayLike,
-        n_b: ArrayLike,
-        n_ab: ArrayLike,
-        N: float | None = None,
-        *,
-        targets: Iterable[Any],
-        items: Iterable[Any],
-        measure: HitMeasure = "dice",
-        source: str = "hit counts",
-    ) -> Similarity:
-        """Make a similarity table from the number of pages with one name, the other, and both.
-
-        Parameters
-        ----------
-        n_a : array-like of shape (targets,)
-            Hits of each target alone.
-        n_b : array-like of shape (items,)
-            Hits of each item alone.
-        n_ab : array-like of shape (targets, items)
-            Hits of both together; NaN for a pair that was not searched for.
-        N : float, optional
-            The number of all pages. Dice does not need it.
-        targets, items : iterables of names
-            The names that were searched for.
-        measure : {"dice", "pmi", "nwd"}
-            `dice`, `pmi` or `normalized_web_similarity` of ``rankshot.sources``.
-        source : str
-            Where the counts come from.
-
-        Returns
-        -------
-        Similarity
-            NaN for a name without a hit and for a pair that was not searched for.
-
-        Examples
-        --------
-        >>> from rankshot import Similarity
-        >>> table = Similarity.from_hit_counts(
-        ...     [1000], [400, 3000], [[140, 20]], targets=["cat"], items=["tiger", "bus"])
-        >>> table.values
-        array([[0.2 , 0.01]])
-        """
-        target_names, item_names = as_names(targets, "targets"), as_names(items)
-        values = hit_similarities(n_a, n_b, n_ab, N, target_names, item_names, measure)
-        return cls(values, target_names, item_names, source)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Similarity):
@@ -176,25 +142,16 @@ class Similarity:
 
     def select(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the rows and columns of the given names, in the given order."""
-        target_names, item_names = as_names(targets, "targets"), as_names(items)
-        for names, known in ((target_names, self.targets), (item_names, self.items)):
+        wanted = as_names(targets, "targets"), as_names(items)
+        for names, known in zip(wanted, (self.targets, self.items), strict=True):
             if absent := [name for name in names if name not in known]:
                 raise RankshotError(
                     f"no {absent[0]!r} in the table{suggest_name(absent[0], known)}"
                 )
-        return self.reindex(target_names, item_names)
+        return self.reindex(*wanted)
 
     def reindex(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the rows and columns of the given names; names not in the table get NaN.
-
-        Examples
-        --------
-        >>> from rankshot import Similarity
-        >>> table = Similarity([[.9, .2]], ["cat"], ["tiger", "bus"])
-        >>> table.reindex(["cat", "yeti"], ["bus", "whale"]).values
-        array([[0.2, nan],
-               [nan, nan]])
-        """
+        """Return the rows and columns of the given names; names not in the table get NaN."""
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         row = {name: i for i, name in enumerate(self.targets)}
         column = {name: j for j, name in enumerate(self.items)}
@@ -274,8 +231,7 @@ def _replace_zeros(scaled: Floats) -> Floats:
 def _merge_tables(
     tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
 ) -> Similarity:
-    is_list = isinstance(tables, Sequence) and len(tables) > 0
-    if not is_list or not all(isinstance(table, Similarity) for table in tables):
+    if not isinstance(tables, Sequence) or not tables:
         raise RankshotError(f"the {name} needs a list of Similarity tables, at least one")
     first = tables[0]
     values = np.stack(
@@ -288,3 +244,88 @@ def _merge_tables(
     count = known.sum(axis=0)
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return Similarity(mean, first.targets, first.items, source=name)
+
+
+# ---- Files: a user's own source comes in this way
+
+
+def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
+    r"""Read a table of similarities from CSV or Parquet.
+
+    Parameters
+    ----------
+    path : str or Path
+        In CSV, the first line names the items and the first column holds the targets (its own
+        heading does not matter). In Parquet, the targets are the column ``target`` or, without
+        one, the only column of text. An empty cell means that the similarity is unknown.
+    source : str, optional
+        The name of the source; by default the file's name without its ending.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("class,tiger,bus\ncat,0.9,0.1\ntruck,0.2,\n")
+    ...     table = rs.read_similarity(path)
+    >>> table.source, table.values.tolist()
+    ('people', [[0.9, 0.1], [0.2, nan]])
+    """
+    path = Path(path)
+    require_ending(path, TABLE_ENDINGS)
+    columns, n_rows = read_columns(path)
+    place = 0
+    if path.suffix == ".parquet":
+        with open_parquet(path) as file:
+            kinds = [str(kind) for kind in file.schema_arrow.types]
+        texts = [j for j, kind in enumerate(kinds) if "string" in kind]
+        place = columns.index(TARGET) if TARGET in columns else texts[0] if len(texts) == 1 else -1
+    others = [j for j in range(len(columns)) if j != place]
+    if place < 0 or not others:
+        raise RankshotError(
+            f"{path}: the columns must be the targets and the items, not {quote_names(columns)}; "
+            f"in CSV they are separated by commas, in Parquet the targets are {TARGET!r} or the "
+            "only column of text"
+        )
+    if (n_rows or 0) * len(columns) > MAX_CELLS:
+        raise RankshotError(f"{path}: {n_rows} rows of {len(columns)} columns, too many to hold")
+    table = read_table(path, [place], others, rule=RULE)
+    # Spreadsheets write lines without anything for empty rows.
+    is_used = np.array(table.texts[0], bool) | ~np.isnan(table.numbers).all(axis=1)
+    targets: set[str] = set()
+    for row in np.flatnonzero(is_used).tolist():
+        name = table.texts[0][row]
+        if not name or name in targets:
+            problem = f"the target {short_repr(name)} occurs twice" if name else "no target"
+            raise RankshotError(f"{table.where(row)}: {problem}")
+        targets.add(name)
+    try:
+        names = [name for name in table.texts[0] if name]
+        items = [columns[j] for j in others]
+        return Similarity(table.numbers[is_used], names, items, source or path.stem)
+    except RankshotError as error:
+        raise RankshotError(f"{path}: {error}") from None
+
+
+def write_similarity(similarity: Similarity, path: str | Path) -> None:
+    """Write a table of similarities as CSV or Parquet, with all digits; unknown cells are empty.
+
+    The file appears complete or not at all: it is written beside its place and then renamed.
+    The source and the notes are not written.
+
+    Examples
+    --------
+    >>> import rankshot as rs, tempfile
+    >>> from rankshot.sources import read_similarity, write_similarity
+    >>> table = rs.Similarity([[.9, float("nan")]], ["cat"], ["tiger", "bus"], source="me")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_similarity(table, folder + "/me.csv")
+    ...     read_similarity(folder + "/me.csv") == table
+    True
+    """
+    path = Path(path)
+    require_ending(path, TABLE_ENDINGS)
+    with open_writer(path, [TARGET, *similarity.items]) as put:
+        put([similarity.targets], similarity.values)

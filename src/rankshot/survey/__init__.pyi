@@ -1,17 +1,12 @@
 from .answers import Answer as Answer
 from .design import new_study as new_study
 from .export import (
-    Export as Export,
     answer_records as answer_records,
-    export_lines as export_lines,
     participant_records as participant_records,
-    write_export as write_export,
+    ranking_records as ranking_records,
     write_records as write_records,
 )
-from .overview import (
-    Overview as Overview,
-    read_overview as read_overview,
-)
+from .overview import Overview as Overview, read_overview as read_overview
 from .quality import Flag as Flag, find_flags as find_flags
 from .store.database import Database as Database
 from .store.sqlite_files import backup_database as backup_database

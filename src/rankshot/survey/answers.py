@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,45 +74,35 @@ class Answer:
 def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
     """Return the items that have a place, best first.
 
-    Parameters
-    ----------
-    items : sequence of str
-        In the order in which they were shown.
-    places : sequence of str
-        The place of each item, from "1"; "" if it has none.
-
-    Raises
-    ------
-    ParticipantError
-        If the places are not 1, 2, 3 and so on, each once. It tells the participant what to
-        change.
+    ``places`` has the place of each item, from "1"; "" if it has none. If they are not 1, 2, 3 and
+    so on, each once, a `ParticipantError` says what to change.
 
     Examples
     --------
     >>> order_from_places(["fox", "leopard", "bus"], ["2", "1", ""])
     ('leopard', 'fox')
     """
-    if len(places) != len(items):
-        raise ParticipantError("errors.n_places", expected=len(items), n=len(places))
+    n = len(items)
+    _require(len(places) == n, "errors.n_places", expected=n, n=len(places))
     holder: dict[int, str] = {}
     for item, text in zip(items, places, strict=True):
         if not text:
             continue
         # int() would also accept other digits, signs, spaces and underscores.
         place = int(text) if text.isascii() and text.isdigit() and len(text) <= 3 else 0
-        if not 1 <= place <= len(items):
-            raise ParticipantError(
-                "errors.place", item=item, most=len(items), text=short_repr(text)
-            )
-        if place in holder:
-            raise ParticipantError("errors.twice", place=place, item=holder[place], other=item)
-        holder[place] = item
-    if not holder:
-        raise ParticipantError("errors.nothing")
+        _require(1 <= place <= n, "errors.place", item=item, most=n, text=short_repr(text))
+        other = holder.setdefault(place, item)
+        _require(other == item, "errors.twice", place=place, item=other, other=item)
+    _require(holder, "errors.nothing")
     missing = min(set(range(1, len(holder) + 1)) - set(holder), default=None)
-    if missing is not None:
-        raise ParticipantError("errors.missing", place=missing)
+    _require(missing is None, "errors.missing", place=missing)
     return tuple(holder[place] for place in sorted(holder))
+
+
+def _require(holds: object, key: str, **fields: Any) -> None:
+    """Refuse what a participant sent, with one of the texts for participants."""
+    if not holds:
+        raise ParticipantError(key, **fields)
 
 
 def is_counted(answer: Answer) -> bool:
@@ -162,20 +153,9 @@ def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np
 def check_extra_answers(
     questions: Sequence[ExtraQuestion], sent: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, ParticipantError]]:
-    """Check the answers that somebody sent.
+    """Check the answers that somebody sent: a text for each name.
 
-    Parameters
-    ----------
-    questions : sequence of ExtraQuestion
-    sent : mapping
-        The sent text for each name; what is missing was left empty.
-
-    Returns
-    -------
-    values : dict
-        The values to be stored, by name; "" if there is no answer.
-    errors : dict
-        What is to be changed, by name; empty if everything is fine.
+    Return the values to be stored, by name ("" if there is no answer), and what is to be changed.
 
     Examples
     --------
@@ -197,29 +177,23 @@ def check_extra_answers(
 def _read_value(question: ExtraQuestion, sent: str) -> str:
     text = UNPRINTABLE_IN_TEXT.sub("", sent).strip()
     if not text:
-        if question.required:
-            raise ParticipantError("extra.missing")
+        _require(not question.required, "extra.missing")
         return ""
     if question.type == "number":
         return _read_number(question, text)
-    if question.type == "choice" and text not in question.choices:
-        raise ParticipantError("extra.choice")
-    if len(text) > MOST_CHARACTERS:
-        raise ParticipantError("extra.long", most=MOST_CHARACTERS, n=len(text))
+    _require(question.type != "choice" or text in question.choices, "extra.choice")
+    n = len(text)
+    _require(n <= MOST_CHARACTERS, "extra.long", most=MOST_CHARACTERS, n=n)
     return text
 
 
 def _read_number(question: ExtraQuestion, text: str) -> str:
     found = _NUMBER.fullmatch(text.translate(_SIGNS)) if len(text) <= MOST_DIGITS else None
-    if question.is_whole and (found is None or found[2] or found[3]):
-        raise ParticipantError("extra.whole")
-    if found is None:
-        raise ParticipantError("extra.number")
+    fraction = found and (found[2] or found[3])
+    if found is None or (question.is_whole and fraction):
+        raise ParticipantError("extra.whole" if question.is_whole else "extra.number")
     # int() and float() also read the digits of other scripts.
-    fraction = found[2] or found[3]
     value = float(f"{found[1]}.{fraction}") if fraction else int(found[1])
-    if value < question.least:
-        raise ParticipantError("extra.least", least=f"{question.least:g}")
-    if value > question.most:
-        raise ParticipantError("extra.most", most=f"{question.most:g}")
+    _require(value >= question.least, "extra.least", least=f"{question.least:g}")
+    _require(value <= question.most, "extra.most", most=f"{question.most:g}")
     return str(value)

@@ -119,13 +119,11 @@ def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[
     if pool is not None:
         require_whole_number("pool", pool, available, least=2)
     if show is None:
-        show = min(MOST_SHOWN, available if pool is None else pool)
+        show = min(MOST_SHOWN, pool or available)
     require_whole_number("show", show, min(available, MOST_ITEMS), least=2)
-    if pool is None:
-        return show, show
-    if pool < show:
+    if pool is not None and pool < show:
         raise RankshotError(f"a pool of {pool} is smaller than the {show} items shown: raise pool")
-    return show, pool
+    return show, pool or show
 
 
 def _select_pools(
@@ -141,17 +139,13 @@ def _select_pools(
             return others
         rankings = WordNet()
     if isinstance(rankings, WordNet):
-        _require_known(rankings, targets + items)
+        try:
+            # An item that WordNet does not know would come last, and not be shown.
+            rankings.senses(dict.fromkeys(targets + items))
+        except RankshotError as error:
+            raise RankshotError(f"{error}, or give rankings from another source") from None
         rankings = rankings.similarity(targets, items).to_rankings()
     return select_nearest_items(rankings, targets, items, size)
-
-
-def _require_known(wordnet: WordNet, names: tuple[str, ...]) -> None:
-    """Refuse names that WordNet does not know: such an item would come last, and not be shown."""
-    try:
-        wordnet.senses(dict.fromkeys(names))
-    except RankshotError as error:
-        raise RankshotError(f"{error}, or give rankings from another source") from None
 
 
 # ---- Which items a question shows
@@ -163,22 +157,9 @@ def select_nearest_items(
     """Return the ``n`` items nearest to each target, nearest first.
 
     People cannot order a hundred names. The paper showed the ten items with the smallest average
-    place in five sources, or in WordNet alone.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Rankings of the items, one or more for each target. Weights are used.
-    targets, items : iterables of names
-        A target that is also an item is not one of its own nearest items.
-    n : int
-        The number of items per target.
-
-    Returns
-    -------
-    list of tuples of str
-        One tuple per target. Items with the same average place are ordered by name. Items that no
-        ranking of the target compares come last.
+    place in five sources, or in WordNet alone. Items with the same average place are ordered by
+    name. Items that no ranking of the target compares come last. A target that is also an item is
+    not one of its own nearest items.
 
     Examples
     --------
@@ -190,20 +171,19 @@ def select_nearest_items(
     require_rankings(rankings)
     counted = rankings.with_items(items)
     counted = counted[counted.weights > 0]
-    return [_select_nearest(counted, target, n) for target in targets]
-
-
-def _select_nearest(rankings: Rankings, target: str, n: int) -> tuple[str, ...]:
-    these = rankings[rankings.targets == target]
-    if len(these) == 0:
-        hint = suggest_name(target, rankings.target_names)
-        raise RankshotError(f"there is no ranking for the target {target!r}{hint}: add one")
-    compared = {rankings.items[i] for i in these.codes}
-    if not these.is_subset.all():
-        compared = set(rankings.items)
-    # The average place of an item that no ranking compares is a guess: it comes last.
-    order = sorted(average_order(these), key=lambda name: name not in compared)
-    return tuple(name for name in order if name != target)[:n]
+    found = []
+    for target in targets:
+        these = counted[counted.targets == target]
+        if len(these) == 0:
+            hint = suggest_name(target, counted.target_names)
+            raise RankshotError(f"there is no ranking for the target {target!r}{hint}: add one")
+        compared = set(counted.items)
+        if these.is_subset.all():
+            compared = {counted.items[i] for i in these.codes}
+        # The average place of an item that no ranking compares is a guess: it comes last.
+        order = sorted(average_order(these), key=lambda name: name not in compared)
+        found.append(tuple(name for name in order if name != target)[:n])
+    return found
 
 
 def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
@@ -212,21 +192,8 @@ def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, .
     A pool of ``show`` items is the only set. Otherwise the pool is shuffled and closed to a ring,
     and the sets are windows on it. Each window begins about half a window after the one before,
     so that every item is in at least two sets and neighbouring sets share items. So the answers
-    connect all items of the pool.
-
-    Parameters
-    ----------
-    pool : sequence of str
-        At least ``show`` different names. Their order does not change the sets.
-    show : int
-        How many items each set has.
-    rng : Random
-        Shuffles the pool.
-
-    Returns
-    -------
-    list of tuples of str
-        Each in the order of the pool.
+    connect all items of the pool. The order of the pool does not change the sets, and each set is
+    in this order.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import as_file, files
@@ -78,12 +79,7 @@ class Catalogue:
 class ParticipantError(RankshotError):
     """What a participant should change; the message is in English, pages translate it.
 
-    Parameters
-    ----------
-    key : str
-        The key of the text.
-    **fields
-        The fields of the text; ``item`` and ``other`` are names of the study.
+    ``key`` is that of the text; of its fields, ``item`` and ``other`` are names of the study.
     """
 
     def __init__(self, key: str, **fields: Any) -> None:
@@ -106,13 +102,7 @@ def english_text(tag: str = ENGLISH) -> str:
 
 
 def read_catalogue(path: Path) -> Catalogue:
-    """Read a catalogue, and hold it to the keys and fields of the English one.
-
-    Raises
-    ------
-    RankshotError
-        The message names the file, the keys and what is wrong.
-    """
+    """Read a catalogue, and hold it to the keys and fields of the English one."""
     document = parse_toml(path)
     tables = {key: table for key, table in document.items() if isinstance(table, dict)}
     head = {key: value for key, value in document.items() if key not in tables}
@@ -162,21 +152,12 @@ def find_fields(text: str) -> set[str] | None:
 class Languages:
     """The languages of a study.
 
-    Parameters
-    ----------
-    study : Study
-
     Attributes
     ----------
     offered : dict
         For each language that participants may get, its catalogue.
     default : Catalogue
         For participants whose browsers ask for no language that is offered.
-
-    Raises
-    ------
-    RankshotError
-        If a catalogue is incomplete, or a language has no catalogue.
     """
 
     def __init__(self, study: Study) -> None:
@@ -211,14 +192,9 @@ class Languages:
         return self._known[match_language(tag, self._known) or ENGLISH]
 
     def choose(self, asked: Iterable[str | None], accepted: str = "") -> Catalogue:
-        """Return the catalogue for a participant.
+        """Return the catalogue of the first language that is offered.
 
-        Parameters
-        ----------
-        asked : iterable of str or None
-            Languages, the most important first; one that is not offered is ignored.
-        accepted : str
-            The browser's list of languages: the header Accept-Language.
+        ``accepted`` is the browser's list of languages, the header Accept-Language.
         """
         for tag in asked:
             if tag is not None and tag in self.offered:
@@ -244,19 +220,12 @@ def sort_accepted(header: str) -> list[str]:
     weights = {}
     for entry in header.split(","):
         tag, *parameters = (part.strip() for part in entry.split(";"))
-        weights[tag] = _read_weight(parameters)
+        # float() would also accept nan, inf and 1e9.
+        found = re.fullmatch(r"[qQ]\s*=\s*([0-9]*\.?[0-9]+|[0-9]+\.)", "".join(parameters[:1]))
+        weights[tag] = float(found[1]) if found else float(not parameters)
     return sorted(
         (tag for tag in weights if tag and weights[tag] > 0), key=weights.__getitem__, reverse=True
     )
-
-
-def _read_weight(parameters: list[str]) -> float:
-    if not parameters:
-        return 1.0
-    key, _, value = parameters[0].partition("=")
-    # float() would also accept nan, inf and 1e9.
-    is_number = value.strip().replace(".", "", 1).isdecimal() and value.isascii()
-    return float(value) if key.strip().lower() == "q" and is_number else 0.0
 
 
 def match_language(tag: str, known: Iterable[str]) -> str | None:
@@ -296,41 +265,29 @@ class OwnTexts:
     """The study's own texts for the readers of one language.
 
     What is not translated is in the study's own language.
-
-    Parameters
-    ----------
-    study : Study
-    tag : str
-        The language of the reader.
     """
 
     def __init__(self, study: Study, tag: str) -> None:
         self._study = study
         self._tag = match_language(tag, study.translations) or study.language
-        self._translation = study.translations.get(self._tag, Translation())
-        self.title = self._choose(self._translation.title, study.title)
-        self.prompt = self._choose(self._translation.prompt, study.prompt)
-        self.consent = self._choose(self._translation.consent, study.consent)
-        self.instructions = self._find("instructions")
-        self.contact = self._find("contact")
-        self.extra = [self._ask_extra(question) for question in study.extra]
+        self._translation = texts = study.translations.get(self._tag, Translation())
+        self.title = self._choose(texts.title, study.title)
+        self.prompt = self._choose(texts.prompt, study.prompt)
+        self.consent = self._choose(texts.consent, study.consent)
+        # A study need not have these, or may have them in one language alone.
+        self.instructions = self._find(texts.instructions, study.instructions)
+        self.contact = self._find(texts.contact, study.contact)
+        self.extra = []
+        for question in study.extra:
+            translated = texts.extra.get(question.name)
+            shown = translated.choices if translated else question.choices
+            choices = [self._choose(c if translated else None, c) for c in shown]
+            asked = self._choose(translated.text if translated else None, question.text)
+            by_own = dict(zip(question.choices, choices, strict=True))
+            self.extra.append(ShownExtra(question, asked, by_own))
 
-    def _find(self, key: str) -> OwnText | None:
-        """Return a text that a study need not have; it may have it in one language alone."""
-        translated, own = (getattr(texts, key) for texts in (self._translation, self._study))
-        return None if translated is None and own is None else self._choose(translated, own)
-
-    def _ask_extra(self, question: ExtraQuestion) -> ShownExtra:
-        translated = self._translation.extra.get(question.name)
-        shown = translated.choices if translated else (None,) * len(question.choices)
-        return ShownExtra(
-            question,
-            self._choose(translated.text if translated else None, question.text),
-            {
-                own: self._choose(text, own)
-                for own, text in zip(question.choices, shown, strict=True)
-            },
-        )
+    def _find(self, translated: str | None, own: str | None) -> OwnText | None:
+        return None if translated is None and own is None else self._choose(translated, own or "")
 
     def alt(self, name: str) -> OwnText:
         """Return what the picture of an item or a target shows."""
@@ -374,11 +331,10 @@ def make_example(study: Study, own: OwnTexts, languages: Languages) -> ShownExam
         order = [shown[item] for item in study.example.order]
         rest = [shown[item] for item in study.example.items if item not in study.example.order]
         return ShownExample(own.ask(own.name(study.example.target).text), order, rest)
-    asks_what_is_alike = study.prompt == DEFAULT_PROMPT
-    keys = ("violin", "cello", "guitar", "trumpet", "drum")
-    if not asks_what_is_alike:
-        keys = ("target", "a", "b", "c", "d")
+    keys = (
+        "violin cello guitar trumpet drum" if study.prompt == DEFAULT_PROMPT else "target a b c d"
+    )
     tag = own.prompt.language
     texts = languages.catalogue(tag).texts
-    target, *items = (OwnText(texts[f"example.{key}"], tag) for key in keys)
+    target, *items = (OwnText(texts[f"example.{key}"], tag) for key in keys.split())
     return ShownExample(own.ask(target.text), items[:2], items[2:])

@@ -17,17 +17,12 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, func, select
 
 from rankshot.ranking import Rankings, concordance, kemeny
 from rankshot.survey.answers import Answer, answer_levels, is_counted
 from rankshot.survey.quality import Flag, find_flags, pairwise_margins
-from rankshot.survey.store.assignment import (
-    count_answers,
-    idle_cutoff,
-    question_from_row,
-)
+from rankshot.survey.store.assignment import Load, count_answers, idle_cutoff, question_from_row
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     EVENT,
@@ -36,11 +31,9 @@ from rankshot.survey.store.database import (
     QUESTION,
     SURVEY,
     Database,
-    Identity,
 )
 from rankshot.survey.store.people import (
     PAYMENT_IDS,
-    Event,
     State,
     read_events,
     read_extra_answers,
@@ -58,37 +51,24 @@ TargetMemo = dict[str, tuple[object, NamedOrder, float | None]]
 
 @dataclass(frozen=True)
 class QuestionProgress:
-    """The progress of one question.
-
-    Attributes
-    ----------
-    question : Question
-    answered : int
-        Answers, without skips and repeats.
-    planned : int
-        The number of answers that the study plans; 0 if it no longer contains the question.
-    in_progress : int
-        How many active participants have the question assigned and have not answered it yet.
-    skipped : int
-        How many participants skipped it.
-    """
+    """The answers to one question, without repeats; none are planned if the study dropped it."""
 
     question: Question
     answered: int
     planned: int
+    # How many active participants have the question and have not answered it yet.
     in_progress: int
     skipped: int
 
 
 @dataclass(frozen=True)
 class TargetProgress:
-    """The result for one target so far.
+    """The result for one target so far; the counts are sums over the questions of the study.
 
     Attributes
     ----------
     target : str
     answered, planned, in_progress : int
-        Sums over the questions of the target that the study asks.
     consensus : tuple
         The Kemeny order of the items that somebody ranked. Neighbours are tied, as a tuple
         inside the tuple, if equally many answers prefer one and the other. Items that nobody
@@ -109,30 +89,16 @@ class TargetProgress:
 
 @dataclass(frozen=True)
 class Participant:
-    """One participant.
+    """One participant, with times in Unix seconds.
 
     Attributes
     ----------
-    rater : str
     state : str
         "active", "finished", "answered nothing", "left", "withdrawn" or "excluded". Withdrawn
         comes before excluded, and excluded before finished. Who came to the end without an answer
         that counts has answered nothing.
-    started_at, seen_at : float
-        Unix times of the start and of the last activity.
-    finished_at, withdrawn_at, excluded_at : float or None
-    excluded_why : str
-        The reason of an exclusion.
-    pilot : bool
-    language : str or None
-    ids : mapping
-        The ids by which a platform pays.
-    n_answers : int
-        Answers that count: no skips, gold questions and repeats.
-    n_checks : int
-        Answers to gold questions, and repeated answers.
-    n_skipped : int
-        Skips of any question.
+    n_answers, n_checks, n_skipped : int
+        Answers that count; answers to gold questions, and repeated answers; skips of any question.
     seconds : float or None
         The median of the known times per answer or skip.
     duration : float or None
@@ -152,10 +118,12 @@ class Participant:
     finished_at: float | None
     withdrawn_at: float | None
     excluded_at: float | None
-    excluded_why: str
+    excluded_why: str | None
     pilot: bool
     language: str | None
-    ids: Mapping[str, str | None]
+    platform_id: str | None
+    platform_study: str | None
+    platform_session: str | None
     n_answers: int
     n_checks: int
     n_skipped: int
@@ -163,6 +131,11 @@ class Participant:
     duration: float | None
     flags: tuple[Flag, ...]
     extra: Mapping[str, str]
+
+    @property
+    def ids(self) -> dict[str, str | None]:
+        """The ids by which a platform pays."""
+        return {name: getattr(self, name) for name in PAYMENT_IDS}
 
 
 @dataclass(frozen=True)
@@ -179,22 +152,20 @@ class Overview:
         How many pilot participants there are.
     people : dict
         All participants by rater, in the order of their start.
-    answers : list of Answer
-        The answers of those who are not excluded.
-    excluded_answers : list of Answer
-        The answers of the others.
+    answers, excluded_answers : lists of Answer
+        The answers of those who are not excluded, and of the others.
     flags : dict
         The flags of every rater who is not excluded.
     questions : tuple of QuestionProgress
         The questions of the study, in its order; after them those that it no longer contains.
     targets : tuple of TargetProgress
         In the same order. Excluded participants do not count.
-    events : list of Event
+    events : sequence of rows
         What researchers did, the latest first.
     version : str
         Equal for two equal states of the database.
-    identity : Identity
-        Makes the completion codes.
+    codes : dict
+        The completion code of every participant.
 
     Examples
     --------
@@ -222,9 +193,9 @@ class Overview:
     flags: dict[str, tuple[Flag, ...]]
     questions: tuple[QuestionProgress, ...]
     targets: tuple[TargetProgress, ...]
-    events: list[Event]
+    events: Sequence[Row[Any]]
     version: str
-    identity: Identity
+    codes: dict[str, str]
 
     @property
     def n_answers(self) -> int:
@@ -251,27 +222,14 @@ class Overview:
     def ids(self) -> dict[str, str]:
         """The id by which the platform knows each participant, or the completion code."""
         people = self.people.items()
-        return {rater: person.ids["platform_id"] or self.codes[rater] for rater, person in people}
-
-    @cached_property
-    def codes(self) -> dict[str, str]:
-        """The completion code of every participant."""
-        return {rater: self.identity.code(rater) for rater in self.people}
+        return {rater: person.platform_id or self.codes[rater] for rater, person in people}
 
 
 # ---- Reading
 
 
 class OverviewReader:
-    """Reads the overview of a survey again only if something has changed.
-
-    Parameters
-    ----------
-    study : Study
-    database : Database
-    clock : callable
-        Returns the time in seconds.
-    """
+    """Reads the overview of a survey again only if something has changed."""
 
     def __init__(
         self, study: Study, database: Database, clock: Callable[[], float] = time.time
@@ -329,10 +287,11 @@ class OverviewReader:
         self, connection: Connection, now: float, version: str, *, pilot: bool
     ) -> Overview:
         study = self._study
-        rows = connection.execute(
-            select(PARTICIPANT).order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
-        ).all()
-        is_excluded = {row.rater: row.excluded_at is not None for row in rows if row.pilot == pilot}
+        in_order = select(PARTICIPANT).order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
+        rows: Sequence[Row[Any]] = connection.execute(in_order).all()
+        n_pilot = sum(row.pilot for row in rows)
+        rows = [row for row in rows if row.pilot == pilot]
+        is_excluded = {row.rater: row.excluded_at is not None for row in rows}
         answers: list[Answer] = []
         excluded: list[Answer] = []
         given: dict[str, list[Answer]] = defaultdict(list)
@@ -353,16 +312,14 @@ class OverviewReader:
                 cutoff,
             )
             for row in rows
-            if row.pilot == pilot
         }
         loads = count_answers(connection, study, now, pilot=pilot)
-        in_progress = {key: load.in_progress for key, load in loads.items()}
-        questions = summarize_questions(study, answers, in_progress)
+        questions = summarize_questions(study, answers, loads)
         return Overview(
             study,
             read_state(connection),
             pilot,
-            sum(row.pilot for row in rows),
+            n_pilot,
             people,
             answers,
             excluded,
@@ -371,7 +328,7 @@ class OverviewReader:
             summarize_targets(questions, answers, self._memo),
             read_events(connection),
             version,
-            self._database.identity,
+            {rater: self._database.identity.code(rater) for rater in people},
         )
 
 
@@ -423,20 +380,14 @@ def read_answers(connection: Connection) -> list[Answer]:
         .where(ASSIGNMENT.c.answered_at.is_not(None))
         .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
     ).all()
-    shown = _parse_lists(row[0] for row in rows)
-    orders = _parse_lists(row[1] for row in rows)
+    # To parse many lists in one call takes a third of the time.
+    shown, orders = (json.loads(f"[{','.join(row[i] for row in rows)}]") for i in (0, 1))
     return [
         Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *times)
         for (_, _, rater, key, number, repeat, *times), items, order in zip(
             rows, shown, orders, strict=True
         )
     ]
-
-
-def _parse_lists(texts: Iterable[str]) -> list[list[str]]:
-    """Parse many JSON lists; one call takes a third of the time of many."""
-    parsed: list[list[str]] = json.loads(f"[{','.join(texts)}]")
-    return parsed
 
 
 @contextmanager
@@ -473,16 +424,9 @@ def _describe_participant(
     else:
         state = "active" if row.seen_at >= cutoff else "left"
     end = row.finished_at or row.seen_at
-    same = (
-        *("rater", "started_at", "seen_at", "finished_at", "withdrawn_at", "excluded_at"),
-        "language",
-    )
     return Participant(
-        **{name: getattr(row, name) for name in same},
+        **{**row._mapping, "pilot": bool(row.pilot)},
         state=state,
-        excluded_why=row.excluded_why or "",
-        pilot=bool(row.pilot),
-        ids={name: getattr(row, name) for name in PAYMENT_IDS},
         n_answers=n,
         n_checks=len(given) - n - n_skipped,
         n_skipped=n_skipped,
@@ -494,9 +438,9 @@ def _describe_participant(
 
 
 def summarize_questions(
-    study: Study, answers: Iterable[Answer], in_progress: Mapping[str, int]
+    study: Study, answers: Iterable[Answer], loads: Mapping[str, Load]
 ) -> tuple[QuestionProgress, ...]:
-    """Count the answers to each question; ``in_progress`` says how many are to answer it now."""
+    """Count the answers to each question; ``loads`` says how many are to answer it now."""
     answered: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
     asked = {question.key: question for question in study.questions}
@@ -514,7 +458,7 @@ def summarize_questions(
             question,
             answered[question.key],
             study.answers_per_question if question.key in asked else 0,
-            in_progress.get(question.key, 0),
+            loads.get(question.key, Load(0, 0)).in_progress,
             skipped[question.key],
         )
         for question in (*study.questions, *old)
@@ -550,8 +494,11 @@ def summarize_targets(
 def _merge_answers(
     target: str, answers: Sequence[Answer], memo: TargetMemo
 ) -> tuple[NamedOrder, float | None]:
-    # Questions may show different items. Shown items that an answer left unranked are tied after
-    # its first K.
+    """Return the consensus of some answers and Kendall's W.
+
+    Questions may show different items. Shown items that an answer left unranked are tied after
+    its first K. Neighbours of which equally many answers prefer one and the other are tied.
+    """
     questions = {answer.question.key: answer.question for answer in answers}
     items = tuple(sorted({item for question in questions.values() for item in question.items}))
     table = answer_levels(answers, items)
@@ -561,29 +508,21 @@ def _merge_answers(
         # Positions count from 1, and 0 is not shown.
         shown = Rankings.from_positions(table + 1, items=items, kind="subset")
         rankings = shown.top(n_ranked)
-        is_ranked = np.any((table >= 0) & (table < n_ranked[:, None]), axis=0)
         is_small = len(items) <= MOST_SOLVED_ITEMS
         found = kemeny(rankings, "exact" if is_small else "insertion").order
-        order = _tie_neighbours(found, items, is_ranked, pairwise_margins(table))
-        memo[target] = key, order, concordance(rankings)
+        number = {item: place for place, item in enumerate(items)}
+        order = [number[name] for name in found]  # type: ignore[index]
+        is_ranked = np.any((table >= 0) & (table < n_ranked[:, None]), axis=0)
+        margins = pairwise_margins(table)
+        groups: list[list[int]] = []
+        for item in (i for i in order if is_ranked[i]):
+            if groups and not margins[groups[-1], item].any():
+                groups[-1].append(item)
+            else:
+                groups.append([item])
+        # Nobody ranked these.
+        groups.append(np.flatnonzero(~is_ranked).tolist())
+        named = [tuple(sorted(items[i] for i in group)) for group in groups if group]
+        consensus = tuple(group[0] if len(group) == 1 else group for group in named)
+        memo[target] = key, consensus, concordance(rankings)
     return memo[target][1:]
-
-
-def _tie_neighbours(
-    order: Iterable[Any],
-    items: tuple[str, ...],
-    is_ranked: NDArray[np.bool_],
-    margins: NDArray[np.int64],
-) -> NamedOrder:
-    """Tie neighbours of which equally many answers prefer one and the other."""
-    number = {item: place for place, item in enumerate(items)}
-    groups: list[list[int]] = []
-    for item in (number[name] for name in order if is_ranked[number[name]]):
-        if groups and not margins[groups[-1], item].any():
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    # Nobody ranked these.
-    groups.append(np.flatnonzero(~is_ranked).tolist())
-    named = [tuple(sorted(items[i] for i in group)) for group in groups if group]
-    return tuple(group[0] if len(group) == 1 else group for group in named)

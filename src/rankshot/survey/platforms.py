@@ -6,25 +6,19 @@ import re
 from typing import Annotated, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, StringConstraints
 
 from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
 
-# The query parameter with the participant's id, for each platform.
-ID_PARAMETER = {"none": "participant", "prolific": "PROLIFIC_PID"}
-_ID = re.compile("^[A-Za-z0-9_.:@-]{1,100}$")
+_ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
 ShortText = Annotated[str, StringConstraints(max_length=200)]
-# Described but not enforced here: `read_visitor` says in words what is wrong with an id.
-Id = Annotated[
-    ShortText, Field(json_schema_extra={"anyOf": [{"pattern": _ID.pattern}, {"const": ""}]})
-]
 
 
 class Arrival(BaseModel):
     """What the address of a visit says, and the form that starts repeats: names of platforms."""
 
-    participant: Id = ""
+    participant: ShortText = ""
     PROLIFIC_PID: ShortText = ""
     STUDY_ID: ShortText = ""
     SESSION_ID: ShortText = ""
@@ -38,13 +32,7 @@ class Visitor(NamedTuple):
 
 
 def read_visitor(platform: str, arrival: Arrival) -> Visitor:
-    """Read the parameters that the platform has put into the URL.
-
-    Raises
-    ------
-    ParticipantError
-        If something is missing or malformed. It says how to open the survey.
-    """
+    """Read the parameters that the platform has put into the URL."""
     if platform == "prolific":
         # What an address does not say does not erase what an earlier one said.
         given = {"platform_study": "STUDY_ID", "platform_session": "SESSION_ID"}

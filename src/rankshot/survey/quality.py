@@ -197,9 +197,8 @@ def distances_to_others(table: Levels) -> Floats:
     """Return how far each answer to a question is from the majority of the others.
 
     It is the mean over the pairs of items that the answer orders: 0 if more of the others agree
-    than disagree, 1 if more disagree, 1/2 if equally many do. The answer's own votes are
-    subtracted from the margins of all answers, so that the majority is exactly that of the
-    others. Whatever the others say, the mean distance of a random answer is exactly 1/2.
+    than disagree, 1 if more disagree, 1/2 if equally many do. Whatever the others say, the mean
+    distance of a random answer is exactly 1/2.
 
     Examples
     --------
@@ -326,15 +325,9 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
 
     Two participants are identical if they gave the same orders to all questions that both have
     answered, at least 3 questions and at least 8 places in total, and if this is unlikely to
-    happen by chance. The least likely of the others comes first.
+    happen by chance. The least likely of the others comes first. ``answers`` has at most one by
+    each participant to each question, and no skips.
 
-    Parameters
-    ----------
-    answers : sequence of Answer
-        At most one by each participant to each question, and no skips.
-
-    Notes
-    -----
     Careful people also agree if a question is easy. The other answers to the same question say
     how likely that is: if a and b answered independently, then b's answer is equally likely to be
     any of the answers that participants other than a gave. Of n answers in total, let m have the

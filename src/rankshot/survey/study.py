@@ -42,24 +42,19 @@ DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 # A language tag, such as de or pt-BR.
 LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-# For each table of study.toml ("" is the top of the file): its keys, and the field of each key. The
-# other tables have the names of their fields.
+# For each table of study.toml ("" is the top of the file): its keys, and the field of each key if
+# it has another name. The other tables have the names of their fields.
 TABLES: dict[str, dict[str, str]] = {
-    "": {key: key for key in ("title", "prompt", "consent", "contact", "instructions")},
-    "plan": {
-        key: key
-        for key in (
-            *("answers_per_question", "questions_per_participant", "repeats"),
-            *("return_after_minutes", "spare_answers"),
-        )
-    },
-    "items": {"names": "items", "unshown": "unshown"},
-    "platform": {
-        "name": "platform",
-        **{key: key for key in ("completion_url", "full_url", "refusal_url")},
-    },
-    "access": {"allowed": "allowed", "starts_per_hour": "starts_per_hour"},
-    "language": {"of_texts": "language", "offered": "languages", "catalogues": "catalogues"},
+    table: {key: field or key for key, _, field in (word.partition(":") for word in keys.split())}
+    for table, keys in {
+        "": "title prompt consent contact instructions",
+        "plan": "answers_per_question questions_per_participant repeats return_after_minutes "
+        "spare_answers",
+        "items": "names:items unshown",
+        "platform": "name:platform completion_url full_url refusal_url",
+        "access": "allowed starts_per_hour",
+        "language": "of_texts:language offered:languages catalogues",
+    }.items()
 }
 _PLACES = {
     field: f"[{table}] {key}" if table else key
@@ -67,7 +62,7 @@ _PLACES = {
     for key, field in keys.items()
 }
 # The lists of tables, and the key by which a message names one of them.
-_LISTED = {"questions": "target", "gold": "target", "pictures": "name", "extra": "name"}
+LISTED = {"questions": "target", "gold": "target", "pictures": "name", "extra": "name"}
 # What to do if a field is missing.
 _ADVICE = {
     "title": 'write one, such as title = "Which animals are alike?"',
@@ -115,11 +110,7 @@ def validated(cls: _Made) -> _Made:
 def describe_error(error: ValidationError, document: Mapping[str, Any] | None = None) -> str:
     """Return what is wrong first, with the key and the value as in study.toml.
 
-    Parameters
-    ----------
-    error : ValidationError
-    document : mapping, optional
-        The content of the file, in which the tables of a list have names.
+    ``document`` is the content of the file, in which the tables of a list have names.
     """
     # Of a misspelt key, the key is named, and not that the right one is missing.
     unexpected = "unexpected_keyword_argument"
@@ -153,12 +144,12 @@ def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -
     if not keys:
         return ""
     name, rest = str(keys[0]), keys[1:]
-    if name in _LISTED:
+    if name in LISTED:
         if not rest:
             return f"[[{name}]]"
         tables = (document or {}).get(name, ())
         number = int(rest[0])
-        own = tables[number].get(_LISTED[name]) if number < len(tables) else None
+        own = tables[number].get(LISTED[name]) if number < len(tables) else None
         place = describe_table(name, number + 1, own)
         return f"{place}: {rest[1]}" if len(rest) > 1 else place
     if name in _PLACES or not rest:
@@ -170,7 +161,7 @@ def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -
 
 def describe_table(table: str, number: int, name: Any) -> str:
     """Describe a table of a list for a message, by its number from 1 and its target or name."""
-    whose = f" ({_LISTED[table]} {short_repr(name)})" if name is not None else ""
+    whose = f" ({LISTED[table]} {short_repr(name)})" if name is not None else ""
     return f"[[{table}]] number {number}{whose}"
 
 
@@ -253,10 +244,8 @@ Line = Annotated[
     str, StringConstraints(strict=True, min_length=1, max_length=500), AfterValidator(_check_line)
 ]
 Prompt = Annotated[Line, AfterValidator(_check_prompt)]
-Text = Annotated[
-    str, StringConstraints(strict=True, max_length=20_000), AfterValidator(_check_text)
-]
-Url = Annotated[str, StringConstraints(strict=True, max_length=2_000), AfterValidator(_check_url)]
+Text = Annotated[str, Field(strict=True, max_length=20_000), AfterValidator(_check_text)]
+Url = Annotated[str, Field(strict=True, max_length=2_000), AfterValidator(_check_url)]
 Names = Annotated[tuple[Name, ...], AfterValidator(_check_unique)]
 Tag = Annotated[str, Field(strict=True), AfterValidator(_check_tag)]
 File = Annotated[Path, BeforeValidator(_find_beside)]
@@ -494,9 +483,8 @@ class Translation:
     Examples
     --------
     >>> from rankshot.survey import Translation
-    >>> german = Translation(prompt="Was ist {target} am ähnlichsten?", names={"fox": "Fuchs"})
-    >>> german.names["fox"], german.title is None
-    ('Fuchs', True)
+    >>> Translation(title="Was ist ähnlich?", names={"fox": "Fuchs"}).names["fox"]
+    'Fuchs'
     """
 
     title: Name | None = None
@@ -519,27 +507,23 @@ class Study:
     Attributes
     ----------
     title, prompt, consent : str
-        The texts that participants read. The prompt contains ``{target}`` in the place of the
-        target. The consent is Markdown with paragraphs, lists, emphasis and links.
+        What participants read. The prompt contains ``{target}``; the consent is Markdown.
     items : tuple of str
         All items (the seen classes). Every question shows some of them.
     unshown : {"after", "unknown"}
-        What is known about the items that a question does not show: they come after the items
-        that it shows, or nothing is known.
+        Whether the items that a question does not show come after those that it shows, or nothing
+        is known of them.
     questions, gold : tuples of Question
         The questions to be answered; and questions whose answer is known, with any items.
-    answers_per_question : int
-        How many participants answer each question.
-    questions_per_participant : int
-        How many different questions a participant answers.
-    repeats : int
-        How many of them are shown to the participant a second time.
+    answers_per_question, questions_per_participant, repeats : int
+        How many participants answer each question; how many different questions a participant
+        answers; and how many of them a second time.
     return_after_minutes : float
         After this idle time, the open questions of a participant are assigned to others.
     spare_answers : int or None
         To how many more participants than planned a question may be assigned while some of them
-        have not answered it: places for those who replace others. None is half
-        of ``answers_per_question``, at least 2, and 0 without a platform.
+        have not answered it. None is half of ``answers_per_question``, at least 2, and 0 without a
+        platform.
     platform : {"none", "prolific"}
         Where participants come from.
     completion_url, full_url, refusal_url : str or None
@@ -549,12 +533,9 @@ class Study:
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
         How many participants may start from one address per hour.
-    contact : str or None
-        Whom participants can ask; on the consent page and on error pages.
-    instructions : str or None
-        Markdown, shown above the fixed instructions.
+    contact, instructions : str or None
+        Whom participants can ask; and Markdown that is shown above the fixed instructions.
     example : Example or None
-        The example in the instructions.
     language : str
         The language of the study's own texts, such as ``en``.
     languages : tuple of str
@@ -564,15 +545,8 @@ class Study:
     translations : mapping
         The study's own texts in other languages.
     pictures : tuple of Picture
-        The pictures of items and targets.
     extra : tuple of ExtraQuestion
-        Questions that are asked once, after all others.
     quality : QualityRules
-
-    Raises
-    ------
-    RankshotError
-        The message names the wrong key and value as in study.toml.
 
     Examples
     --------

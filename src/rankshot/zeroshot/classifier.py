@@ -59,14 +59,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         (generalised zero-shot classification). In the second case the head becomes a
         `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
         head, and a gate decides between the two. Rankings of seen classes are not used.
-    gate : Gate, optional
-        The gate; by default that of `SeenAndNew`. Used with ``classes="all"`` only.
-    seen_temperature : float, optional
-        The temperature of the seen classes; by default that of `SeenAndNew`. Used with
-        ``classes="all"`` only.
-    none : bool
-        Whether inputs of no class at all may get the class "none of these". Used with
-        ``classes="all"`` only.
+    gate, seen_temperature, none
+        Parameters of this `SeenAndNew`.
     calibration : float
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
@@ -155,7 +149,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             remarks = describe_indistinguishable(head)
         else:
             reference = None if X is None else scores_of(trained, X)
-            head = _fit_head(head, new, reference)
+            used = [] if reference is None or not takes_reference(head) else [reference]
+            head = head.fit(new, *used)
             # A single new class is not the only class here.
             remarks = describe_indistinguishable(head) if len(head.classes_) > 1 else []
             both = SeenAndNew(
@@ -176,26 +171,20 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for wrong parameters before anything is trained."""
-        is_estimator = isinstance(self.estimator, BaseEstimator)
-        if not (is_estimator and is_classifier(self.estimator)):
+        is_estimator = isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator)
+        if not is_estimator or not isinstance(self.head, BaseHead | None):
             raise RankshotError(
-                f"the estimator must be a classifier, not {short_repr(self.estimator)}"
-            )
-        if self.head is not None and not isinstance(self.head, BaseHead):
-            raise RankshotError(
-                f"head must be a head such as WeightedMean(), not {short_repr(self.head)}"
+                "a ZeroShotClassifier needs a classifier and a head such as WeightedMean(), not "
+                f"{short_repr(self.estimator)} and {short_repr(self.head)}"
             )
         if getattr(self.head, "reference_", None) is not None:
             raise RankshotError(
                 "the head was fitted with a reference, which is lost when the head is fitted "
                 "again here: use the head directly, head.predict(scores_of(estimator, X))"
             )
-        if not isinstance(self.reject_label, str):
-            raise RankshotError(f"reject_label must be text, not {short_repr(self.reject_label)}")
         require_semantics(self.rankings)
         require_choice("classes", self.classes, ("new", "all"))
-        if not np.isfinite(require_number("calibration", self.calibration)):
-            raise RankshotError(f"calibration must be finite, not {self.calibration!r}")
+        require_number("calibration", self.calibration, below=np.inf)
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
 
@@ -275,15 +264,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def _fit_head(head: Any, semantics: Semantics, reference: Scores | None) -> BaseHead:
-    """Fit a head, with a reference if there is one and the head can use it."""
-    if reference is None or not takes_reference(head):
-        fitted: BaseHead = head.fit(semantics)
-    else:
-        fitted = head.fit(semantics, reference)
-    return fitted
 
 
 def require_same_length(X: Any, y: Any) -> None:

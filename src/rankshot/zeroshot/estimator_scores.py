@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -41,15 +40,10 @@ def scores_of(estimator: Any, X: Any) -> Scores:
         - all others: "multiclass", from ``decision_function`` if the estimator has one, and
           otherwise from the logarithm of ``predict_proba``.
 
-        `OneVsOneClassifier` and `OneVsRestClassifier` hold binary estimators. Each of these
-        gives its decision value, or the log-odds of its probability if it has no decision
-        value. Log-odds of calibrated estimators are Platt-scaled scores.
-
-    Notes
-    -----
-    A classifier of two classes has one value f, for the second class. It becomes the two scores
-    -f/2 and f/2, whose softmax is the sigmoid of f. As a one-vs-one score it becomes -f, which
-    is positive where the first class is preferred.
+        The binary estimators of `OneVsOneClassifier` and `OneVsRestClassifier` give their
+        decision value, or the log-odds of their probability. A classifier of two classes has one
+        value f, for the second class. It becomes the two scores -f/2 and f/2, whose softmax is
+        the sigmoid of f; as a one-vs-one score it becomes -f.
 
     Examples
     --------
@@ -62,15 +56,6 @@ def scores_of(estimator: Any, X: Any) -> Scores:
     >>> scores.values.round(2)              # bus-leopard, bus-tiger, leopard-tiger
     array([[1. , 1. , 3.5]])
     """
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise RankshotError(
-            f"expected a fitted scikit-learn classifier, not {short_repr(estimator)}"
-        )
-    if isinstance(X, Scores):
-        raise RankshotError(
-            "expected inputs of a classifier, not Scores: pass these to a head, as in "
-            "head.predict(scores)"
-        )
     if hasattr(estimator, "best_estimator_"):
         return scores_of(estimator.best_estimator_, X)
     return _reader(estimator)(estimator, X)
@@ -79,21 +64,14 @@ def scores_of(estimator: Any, X: Any) -> Scores:
 # -------------------------------------------------------------------- multiclass
 
 
-def _name(estimator: Any) -> str:
-    return type(estimator).__name__
-
-
 def _items(estimator: Any) -> tuple[str, ...]:
+    if isinstance(estimator, BaseEstimator):
+        check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)
-    if classes is None:
-        if isinstance(estimator, BaseEstimator):
-            check_is_fitted(estimator)
+    if classes is None or any(np.ndim(label) for label in classes):
         raise RankshotError(
-            f"{_name(estimator)} has no classes_: it is not a fitted classifier, or it is a "
-            "search with refit=False"
+            f"expected a fitted classifier with one output, not {short_repr(estimator)}"
         )
-    if any(np.ndim(label) for label in classes):
-        raise RankshotError(f"{_name(estimator)} has several outputs; scores need one")
     return as_names([str(label) for label in classes], "classes_")
 
 
@@ -116,8 +94,8 @@ def _from_probabilities(estimator: Any, X: Any) -> Scores:
     items = _items(estimator)
     if not hasattr(estimator, "predict_proba"):
         raise RankshotError(
-            f"{_name(estimator)} has neither decision_function nor predict_proba, so it has no "
-            "scores"
+            f"{short_repr(estimator)} has neither decision_function nor predict_proba, so it has "
+            "no scores"
         )
     return Scores.from_probabilities(estimator.predict_proba(X), items)
 
@@ -156,7 +134,7 @@ def _one_vs_rest_classifier(estimator: Any, X: Any) -> Scores:
             "this OneVsRestClassifier is multilabel: scores need classes that exclude one another"
         )
     binary = estimator.estimators_
-    values = _side_by_side((_log_odds(each, X) for each in binary), len(binary))
+    values = np.column_stack([_log_odds(each, X) for each in binary])
     if len(items) == 2:
         values = np.hstack([-values / 2, values / 2])
     return Scores(values, items, "one-vs-rest")
@@ -189,29 +167,19 @@ def _one_vs_one_classifier(estimator: Any, X: Any) -> Scores:
     # A precomputed kernel has one column per training input; a pair uses those of its own inputs.
     used = estimator.pairwise_indices_ or [slice(None)] * len(binary)
     inputs = (X if isinstance(columns, slice) else X[:, columns] for columns in used)
-    pairs = zip(binary, inputs, strict=True)
-    # Here the second class of a pair is positive, unlike in libsvm.
-    values = _side_by_side((-_log_odds(each, some) for each, some in pairs), len(binary))
+    values = np.empty((X.shape[0], len(binary)))
+    for j, (each, some) in enumerate(zip(binary, inputs, strict=True)):
+        # Here the second class of a pair is positive, unlike in libsvm.
+        values[:, j] = -_log_odds(each, some)
     return Scores(values, items, "one-vs-one")
 
 
 def _log_odds(binary: Any, X: Any) -> Floats:
     """Return the log-odds (or decision value) of a binary classifier for its second class."""
     scores = scores_of(binary, X)
-    if len(scores.items) != 2:
-        raise RankshotError(f"{_name(binary)} has {len(scores.items)} classes instead of two")
     if scores.kind == "one-vs-one":
         return -scores.values[:, 0]
     return np.asarray(scores.values[:, 1] - scores.values[:, 0])
-
-
-def _side_by_side(columns: Iterator[Floats], n_columns: int) -> NDArray[np.float64]:
-    first = next(columns)
-    table = np.empty((first.size, n_columns))
-    table[:, 0] = first
-    for number, column in enumerate(columns, 1):
-        table[:, number] = column
-    return table
 
 
 # -------------------------------------------------------------------- nested estimators

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,10 +42,8 @@ class Explanation:
 
     Attributes
     ----------
-    target : str
-        The class that is explained: by default the most probable one.
-    probability : float
-        Its probability.
+    target, probability : str, float
+        The class that is explained, by default the most probable one, and its probability.
     against : str or None
         The class that it is compared with; None is the average over all classes of the head.
     items : tuple of (str, float)
@@ -100,19 +99,16 @@ class Explanation:
             if group.rest:
                 lines.append(f"    {group.describe_rest()}")
         if self.sources:
-            shown, rest = self.sources[:MAX_SHOWN], self.sources[MAX_SHOWN:]
-            lines += [
-                "  sources:",
-                *_print(shown),
-                *([f"    and {len(rest)} more"] if rest else []),
-            ]
+            lines += ["  sources:", *_print(self.sources[:MAX_SHOWN])]
+            if (rest := len(self.sources) - MAX_SHOWN) > 0:
+                lines.append(f"    and {rest} more")
         return "\n".join(lines)
 
     def group_items(self) -> list[ContributionGroup]:
         """Return the contributions in groups: of classes in the rankings of the target, of others.
 
         A class of the second group is in the rankings of other classes, such as the one that the
-        target is compared with. A low score of it usually speaks for the target. Heads without
+        target is compared with. A low score of it usually supports the target. Heads without
         rankings have one group.
         """
         listed = set(self.listed)
@@ -121,11 +117,8 @@ class Explanation:
         own = [pair for pair in self.items if pair[0] in listed]
         others = [pair for pair in self.items if pair[0] not in listed]
         return [
-            _group(f"seen classes {where}", pairs)
-            for where, pairs in (
-                (f"in the rankings of {self.target}", own),
-                (f"not in the rankings of {self.target}", others),
-            )
+            _group(f"seen classes {where} the rankings of {self.target}", pairs)
+            for where, pairs in (("in", own), ("not in", others))
             if pairs
         ]
 
@@ -223,75 +216,44 @@ def explain_decisions(
     against: str | None,
 ) -> list[Explanation]:
     """Explain decisions that follow from ``log_proba``; see `explain`."""
-    if isinstance(head, SeenAndNew):
-        return _explain_seen_and_new(head, table, log_proba, target, against)
-    if not hasattr(head, "item_contributions"):
+    # New classes are compared among themselves; the gate is between them and seen classes.
+    inner: Any = head.head if isinstance(head, SeenAndNew) else head
+    if not hasattr(inner, "item_contributions"):
         raise RankshotError(
-            f"{type(head).__name__} cannot be explained by seen classes and sources"
+            f"{type(inner).__name__} cannot be explained by seen classes and sources"
         )
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
-    columns = np.array([_column(head, name) for name in chosen], np.intp)
-    base = None if against is None else _column(head, against)
-    item_contributions = _contributions(
-        head.item_contributions(table.values, table.kind) / head.temperature_, columns, base
-    )
-    names, contributions = _source_contributions(head, table, columns, base)
+    proba = [np.exp(row[_column(head, name)]) for row, name in zip(log_proba, chosen, strict=True)]
+    base = None if against is None else _column(inner, against)
+    is_new = np.isin(chosen, inner.classes_)
+    columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
+    by_item = inner.item_contributions(table.values, table.kind) / inner.temperature_
+    by_item = _contributions(by_item, columns, base)
+    names, by_source = (), np.zeros((len(table), 0))
+    if hasattr(inner, "source_log_posteriors"):
+        names, by_source = inner.source_log_posteriors(table.values, table.kind)
+        by_source = _contributions(by_source / inner.temperature_, columns, base)
+    gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else [()] * len(table)
     return [
         Explanation(
             str(chosen[row]),
-            float(np.exp(log_proba[row, columns[row]])),
-            against,
-            _strongest(head.items_, item_contributions[row]),
+            float(proba[row]),
+            against if is_new[row] else None,
+            _strongest(head.items_, by_item[row]) if is_new[row] else (),
             tuple(
-                (n, float(p))
-                for n, p in zip(names, contributions[row], strict=True)
-                if np.isfinite(p)
+                pair for pair in _pair(names, by_source[row]) if is_new[row] and isfinite(pair[1])
             ),
-            tuple(zip(best.labels[row].tolist(), best.proba[row].tolist(), strict=True)),
-            _list_items(head, str(chosen[row])),
+            _pair(best.labels[row], best.proba[row]),
+            _list_items(inner, str(chosen[row])) if is_new[row] else (),
+            _pair(GATE_TERMS if len(gate[row]) else (), gate[row]),
         )
         for row in range(len(table))
     ]
 
 
-def _explain_seen_and_new(
-    head: SeenAndNew,
-    table: Scores,
-    log_proba: NDArray[np.floating],
-    target: str | None,
-    against: str | None,
-) -> list[Explanation]:
-    """Explain new classes among themselves, and the gate between them and seen classes."""
-    best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
-    chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
-    columns = np.array([_column(head, name) for name in chosen], np.intp)
-    new = head.head.classes_
-    if against is not None and against not in new:
-        raise RankshotError(
-            f"against: new classes are compared with new classes, and {against!r} is none of them"
-            f"{suggest_name(against, new)}"
-        )
-    of_new = log_proba[:, np.searchsorted(head.classes_, new)]
-    terms = head.gate_terms(table)
-    explanations = []
-    for row, name in enumerate(chosen.tolist()):
-        one = slice(row, row + 1)
-        if name in new:
-            (why,) = explain_decisions(head.head, table[one], of_new[one], name, against)
-        else:
-            why = Explanation(name, 0.0, None, (), (), ())
-        explanations.append(
-            replace(
-                why,
-                probability=float(np.exp(log_proba[row, columns[row]])),
-                alternatives=tuple(
-                    zip(best.labels[row].tolist(), best.proba[row].tolist(), strict=True)
-                ),
-                gate=tuple(zip(GATE_TERMS, terms[row].tolist(), strict=True)),
-            )
-        )
-    return explanations
+def _pair(names: Iterable[Any], values: Iterable[Any]) -> Contributions:
+    return tuple((str(name), float(x)) for name, x in zip(names, values, strict=True))
 
 
 def _column(head: BaseHead, name: Any) -> int:
@@ -310,15 +272,6 @@ def _contributions(contributions: Floats, columns: NDArray[np.intp], base: int |
         warnings.simplefilter("ignore", RuntimeWarning)
         compared = np.nanmean(contributions, axis=1) if base is None else contributions[:, base]
     return np.asarray(contributions[np.arange(len(contributions)), columns] - compared)
-
-
-def _source_contributions(
-    head: Any, table: Scores, columns: NDArray[np.intp], base: int | None
-) -> tuple[tuple[str, ...], Floats]:
-    if not hasattr(head, "source_log_posteriors"):
-        return (), np.zeros((len(table), 0))
-    names, log_posteriors = head.source_log_posteriors(table.values, table.kind)
-    return names, _contributions(log_posteriors / head.temperature_, columns, base)
 
 
 def _list_items(head: Any, target: str) -> tuple[str, ...]:

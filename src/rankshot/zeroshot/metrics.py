@@ -23,7 +23,7 @@ from sklearn.metrics import confusion_matrix
 
 from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.validation import Seed, as_names, require_number, require_whole_number
+from rankshot.core.validation import Seed, as_name, as_names, require_number, require_whole_number
 
 __all__ = [
     "GeneralizedAccuracy",
@@ -43,6 +43,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-6
+"""How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
 
 
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -67,10 +69,8 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]
     {'cat': 0.6666666666666666, 'dog': 0.0}
     """
     labels, right = compare_labels(y_true, y_pred)
-    names = sorted(set(labels))
-    codes = class_codes(labels, names)
-    shares = np.bincount(codes, right) / np.bincount(codes)
-    return dict(zip(names, shares.tolist(), strict=True))
+    names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    return dict(zip(names.tolist(), (np.bincount(codes, right) / sizes).tolist(), strict=True))
 
 
 def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -86,16 +86,11 @@ def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
-    """Return the mean of the accuracies of classes, with Wilson's interval.
+    """Return the mean of the accuracies of L classes, with Wilson's interval.
 
-    The mean gives each of the n_c inputs of class c the weight 1 / (L n_c). Weighted inputs are
-    as informative as 1 / Σ weight² = L² / Σ 1/n_c inputs of equal weight (Kish 1965), which is
-    the number of inputs if all classes have equally many. Classes without inputs are left out.
-
-    Parameters
-    ----------
-    shares, n_inputs : array-like of shape (L,)
-        The accuracy and the number of inputs of each class.
+    ``n_inputs`` are the numbers n_c of inputs; classes without inputs are left out. The mean gives
+    each input of class c the weight 1 / (L n_c). Weighted inputs are as informative as
+    1 / Σ weight² = L² / Σ 1/n_c inputs of equal weight (Kish 1965).
 
     Examples
     --------
@@ -107,8 +102,6 @@ def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
     """
     counts = np.asarray(n_inputs, dtype=float)
     there = counts > 0
-    if not there.any():
-        raise RankshotError("no class has an input: there is nothing to measure")
     mean = float(np.asarray(shares, dtype=float)[there].mean())
     n = float(there.sum() ** 2 / (1 / counts[there]).sum())
     # The mean of shares may exceed 1 by rounding.
@@ -116,22 +109,13 @@ def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
 
 
 class GeneralizedAccuracy(NamedTuple):
-    """Accuracies on new and on seen classes that compete, and their harmonic mean.
-
-    Attributes
-    ----------
-    new, seen : float
-        The mean accuracies of the new and of the seen classes.
-    harmonic : float
-        Their harmonic mean.
+    """Mean accuracies of ``new`` and of ``seen`` classes that compete, and their ``harmonic`` mean.
 
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import generalized_accuracy
-    >>> found = generalized_accuracy(
-    ...     ["cat", "cat", "fox", "fox"], ["fox", "cat", "fox", "fox"], seen=["fox"])
-    >>> found.new, found.seen
-    (0.5, 1.0)
+    >>> generalized_accuracy(["cat", "fox"], ["cat", "cat"], seen=["fox"]).new
+    1.0
     """
 
     new: float
@@ -145,18 +129,9 @@ def generalized_accuracy(
     """Return the mean class accuracy of the new and of the seen classes, and its harmonic mean.
 
     This is the protocol of Xian, Schiele and Akata (2017), who write U for the accuracy on new
-    classes and S for that on seen classes: H = 2 U S / (U + S). It is high only if both are, and
-    0 if both are 0. ``seen`` names the classes that the classifier was trained on, whether they
-    occur in ``y_true`` or not; every other class is a new class.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true classes.
-    y_pred : array-like of shape (n,)
-        The predicted classes.
-    seen : iterable of names
-        The seen classes.
+    classes and S for that on seen classes: H = 2 U S / (U + S). ``seen`` names the classes that
+    the classifier was trained on, whether they occur in ``y_true`` or not; every other class is a
+    new class.
 
     Examples
     --------
@@ -179,23 +154,13 @@ def generalized_accuracy(
 
 
 class Interval(NamedTuple):
-    """A share and the ends of its confidence interval; as text, ``.445 [.430, .461]``.
-
-    Attributes
-    ----------
-    estimate : float
-        The share.
-    low, high : float
-        The ends of the interval.
+    """A share, its ``estimate``, and the ends ``low`` and ``high`` of its confidence interval.
 
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import wilson_interval
-    >>> found = wilson_interval(160, 200)
-    >>> print(found)
+    >>> print(wilson_interval(160, 200))
     .800 [.739, .850]
-    >>> found.estimate
-    0.8
     """
 
     estimate: float
@@ -225,18 +190,9 @@ def format_share(share: float) -> str:
 def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
     """Return the share ``correct / n`` with Wilson's score interval.
 
-    It stays inside [0, 1], and its coverage is close to ``level`` for small ``n`` and for shares
-    near 0 and 1, too. ``correct`` may be fractional, because a tie can count as part of a hit; so
-    may ``n``, as a number of inputs of equal weight that is as informative as weighted ones.
-
-    Parameters
-    ----------
-    correct : float
-        The number of correct predictions.
-    n : float
-        The number of all predictions.
-    level : float
-        The confidence level.
+    It stays inside [0, 1], and its coverage is close to ``level`` also for small ``n`` and for
+    shares near 0 and 1. ``correct`` may be fractional, because a tie can count as part of a hit;
+    so may ``n``, as a number of inputs of equal weight that is as informative as weighted ones.
 
     Examples
     --------
@@ -267,18 +223,7 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     """Return the share of inputs whose class is among the ``k`` most probable; 1 <= k <= L.
 
     Where t classes tie for the last s places, each of them counts s/t. Only the order in each
-    row matters, so log-probabilities and other scores can be passed, too.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true classes.
-    proba : array-like of shape (n, L)
-        The probabilities, or other scores, one column per class.
-    classes : iterable of names
-        The L classes, in the order of the columns.
-    k : int
-        How many classes count.
+    row matters, so ``proba`` may also be log-probabilities or other scores.
 
     Examples
     --------
@@ -296,19 +241,9 @@ def negative_log_likelihood(
 ) -> float:
     """Return the mean of -log P(true class); infinite if a true class has probability 0.
 
-    ``log_proba`` holds natural logarithms of probabilities; ``-inf`` is probability 0. This is
-    the cross-entropy that `sklearn.metrics.log_loss` computes. That function takes probabilities
-    and clips them away from 0; this one takes log-probabilities, so that small probabilities keep
-    their value.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true classes.
-    log_proba : array-like of shape (n, L)
-        The log-probabilities, one column per class.
-    classes : iterable of names
-        The L classes, in the order of the columns.
+    This is the cross-entropy that `sklearn.metrics.log_loss` computes. That function takes
+    probabilities and clips them away from 0; this one takes their natural logarithms,
+    ``log_proba``, so that small probabilities keep their value.
 
     Examples
     --------
@@ -329,18 +264,7 @@ def reliability(
     """Compare the largest probability of each row (its confidence) with the accuracy.
 
     The ``n_bins`` bins have equal width on (0, 1]. If m classes share the largest probability
-    and the true class is one of them, the input counts 1/m. No row of ``proba`` may be all 0.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true classes.
-    proba : array-like of shape (n, L)
-        The probabilities, one column per class.
-    classes : iterable of names
-        The L classes, in the order of the columns.
-    n_bins : int
-        The number of bins.
+    and the true class is one of them, the input counts 1/m.
 
     Examples
     --------
@@ -360,17 +284,6 @@ def expected_calibration_error(
 ) -> float:
     """Return the mean difference between confidence and accuracy in the bins of `reliability`.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true classes.
-    proba : array-like of shape (n, L)
-        The probabilities, one column per class.
-    classes : iterable of names
-        The L classes, in the order of the columns.
-    n_bins : int
-        The number of bins.
-
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import expected_calibration_error
@@ -386,17 +299,7 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
 
     Cell (a, b) is the share of the inputs of class a or b for which the true class is the more
     probable of the two; equal probabilities count one half. The matrix is symmetric, with NaN on
-    the diagonal and where a pair has no inputs. Only the order in each row matters, so
-    log-probabilities can be passed, too.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true classes.
-    proba : array-like of shape (n, L)
-        The probabilities, or other scores, one column per class.
-    classes : iterable of names
-        The L classes, in the order of the columns.
+    the diagonal and where a pair has no inputs. ``proba`` may also be log-probabilities.
 
     Examples
     --------
@@ -410,13 +313,9 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
     return require_scored_table(y_true, proba, classes).pairwise_accuracy()
 
 
-ROUNDING = 1e-6
-"""How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
-
-
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """A reliability diagram: confidence and accuracy in bins of confidence.
+    """A reliability diagram: confidence and accuracy in bins of confidence; see `reliability`.
 
     Attributes
     ----------
@@ -430,11 +329,8 @@ class Reliability:
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import reliability
-    >>> found = reliability(["cat", "dog"], [[.9, .1], [.7, .3]], ["cat", "dog"], n_bins=2)
-    >>> found.edges, found.count
-    (array([0. , 0.5, 1. ]), array([0, 2]))
-    >>> round(found.expected_calibration_error, 3)
-    0.3
+    >>> reliability(["cat"], [[.9, .1]], ["cat", "dog"], n_bins=2).edges
+    array([0. , 0.5, 1. ])
     """
 
     edges: Floats
@@ -472,11 +368,9 @@ class ScoredTable(NamedTuple):
     def reliability(self, n_bins: int = 15) -> Reliability:
         """Compare confidence and accuracy; the numbers must be probabilities."""
         top = np.minimum(self.values.max(axis=1), 1.0)
-        if top.min() == 0:
-            raise RankshotError(f"row {top.argmin()}: every class has probability 0")
         # Not linspace: a multiple of a rounded step is not always the fraction nearest to b / n.
         edges = np.arange(n_bins + 1) / n_bins
-        bins = np.searchsorted(edges, top) - 1
+        bins = np.maximum(np.searchsorted(edges, top) - 1, 0)
         count = np.bincount(bins, minlength=n_bins)
         confidence = _shares(np.bincount(bins, top, n_bins), count)
         right = _shares(np.bincount(bins, self._chance_in_top(1), n_bins), count)
@@ -509,9 +403,7 @@ class ScoredTable(NamedTuple):
 
 def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
     """Divide, with NaN where the divisor is 0."""
-    shares = np.full(wholes.shape, np.nan)
-    np.divide(parts, wholes, out=shares, where=wholes > 0)
-    return shares
+    return np.divide(parts, wholes, out=np.full(wholes.shape, np.nan), where=wholes > 0)
 
 
 def require_probabilities(
@@ -532,10 +424,7 @@ def require_scored_table(
 ) -> ScoredTable:
     """Validate labels, and a table of numbers between ``low`` and ``high``, one per class."""
     names, labels = as_names(classes, "classes"), require_labels(y_true, "y_true")
-    try:
-        values = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise RankshotError(f"probabilities must be a table of numbers: {error}") from None
+    values = np.asarray(table, dtype=np.float64)
     if values.shape != (len(labels), len(names)):
         raise RankshotError(
             f"{len(labels)} labels in y_true and {len(names)} classes need probabilities of shape "
@@ -546,20 +435,15 @@ def require_scored_table(
         row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
         where = f"row {row}, class {short_repr(names[column])}"
         raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
-    return ScoredTable(class_codes(labels, names), values)
-
-
-def class_codes(labels: list[str], classes: Sequence[str]) -> NDArray[np.intp]:
-    """Return the index of each label in the classes; raise for the first unknown label."""
-    code = {name: i for i, name in enumerate(classes)}
+    code = {name: i for i, name in enumerate(names)}
     codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))
     if codes.min() < 0:
         row = int(codes.argmin())
         raise RankshotError(
-            f"y_true, row {row}: {short_repr(labels[row])} is not one of the {len(classes)} classes"
-            f"{suggest_name(labels[row], classes)}"
+            f"y_true, row {row}: {short_repr(labels[row])} is not one of the {len(names)} classes"
+            f"{suggest_name(labels[row], names)}"
         )
-    return codes
+    return ScoredTable(codes, values)
 
 
 def compare_labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:
@@ -574,22 +458,22 @@ def require_labels(labels: ArrayLike, what: str) -> list[str]:
     """Return labels as names; raise for the first one that is not a name."""
     # As objects: otherwise NumPy turns a missing label among names into the text 'nan'.
     cells = np.asarray(labels, dtype=object)
-    if cells.ndim != 1:
+    if cells.ndim != 1 or cells.size == 0:
         raise RankshotError(
             f"{what} must be one class name for each input, not {short_repr(labels)}"
         )
-    if cells.size == 0:
-        raise RankshotError(f"{what} is empty: there is nothing to measure")
     names: list[Any] = cells.tolist()
     for row, label in enumerate(names):
         if type(label) is not str or not label:
-            try:
-                names[row] = as_names([label])[0]
-            except RankshotError:
-                problem = f"expected the name of a class, not {short_repr(label)}"
-                raise RankshotError(f"{what}, row {row}: {problem}") from None
+            names[row] = as_name(label)
+            if names[row] is None:
+                raise RankshotError(
+                    f"{what}, row {row}: expected the name of a class, not {short_repr(label)}"
+                )
     return names
 
+
+# -------------------------------------------------------------------- resamples
 
 RESAMPLES_PER_BLOCK = 50
 """Resamples that are drawn together; it limits the memory."""
@@ -598,8 +482,8 @@ RESAMPLES_PER_BLOCK = 50
 class Bootstrap:
     """Resamples of n inputs, drawn with replacement within each class.
 
-    All metrics of one experiment are computed on the same resamples, so that differences
-    between methods have intervals, too.
+    All metrics of one experiment are computed on the same resamples, so that also differences
+    between methods have intervals.
 
     Parameters
     ----------
@@ -626,7 +510,6 @@ class Bootstrap:
         labels = np.array(require_labels(y_true, "y_true"))
         n_resamples = require_whole_number("n_resamples", n_resamples)
         rng = np.random.default_rng(random_state)
-        self.n_inputs = len(labels)
         self._counts = np.zeros((n_resamples, len(labels)), np.uint8)
         for name in np.unique(labels):
             rows = np.flatnonzero(labels == name)
@@ -647,45 +530,27 @@ class Bootstrap:
         values : array-like of shape (n,)
             1 where a prediction is right and 0 where it is wrong, for example.
         weights : array-like of shape (n,), optional
-            The weight of each input. With `class_weights` all classes count the same.
+            The weight of each input, above 0. With `class_weights` all classes count the same.
         confidence : float
             The share of the resamples inside the interval.
         """
         confidence = require_number("confidence", confidence, above=0, below=1)
-        numbers = self._require_one_per_input("values", values)
-        weight = self._require_one_per_input(
-            "weights", np.ones(self.n_inputs) if weights is None else weights
-        )
-        total = self._means(weight)
-        if weight.min() < 0 or total.min() <= 0:
-            raise RankshotError(
-                "weights must not be negative, and every resample needs an input with a weight "
-                "above 0"
-            )
-        means = self._means(numbers * weight) / total
+        n = self._counts.shape[1]
+        numbers = np.asarray(values, np.float64)
+        weight = np.ones(n) if weights is None else np.asarray(weights, np.float64)
+        if not numbers.shape == weight.shape == (n,) or not np.isfinite(numbers @ weight):
+            raise RankshotError(f"{n} inputs need one number each, not {short_repr(values)}")
+        means = self._sums(numbers * weight) / self._sums(weight)
         tail = (1 - confidence) / 2
         low, high = np.quantile(means, [tail, 1 - tail])
         return Interval(float(np.average(numbers, weights=weight)), float(low), float(high))
 
-    def _require_one_per_input(self, what: str, values: ArrayLike) -> Floats:
-        try:
-            numbers = np.asarray(values, np.float64)
-        except (TypeError, ValueError) as error:
-            raise RankshotError(f"{what} must be numbers: {error}") from None
-        if numbers.shape != (self.n_inputs,):
-            raise RankshotError(
-                f"{self.n_inputs} inputs need {self.n_inputs} {what}, not shape {numbers.shape}"
-            )
-        if (odd := np.flatnonzero(~np.isfinite(numbers))).size:
-            raise RankshotError(f"{what}, row {odd[0]}: expected a number, not {numbers[odd[0]]}")
-        return numbers
-
-    def _means(self, values: Floats) -> Floats:
+    def _sums(self, values: Floats) -> Floats:
         blocks = [
             self._counts[start : start + RESAMPLES_PER_BLOCK].astype(np.float64) @ values
             for start in range(0, len(self._counts), RESAMPLES_PER_BLOCK)
         ]
-        return np.concatenate(blocks) / self.n_inputs
+        return np.concatenate(blocks)
 
 
 def class_interval(y_true: ArrayLike, right: ArrayLike, random_state: Seed = 0) -> Interval:
@@ -694,19 +559,18 @@ def class_interval(y_true: ArrayLike, right: ArrayLike, random_state: Seed = 0) 
     It is for statements about classes in general: a few classes differ more from one another
     than the inputs of one class do.
     """
-    labels = np.asarray(y_true).astype(str)
-    _, code, size = np.unique(labels, return_inverse=True, return_counts=True)
-    by_class = np.bincount(code, np.asarray(right, np.float64)) / size
-    return Bootstrap(["class"] * len(size), random_state=random_state).interval(by_class)
+    _, code = np.unique(np.asarray(y_true).astype(str), return_inverse=True)
+    by_class = np.bincount(code, np.asarray(right, np.float64)) / np.bincount(code)
+    return Bootstrap(["class"] * len(by_class), random_state=random_state).interval(by_class)
 
 
 def class_weights(y_true: ArrayLike) -> Floats:
     """Return the weight 1 / n_c of each input, n_c being the size of its class."""
-    _, code, size = np.unique(
-        np.asarray(y_true).astype(str), return_inverse=True, return_counts=True
-    )
-    return np.asarray(1.0 / size[code])
+    _, code = np.unique(np.asarray(y_true).astype(str), return_inverse=True)
+    return np.asarray(1.0 / np.bincount(code)[code])
 
+
+# -------------------------------------------------------------------- confusions
 
 Ints = NDArray[np.intp]
 MAX_CLASSES = 40

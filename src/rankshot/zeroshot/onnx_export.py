@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,19 +13,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import largest, log_softmax
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
 from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.runner import TIED
-from rankshot.zeroshot.scores import (
-    KINDS,
-    Kind,
-    Scores,
-    are_probabilities,
-    n_columns,
-)
+from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns
 
 SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
 CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
@@ -32,8 +27,6 @@ CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
 """Nodes that may follow a softmax, and leave probabilities as they are."""
 MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
-GRAPH_ERRORS = (OSError, ValueError, TypeError, RuntimeError, LookupError)
-"""What libraries raise for graphs that are damaged, beside errors of their own."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
 CHECKED = 16
@@ -43,7 +36,7 @@ TRIED = 4
 
 
 class Exported(NamedTuple):
-    """What was exported.
+    """What `export_onnx` wrote.
 
     Attributes
     ----------
@@ -57,16 +50,9 @@ class Exported(NamedTuple):
 
     Examples
     --------
-    >>> import tempfile
-    >>> import rankshot as rs
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
-    ...     targets=["cat", "truck"])
-    >>> head = rs.WeightedMean().fit(rankings)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     exported = rs.export_onnx(head, f"{folder}/head.onnx")
-    >>> exported.from_probabilities, exported.difference < 1e-5
-    (False, True)
+    >>> from rankshot.zeroshot import Exported
+    >>> Exported._fields
+    ('model', 'from_probabilities', 'difference')
     """
 
     model: Any
@@ -126,11 +112,6 @@ def export_onnx(
     check_is_fitted(head, "classes_")
     require_choice("kind", kind, KINDS)
     require_ending(Path(path), (".onnx",))
-    if network is not None and not isinstance(network, str | Path):
-        raise RankshotError(
-            f"network must be an ONNX file, not {short_repr(network)}: a network of torch is "
-            "written as one by torch.onnx.export"
-        )
     model = _Graph(head, kind).build()
     difference = _largest_difference(model, head, kind)
     from_probabilities = False
@@ -144,7 +125,9 @@ def export_onnx(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
             "nothing was written"
         )
-    _write(model, Path(path))
+    content = model.SerializeToString()
+    with replace_file(Path(path)) as stream:
+        stream.buffer.write(content)
     return Exported(model, from_probabilities, difference)
 
 
@@ -179,7 +162,7 @@ class _Graph:
         }
         try:
             outputs = self._spox.inline(network)(**self._inputs)
-        except GRAPH_ERRORS + _onnx_errors() as error:
+        except Exception as error:  # noqa: BLE001 (errors of several libraries)
             problem = str(error).strip().partition("\n")[0]
             raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
         scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
@@ -212,25 +195,21 @@ class _Graph:
     def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
         """Return the name of the output that has the scores."""
         shapes = {value.name: _shape(value) for value in network.graph.output if _is_float(value)}
-        found = ", ".join(f"{name!r} {_describe(shape)}" for name, shape in shapes.items())
-        if wanted is not None and wanted not in shapes:
-            raise RankshotError(f"{path}: no output {wanted!r}; the outputs are {found}")
         fitting = [
             name
             for name, shape in shapes.items()
-            if shape is None or (len(shape) == 2 and shape[1] in (self._columns, None))
+            if (shape is None or (len(shape) == 2 and shape[1] in (self._columns, None)))
+            and wanted in (None, name)
         ]
-        if wanted is not None:
-            fitting = [name for name in fitting if name == wanted]
         if len(fitting) == 1:
             return str(fitting[0])
-        if fitting:
-            raise RankshotError(
-                f"{path}: several outputs may be the scores ({quote_names(fitting)}): name one"
-            )
+        several = f"several outputs may be the scores ({quote_names(fitting)}): name one; "
+        found = ", ".join(f"{name!r} {_describe(shape)}" for name, shape in shapes.items())
         raise RankshotError(
-            f"{path}: the head needs the scores of {len(self._head.items_)} seen classes, an "
-            f"output of shape (inputs, {self._columns}); found {found}"
+            f"{path}: {several if fitting else ''}the head needs the scores of "
+            f"{len(self._head.items_)} seen classes, one output of shape "
+            f"(inputs, {self._columns}){'' if wanted is None else f' named {wanted!r}'}; found "
+            f"{found}"
         )
 
     def build(self) -> Any:
@@ -243,8 +222,6 @@ class _Graph:
         log_posterior = head._formula(self._scores, self._kind, constants, xp, None)
         log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
         outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
-        if taken := [name for name in outputs if name in self._inputs]:
-            raise RankshotError(f"an input of the network has the name of an output: {taken[0]!r}")
         model = self._spox.build(
             self._inputs, {name: array.unwrap_spox() for name, array in outputs.items()}
         )
@@ -271,16 +248,13 @@ class _Graph:
 
 def _load(path: Path) -> Any:
     onnx = _module("onnx")
-    if not path.is_file():
-        raise RankshotError(f"{path}: no such file")
+    path.stat()
     try:
         network = onnx.load(str(path))
         onnx.checker.check_model(network)
-    except _module("google.protobuf.message").DecodeError:
-        raise RankshotError(f"{path}: is no ONNX file, or is damaged") from None
-    except GRAPH_ERRORS + _onnx_errors() as error:
+    except Exception as error:  # noqa: BLE001 (errors of several libraries)
         problem = str(error).strip().partition("\n")[0]
-        raise RankshotError(f"{path}: is no ONNX file, or is damaged ({problem})") from None
+        raise RankshotError(f"{path}: is not an ONNX file, or is damaged ({problem})") from None
     return network
 
 
@@ -294,25 +268,18 @@ def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path)
         return
     try:
         names = json.loads(found)
-        if not isinstance(names, list | dict):
-            raise RankshotError(f"expected a list, not {short_repr(names)}")  # noqa: TRY301
-        labels = read_class_labels(names)
-    except (RankshotError, ValueError) as error:
+        labels = read_class_labels(names if isinstance(names, dict) else list(names))
+    except (TypeError, ValueError) as error:
         raise RankshotError(
             f"{path}: the class names in its metadata are damaged: {error}"
         ) from None
-    if len(labels) != len(items):
-        raise RankshotError(
-            f"{path}: names {len(labels)} classes in its metadata; the head has {len(items)} seen "
-            "classes"
-        )
-    for i, item in enumerate(items):
-        if labels.names[i] != item and labels.names[i] not in labels.match(item):
+    for i, (item, name) in enumerate(zip_longest(items, labels.names)):
+        if item is None or (name != item and name not in labels.match(item)):
             same = "in another order" if set(labels.names) == set(items) else "others"
             raise RankshotError(
-                f"{path}: the classes in its metadata are {same}: number {i} is "
-                f"{labels.names[i]!r}, and {item!r} in the head. Fit the head with the seen "
-                "classes in the order of the network's outputs"
+                f"{path}: the classes in its metadata are {same}: number {i} is {name!r}, and "
+                f"{item!r} in the head. Fit the head with the seen classes in the order of the "
+                "network's outputs"
             )
 
 
@@ -342,7 +309,7 @@ def _try_network(network: Any, output: str) -> _Probe | None:
         inputs[value.name] = rng.normal(size=[batch or TRIED, *shape]).astype(dtype)
     try:
         scores = _open_session(network).run([output], inputs)[0]
-    except GRAPH_ERRORS + _onnx_errors():
+    except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
     return _Probe(inputs, scores) if np.isfinite(scores).all() else None
 
@@ -379,13 +346,9 @@ def _type_of(value: Any, spox: Any) -> Any:
     dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     if not tensor.HasField("shape"):
         return spox.Tensor(dtype)
-    dims = tensor.shape.dim
-    return spox.Tensor(
-        dtype,
-        tuple(
-            dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in dims
-        ),
-    )
+    # A number, a name, or unknown.
+    dims = (dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim)
+    return spox.Tensor(dtype, tuple(dims))
 
 
 def _largest_difference(model: Any, head: BaseHead, kind: Kind) -> float:
@@ -400,26 +363,6 @@ def _largest_difference(model: Any, head: BaseHead, kind: Kind) -> float:
 def _open_session(model: Any) -> Any:
     return _module("onnxruntime").InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-
-
-def _write(model: Any, path: Path) -> None:
-    try:
-        data = model.SerializeToString()
-    except ValueError as error:
-        raise RankshotError(f"{path}: the graph is too large for one file ({error})") from None
-    with replace_file(path) as stream:
-        stream.buffer.write(data)
-
-
-def _onnx_errors() -> tuple[type[Exception], ...]:
-    onnx, state = _module("onnx"), _module("onnxruntime.capi.onnxruntime_pybind11_state")
-    # Those of onnxruntime have no class in common.
-    own = (one for one in vars(state).values() if isinstance(one, type))
-    return (
-        onnx.checker.ValidationError,
-        onnx.shape_inference.InferenceError,
-        *(one for one in own if issubclass(one, Exception)),
     )
 
 

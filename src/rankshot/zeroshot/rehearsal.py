@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice, require_whole_number
-from rankshot.ranking.restriction import restrict_items
+from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
@@ -94,8 +94,8 @@ class Rehearsal(BaseEstimator):
         most accurate of them are used, and ``trials_`` are those with them.
     estimator : classifier, optional
         If given, `fit` takes inputs instead of scores, and the classifier is trained again without
-        the held-out classes. That is more faithful: a trained classifier has learned from inputs
-        of the held-out classes, too.
+        the held-out classes. That is more faithful: a trained classifier has also learned from
+        inputs of the held-out classes.
     n_folds : int, optional
         If the rankings list classes that are themselves rehearsed, the rehearsed classes are
         divided at random into this number of groups, which are held out in turn. Otherwise all are
@@ -112,8 +112,8 @@ class Rehearsal(BaseEstimator):
     ----------
     settings_ : HeadSettings
         What was chosen: the parameters of the head with its temperature, the sources, whether to
-        use a reference, and the gate between seen and new classes with the temperature of the
-        seen classes. There is no gate without enough inputs of other seen classes.
+        use a reference, and the gate between seen and new classes (if there are enough inputs of
+        other seen classes) with the temperature of the seen classes.
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
@@ -224,14 +224,9 @@ class Rehearsal(BaseEstimator):
         grid = self.grid
         if grid is None:
             grid = {name: values for name, values in GRID.items() if name in there}
-        of_estimator = {
-            name.removeprefix("estimator__"): values
-            for name, values in grid.items()
-            if name.startswith("estimator__") and self.estimator is not None
-        }
-        of_head = {
-            n: v for n, v in grid.items() if n.removeprefix("estimator__") not in of_estimator
-        }
+        begin = "estimator__" if self.estimator is not None else "\n"
+        of_estimator = {n.removeprefix(begin): v for n, v in grid.items() if n.startswith(begin)}
+        of_head = {name: values for name, values in grid.items() if not name.startswith(begin)}
         for name in of_head:
             if name not in there or name == "temperature":
                 raise RankshotError(
@@ -269,21 +264,19 @@ class Rehearsal(BaseEstimator):
         self.calibration_error_ = tuple(
             float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
-        settings = stage.with_temperature(after)
+        found = {**decode_parameters(chosen.settings), "temperature": after}
+        settings = stage.with_params(found)
         self.together_: GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
             settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
         self.settings_ = replace(settings, default_temperature=before)
         self.head_ = stage.build(self.settings_)
-        self._strengths = np.concatenate(
-            [
-                find_strengths(
-                    np.array([chosen.by_class[z] for z in one.classes]), one.correlations
-                )
-                for one in outcomes
-            ]
-        )
+        strengths = [
+            find_strengths(np.array([chosen.by_class[z] for z in one.classes]), one.correlations)
+            for one in outcomes
+        ]
+        self._strengths = np.concatenate(strengths)
 
     def fit_head(
         self,
@@ -300,13 +293,12 @@ class Rehearsal(BaseEstimator):
         rankings : Rankings or Similarity
             Of the new classes, by the same sources. Those of seen classes are left out.
         reference : Scores, optional
-            Scores of seen inputs by the classifier that will be used. By default those of `fit`:
-            all of them, with all columns. With an
-            ``estimator``, these are training inputs; held-out inputs are better.
+            Scores of seen inputs by the classifier that will be used. By default those of `fit`;
+            with an ``estimator``, these are training inputs, and held-out inputs are better.
         classes : {"new", "all"}
-            Whether only new classes are answered, or seen classes, too, by a `SeenAndNew`.
+            Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
         none : bool
-            With ``classes="all"``: whether "none of these" is an answer, too.
+            With ``classes="all"``: whether "none of these" is an answer as well.
         """
         check_is_fitted(self, "settings_")
         require_choice("classes", classes, ("new", "all"))
@@ -325,12 +317,7 @@ class Rehearsal(BaseEstimator):
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
 
         It depends on how well the rehearsed classes were recognised, on the number of new classes,
-        and on how similar their rankings are.
-
-        Parameters
-        ----------
-        rankings, reference
-            As for `fit_head`.
+        and on how similar their rankings are. The parameters are those of `fit_head`.
         """
         head = self.fit_head(rankings, reference)
         table = self._reference if reference is None else reference
@@ -394,15 +381,11 @@ def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
     """Return the groups of ``held_out``; each class must be one of the ranked seen classes."""
     groups = [() if isinstance(group, str) else tuple(group) for group in held_out]
     names = [name for group in groups for name in group]
-    if not groups or min(map(len, groups)) < 2 or len(set(names)) < len(names):
+    is_odd = not {*names} <= {*ranked} or len(set(names)) < len(names)
+    if is_odd or min(map(len, groups), default=0) < 2:
         raise RankshotError(
-            "held_out must be a list of groups, each a list of at least two classes that are in "
-            f"no other group, not {short_repr(held_out)}"
-        )
-    if unknown := [name for name in names if name not in ranked]:
-        raise RankshotError(
-            f"held_out: there is no ranking of a seen class {short_repr(unknown[0])}"
-            f"{suggest_name(unknown[0], ranked)}"
+            "held_out must be a list of groups, each a list of at least two ranked seen classes "
+            f"that are in no other group, not {short_repr(held_out)}"
         )
     return groups
 
@@ -437,14 +420,13 @@ def _require_agreement(scores: Scores, labels: Labels) -> None:
 def _require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
     """Return the rankings of classes that have inputs; they can be rehearsed."""
     semantics = require_semantics(rankings)
-    there = set(labels.tolist())
-    targets = np.array(semantics.targets, object).astype(str)
-    known = np.isin(targets, list(there))
+    targets, there = np.array(semantics.targets, object).astype(str), np.unique(labels)
+    known = np.isin(targets, there)
     if not known.any():
         raise RankshotError(
             f"no input has a class that is ranked: the rankings are of "
-            f"{quote_names(dict.fromkeys(targets.tolist()), 4)}, the inputs are of "
-            f"{quote_names(sorted(there), 4)}. A rehearsal needs rankings of seen classes"
+            f"{quote_names(np.unique(targets).tolist(), 4)}, the inputs are of "
+            f"{quote_names(there.tolist(), 4)}. A rehearsal needs rankings of seen classes"
         )
     return select_targets(semantics, known)
 
@@ -496,16 +478,8 @@ def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ..
 class Trial:
     """One way to recognise the rehearsed classes, and how accurate it was.
 
-    Attributes
-    ----------
-    what : str
-        What was tried: ``"default settings"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
-    settings : HeadSettings
-        The head with its parameters, its sources, and whether it was fitted with a reference.
-    accuracy : Interval
-        The mean accuracy of the classes, with a 95 % interval from resamples of classes.
-    by_class : dict of str to float
-        The accuracy of each class.
+    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
+    The interval of the mean accuracy is from resamples of classes.
     """
 
     what: str
@@ -556,11 +530,10 @@ class _Trials:
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
         self._choose_sources()
-        chosen = self.chosen.settings
         tried = [
             self._evaluate(
                 ", ".join(f"{name}={value}" for name, value in params.items()),
-                self._with_params(params, reference=chosen.reference, sources=chosen.sources),
+                self.with_params(params),
             )
             for params in grid
             if params
@@ -606,14 +579,10 @@ class _Trials:
         if best.is_clearly_better(self.chosen):
             self.chosen = best
 
-    def _with_params(self, params: dict[str, Any], **more: Any) -> HeadSettings:
-        return HeadSettings.from_head(clone(self._head).set_params(**params), **more)
-
-    def with_temperature(self, temperature: float) -> HeadSettings:
-        """Return the chosen settings with another temperature."""
-        chosen = self.chosen.settings
-        params = {**decode_parameters(chosen), "temperature": temperature}
-        return self._with_params(params, reference=chosen.reference, sources=chosen.sources)
+    def with_params(self, params: dict[str, Any]) -> HeadSettings:
+        """Return the chosen settings, but the parameters of the head with some of them replaced."""
+        chosen, head = self.chosen.settings, clone(self._head).set_params(**params)
+        return HeadSettings.from_head(head, reference=chosen.reference, sources=chosen.sources)
 
     def build(self, settings: HeadSettings) -> Any:
         """Return the head with some settings."""
@@ -641,9 +610,7 @@ class _Trials:
         right = np.concatenate(
             [one.classes[one.values.argmax(axis=1)] == one.labels for one in outcomes]
         )
-        by_class = {
-            name: float(right[labels == name].mean()) for name in np.unique(labels).tolist()
-        }
+        by_class = {str(z): float(right[labels == z].mean()) for z in np.unique(labels)}
         trial = Trial(what, settings, class_interval(labels, right), by_class)
         self.trials.append(trial)
         self._outcomes.append(outcomes)
@@ -758,9 +725,10 @@ def simulate_accuracies(
     """
     L = len(correlations)
     variance, directions = np.linalg.eigh(correlations)
+    # The symmetric root: any other depends on the signs of eigenvectors, which are arbitrary.
+    root = (directions * np.sqrt(np.maximum(variance, 0.0))) @ directions.T
     rng = np.random.default_rng(random_state)
-    noise = rng.standard_normal((N_INPUTS, L))
-    noise = noise @ (directions * np.sqrt(np.maximum(variance, 0.0))).T
+    noise = rng.standard_normal((N_INPUTS, L)) @ root
     classes = np.arange(L) if most is None or most >= L else rng.choice(L, most, replace=False)
     accuracy = np.empty((len(classes), len(STRENGTHS)))
     for row, z in enumerate(classes):

@@ -51,15 +51,20 @@ _CONVERTED: WeakKeyDictionary[Any, tuple[Any, dict[Any, Constants]]] = WeakKeyDi
 """The constants of heads in other libraries, and the classes of the fit that they belong to."""
 
 
-def run_log_proba(head: Any, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
-    """Return log P(z|x), one row per input: see `BaseHead.predict_log_proba`."""
+def run_head(
+    head: Any, scores: Scores | ArrayLike, candidates: Candidates = None, *, normalize: bool = True
+) -> Array:
+    """Return log P(z|x), one row per input, or the log-posteriors before they are normalised."""
     if is_lazy(scores):
         if candidates is not None:
             raise RankshotError(
                 "candidates need scores in memory: pass them for each block of a Dask array, "
                 "with dask.array.map_blocks"
             )
-        return _map_blocks(head, "predict_log_proba", scores)
+        is_plain = not isinstance(scores, Scores)
+        lazy: Any = name_columns(scores, head.items_) if is_plain else scores
+        constant = head, lazy.items, lazy.kind, is_plain, normalize
+        return map_row_blocks(lazy.values, _run_on_block, constant)
     table = as_scores(scores, head.items_)
     mask = _candidate_mask(candidates, len(table), head.classes_)
     if (xp := other_library(table.values)) is not None:
@@ -68,27 +73,23 @@ def run_log_proba(head: Any, scores: Scores | ArrayLike, candidates: Candidates 
             if isinstance(mask, np.ndarray):
                 mask = to_library(mask, xp, table.values)
             log_posterior = xp.where(mask, log_posterior, -np.inf)
-        return log_softmax(log_posterior / head.temperature_, xp, 1)
+        return log_softmax(log_posterior / head.temperature_, xp, 1) if normalize else log_posterior
     result = np.empty((len(table), len(head.classes_)), table.values.dtype)
-    for rows, block in _run_blocks(head, table):
-        allowed = None if mask is None else mask[rows].T
-        result[rows] = normalize_log_proba(
-            block, allowed, table.values.dtype, temperature=head.temperature_
-        ).T
-    return result
-
-
-def run_decision_function(head: Any, scores: Scores | ArrayLike) -> Array:
-    """Return the log-posteriors as they are: see `BaseHead.decision_function`."""
-    if is_lazy(scores):
-        return _map_blocks(head, "decision_function", scores)
-    table = as_scores(scores, head.items_)
-    if (xp := other_library(table.values)) is not None:
-        return _run_formula(head, table, xp)
-    result = np.empty((len(table), len(head.classes_)), table.values.dtype)
-    for rows, block in _run_blocks(head, table):
+    for rows in iterate_rows(head, table):
+        block = head._log_posterior(table.values[rows], table.kind)
+        if normalize:
+            allowed = None if mask is None else mask[rows].T
+            block = normalize_log_proba(block, allowed, result.dtype, temperature=head.temperature_)
         result[rows] = block.T
     return result
+
+
+def _run_on_block(block: Array, constant: tuple[Any, tuple[str, ...], Kind, bool, bool]) -> Array:
+    head, items, kind, is_plain, normalize = constant
+    scores = Scores(block, items, kind)
+    if is_plain:
+        warn_of_probabilities(scores)
+    return run_head(head, scores, normalize=normalize)
 
 
 def predict_names(log_proba: Array, classes: NDArray[np.str_]) -> NDArray[np.str_]:
@@ -121,28 +122,6 @@ def iterate_rows(head: Any, table: Scores) -> Iterator[slice]:
     return (slice(begin, begin + size) for begin in range(0, len(table), size))
 
 
-def _run_blocks(head: Any, table: Scores) -> Iterator[tuple[slice, Floats]]:
-    """Yield blocks of inputs and their log-posteriors, with one row per class."""
-    for rows in iterate_rows(head, table):
-        yield rows, head._log_posterior(table.values[rows], table.kind)
-
-
-def _map_blocks(head: Any, method: str, scores: Any) -> Array:
-    """Return what a method returns for each block of a table of Dask, as a lazy array."""
-    is_plain = not isinstance(scores, Scores)
-    table = name_columns(scores, head.items_) if is_plain else scores
-    constant = head, method, table.items, table.kind, is_plain
-    return map_row_blocks(table.values, _call_with_block, constant)
-
-
-def _call_with_block(block: Array, constant: tuple[Any, str, tuple[str, ...], Kind, bool]) -> Array:
-    head, method, items, kind, is_plain = constant
-    scores = Scores(block, items, kind)
-    if is_plain:
-        warn_of_probabilities(scores)
-    return getattr(head, method)(scores)
-
-
 # ---- Arrays of other libraries
 
 
@@ -159,7 +138,7 @@ def _run_formula(head: Any, table: Scores, xp: Library) -> Array:
 
 
 def _run_block(head: Any, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
-    if _is_jax(xp):
+    if "jax" in xp.__name__:
         # Under its transformations, nothing may depend on values.
         return head._formula(f, kind, c, xp, None)
     lost: list[Array] = []
@@ -170,13 +149,9 @@ def _run_block(head: Any, f: Array, kind: Kind, c: Constants, xp: Library) -> Ar
     return result
 
 
-def _is_jax(xp: Library) -> bool:
-    return "jax" in xp.__name__
-
-
 def _full_precision(xp: Library) -> AbstractContextManager[Any]:
     """Return a context in which JAX does not round matrix products to TF32 on a GPU."""
-    if not _is_jax(xp):
+    if "jax" not in xp.__name__:
         return nullcontext()
     precise: AbstractContextManager[Any] = sys.modules["jax"].default_matmul_precision("highest")
     return precise
@@ -198,7 +173,7 @@ def _convert_constants(head: Any, values: Array, kind: Kind, xp: Library) -> Con
         for name, array in head._constants(kind, numpy_dtype(values)).items()
     }
     # What JAX makes inside a transformation is not valid outside.
-    if not _is_jax(xp):
+    if "jax" not in xp.__name__:
         kept[key] = constants
     return constants
 
@@ -308,29 +283,21 @@ def _candidate_mask(candidates: Candidates, n: int, classes: NDArray[Any]) -> Ar
     """Return which classes each input may get, or None for all."""
     if candidates is None:
         return None
-    if (is_other := other_library(candidates) is not None) or (
-        isinstance(candidates, np.ndarray) and candidates.dtype == bool
-    ):
-        mask: Any = candidates
-        if mask.shape != (n, len(classes)):
-            raise RankshotError(
-                f"candidates must have the shape ({n}, {len(classes)}), not {tuple(mask.shape)}"
-            )
-        if is_other:
-            return mask
-    else:
-        mask = _mask_of_names(candidates, n, classes)
-    if (empty := np.flatnonzero(~mask.any(axis=1))).size:
+    mask: Any = candidates
+    if not (other_library(mask) or (isinstance(mask, np.ndarray) and mask.dtype == bool)):
+        mask = _mask_of_names(list(mask), classes)
+    if tuple(mask.shape) != (n, len(classes)):
+        raise RankshotError(
+            f"candidates must have the shape ({n}, {len(classes)}), not {tuple(mask.shape)}"
+        )
+    if isinstance(mask, np.ndarray) and (empty := np.flatnonzero(~mask.any(axis=1))).size:
         raise RankshotError(f"candidates: input {empty[0]} has no candidate")
     return mask
 
 
-def _mask_of_names(candidates: Any, n: int, classes: NDArray[Any]) -> NDArray[np.bool_]:
-    lists = list(candidates)
-    if len(lists) != n or any(isinstance(names, str) for names in lists):
-        raise RankshotError(f"candidates: {n} inputs need {n} lists of names, not {len(lists)}")
+def _mask_of_names(lists: list[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
     code = {name: i for i, name in enumerate(classes.tolist())}
-    mask = np.zeros((n, len(classes)), bool)
+    mask = np.zeros((len(lists), len(classes)), bool)
     for row, names in enumerate(lists):
         for name in names:
             if name not in code:

@@ -78,9 +78,7 @@ class Scores:
         names = as_names(items)
         table = _as_floats(values)
         require_columns(tuple(table.shape), len(names), kind)
-        object.__setattr__(self, "values", table)
-        object.__setattr__(self, "items", names)
-        object.__setattr__(self, "kind", kind)
+        self.__dict__.update(values=table, items=names, kind=kind)
         if other_library(table) is None and not is_dask(table):
             refuse_infinite(table, names, kind)
 
@@ -88,9 +86,7 @@ class Scores:
     def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
         """Take scores that the caller has validated, as readers of files do; check nothing."""
         scores = object.__new__(cls)
-        object.__setattr__(scores, "values", values)
-        object.__setattr__(scores, "items", items)
-        object.__setattr__(scores, "kind", kind)
+        scores.__dict__.update(values=values, items=items, kind=kind)
         return scores
 
     @classmethod
@@ -226,7 +222,7 @@ def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
             return Scores(frame_to_matrix(frame), frame.columns)
     table = _as_floats(scores)
     C = len(items)
-    # Three classes have three pairs; then an array is taken to have one column per class.
+    # Three classes have three pairs; then an array is interpreted as one column per class.
     paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
     return Scores(table, items, "one-vs-one" if paired else "multiclass")
 
@@ -237,7 +233,7 @@ def warn_of_probabilities(scores: Scores) -> None:
         return
     if scores.kind == "multiclass" and are_probabilities(scores.values):
         warnings.warn(
-            "the scores look like probabilities, but are taken as logits: pass "
+            "the scores look like probabilities, but are interpreted as logits: pass "
             "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are logits",
             stacklevel=4,
         )
@@ -248,8 +244,7 @@ def are_probabilities(values: Floats) -> bool:
 
     They are if there are two columns or more, and the first rows (at most a thousand) have only
     numbers from 0 to 1 that add up to one, give or take `SUM_TOLERANCE`. These are the rows that
-    `Scores.from_probabilities` accepts. Rows with a single 1 are such rows, too: decision trees
-    and saturated networks return them.
+    `Scores.from_probabilities` accepts, also those with a single 1, which decision trees return.
 
     Examples
     --------

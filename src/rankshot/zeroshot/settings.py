@@ -8,11 +8,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    RankshotError,
+    prefix_errors,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
 from rankshot.core.files import replace_file, require_ending
 
 FORMAT = "rankshot settings 2"
@@ -65,17 +72,14 @@ class HeadSettings:
     ----------
     head : str
         The name of the head, as in `HEADS`.
-    k, decay, posterior, prior, temperature
-        Parameters of the head.
-    others : dict
-        All other parameters of the head that differ from its defaults.
+    k, decay, posterior, prior, temperature, others
+        Parameters of the head; ``others`` has those that are not fields.
     reference : bool
         Whether the head is fitted with a reference.
     sources : tuple of str, optional
-        The sources whose rankings are used, by default all. Rankings without a source have the
-        name "".
+        The sources whose rankings are used, by default all; "" for rankings without a source.
     classes : {"new", "all"}
-        Whether seen classes may be predicted, too, by a `SeenAndNew`.
+        Whether also seen classes may be predicted, by a `SeenAndNew`.
     none, gate, seen_temperature
         Parameters of this `SeenAndNew`.
     default_temperature : float, optional
@@ -175,12 +179,10 @@ class HeadSettings:
         elif about["type"] is float:
             bound = {"least": 0} if name == "decay" else {"above": 0}
             require_number(name, value, below=math.inf, **bound)
-        elif not isinstance(value, about["type"]):
+        elif not isinstance(value, about["type"]) or value == ():
             raise RankshotError(
                 f"{name} must be a {about['type'].__name__}, not {short_repr(value)}"
             )
-        if name == "sources" and not (value and all(isinstance(each, str) for each in value)):
-            raise RankshotError(f"sources must be names, not {short_repr(value)}")
 
     # ---- From and to a head
 
@@ -234,15 +236,15 @@ class HeadSettings:
         """Return the settings that `to_json` returned; others are refused."""
         known = tuple(each.name for each in fields(cls))
         given = {key: value for key, value in content.items() if key not in {"format", "notes"}}
-        for name in given:
-            if name not in known:
-                raise RankshotError(f"there is no setting {name!r}{suggest_name(name, known)}")
-        head = given.get("head")
-        if head not in HEADS:
-            raise RankshotError(
-                f"there is no head {short_repr(head)}{suggest_name(head, HEADS)}; there are "
-                f"{quote_names(HEADS)}"
-            )
+        for what, name, names in (
+            *(("setting", name, known) for name in given),
+            ("head", given.get("head"), tuple(HEADS)),
+        ):
+            if name not in names:
+                raise RankshotError(
+                    f"there is no {what} {short_repr(name)}{suggest_name(name, names)}; there are "
+                    f"{quote_names(names)}"
+                )
         if isinstance(given.get("sources"), list):
             given["sources"] = tuple(given["sources"])
         return cls(**given)
@@ -252,16 +254,13 @@ class HeadSettings:
         """Read the settings of a .json file that `write` wrote."""
         path = Path(path)
         require_ending(path, (".json",))
-        try:
+        content = None
+        with suppress(ValueError):
             content = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise RankshotError(f"{path}: is not JSON: {error}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise RankshotError(f"{path}: is not a settings file; `rankshot rehearse` writes one")
-        try:
+        with prefix_errors(path):
             return cls.from_json(content)
-        except RankshotError as error:
-            raise RankshotError(f"{path}: {error}") from None
 
     def write(self, path: str | Path, notes: Mapping[str, Any] | None = None) -> None:
         """Write the settings to a .json file, with notes for the reader."""

@@ -20,21 +20,8 @@ class TorchHead(torch.nn.Module):
 
     The module has the constants of the head as buffers and no parameters. It is differentiable.
     Scores in half precision are computed in single precision; so `half` and `bfloat16` change the
-    device of the buffers only, not their precision.
-
-    Parameters
-    ----------
-    head : head
-        A fitted head.
-    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        The kind of the scores.
-
-    Attributes
-    ----------
-    items : tuple of str
-        The seen classes, in the order of the columns of the scores.
-    classes : tuple of str
-        The classes, in the order of the columns of the result.
+    device of the buffers only, not their precision. ``items`` are the seen classes, in the order
+    of the columns of the scores, and ``classes`` those of the result.
     """
 
     def __init__(self, head: Any, kind: Kind) -> None:

@@ -193,11 +193,6 @@ def order_few(W: Floats) -> Items:
 
     The least cost of a set S in front is that of S without its last item i, plus the weight of
     the rankings that place i before the others of S. A set is a number, item i its i-th bit.
-
-    Examples
-    --------
-    >>> order_few(np.array([[0.0, 1.0], [2.0, 0.0]]))
-    array([1, 0])
     """
     n = len(W)
     passed = np.zeros((1 << n, n))
@@ -238,7 +233,7 @@ def solve_exactly(
     """Return an order, and by how much at most its score exceeds the best: 0 is a proof.
 
     The order is never worse than that of `insertion_search`, unless the deadline, a time of
-    `time.monotonic`, stops this search, too.
+    `time.monotonic`, also stops this search.
     """
     groups = _split(W)
     parts = [W[np.ix_(group, group)] for group in groups]
@@ -434,13 +429,7 @@ def _prove(
 
 
 def common_step(differences: Floats) -> float:
-    """Return the largest number that divides all differences, or 0 if they are not whole or half.
-
-    Examples
-    --------
-    >>> common_step(np.array([4.0, -6.0])), common_step(np.array([1.5, 1.0]))
-    (2.0, 0.5)
-    """
+    """Return the largest number that divides all differences; 0 if they are not whole or half."""
     doubled = 2 * differences
     if np.abs(doubled).max(initial=0.0) > 2**53 or np.any(doubled % 1):
         return 0.0

@@ -26,14 +26,6 @@ def precedence(
     one another, and an item that a subset ranking leaves out precedes nothing. If K cuts a tie so
     that m of its g items belong to the first K, each of them precedes the items after the tie
     with probability m/g, which is the weight that counts.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> precedence(rs.Rankings.from_orders([["a", "b"], ["b"]], items=list("abc")))
-    array([[0., 1., 1.],
-           [1., 0., 2.],
-           [0., 0., 0.]])
     """
     return reduce_parts(rankings, _count_precedence, among)
 

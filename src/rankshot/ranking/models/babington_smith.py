@@ -322,16 +322,7 @@ def is_affordable(n_items: int, k: int) -> bool:
 
 
 class OrderSums:
-    """log G(S) for all subsets S of up to ``k`` items.
-
-    Parameters
-    ----------
-    log_odds : ndarray of shape (C, C) or (C, C, n)
-        f, antisymmetric. A third axis holds n problems that are solved at once; all sums then
-        have it as their last axis.
-    k : int
-        The largest size of subset; see `is_affordable`.
-    """
+    """log G(S) for all subsets S of up to ``k`` items."""
 
     def __init__(self, log_odds: Floats, k: int) -> None:
         self.log_odds = log_odds
@@ -383,19 +374,7 @@ class OrderSums:
         return np.asarray(row_sums[self.subsets[size]].sum(axis=1) + self.log_sums[size])
 
     def before_counts(self, mass: dict[int, Floats]) -> tuple[Floats, Floats]:
-        """Return how much of the mass lists each item, and each pair in each order.
-
-        Parameters
-        ----------
-        mass : dict of ndarray
-            For some sizes, the mass of every subset. Its orders share the mass by weight.
-
-        Returns
-        -------
-        listed : ndarray of shape (C,)
-        before : ndarray of shape (C, C)
-            ``before[j, i]``: both listed, j before i.
-        """
+        """Return how much of the mass lists each item, and each pair in each order."""
         C = self.n_items
         listed, before = np.zeros(C), np.zeros((C, C))
         flow = np.zeros(0)

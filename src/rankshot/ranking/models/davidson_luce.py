@@ -11,7 +11,6 @@ back gives the derivatives, and no set is enumerated.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -21,8 +20,6 @@ from scipy.optimize import linprog, minimize
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.blocks import row_blocks
@@ -41,19 +38,16 @@ from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.matrices import (
     completed_orders,
     group_by_place,
-    group_ties,
     levels,
-    name_groups,
 )
 from rankshot.ranking.models.information import invert_information
-from rankshot.ranking.models.plackett_luce import TIED, require_worths
+from rankshot.ranking.models.plackett_luce import WorthModel, require_worths
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
     require_one_subject,
     require_rankings,
     require_sample_length,
-    warn_of_weight_range,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -70,7 +64,7 @@ ZERO = 1e-7
 """Smaller scores are rounding of the linear program."""
 
 
-class DavidsonLuce(BaseEstimator):
+class DavidsonLuce(WorthModel):
     r"""The Davidson-Luce model of rankings in which a tie is an outcome of its own.
 
     A ranking is a sequence of choices of sets. From the items A that remain, the set S is chosen
@@ -88,31 +82,17 @@ class DavidsonLuce(BaseEstimator):
     regularization : float
         η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood, and
         `fit` raises if that does not exist, and names the items. It exists if wins and losses
-        connect all items both ways; ties connect items, too, if other rankings limit the tie
+        connect all items both ways; ties also connect items, if other rankings limit the tie
         parameter.
-    tol : float
-        Stop when less log-likelihood than this is left to gain. If the weights of the rankings
-        add up to less than 1, it is multiplied by their sum.
-    max_iter : int
-        The largest number of iterations; a warning tells if they were not enough.
-    verbose : bool
-        Show progress.
+    tol, max_iter, verbose
+        Those of `PlackettLuce`.
 
     Attributes
     ----------
-    items_ : tuple of str
-    worths_ : ndarray
-        The worth of each item; they add up to one.
-    log_worths_ : ndarray
-        Their logarithms, centred on zero.
     tie_parameters_ : dict
         δ for each size that a tie has in the rankings. Ties of other sizes have probability 0.
-    mode_ : tuple
-        The items by worth, largest first; items of equal worth are tied, as a tuple inside it.
-    log_likelihood_ : float
-        The log-likelihood of the rankings that were fitted, without the penalty.
-    n_iter_ : int
-        The number of iterations.
+    items_, worths_, log_worths_, mode_, log_likelihood_, n_iter_
+        Those of `PlackettLuce`.
 
     Notes
     -----
@@ -125,13 +105,8 @@ class DavidsonLuce(BaseEstimator):
     References
     ----------
     Davidson (1970), On extending the Bradley-Terry model to accommodate ties in paired comparison
-    experiments. Journal of the American Statistical Association 65.
-
-    Firth, Kosmidis and Turner (2019), Davidson-Luce model for multi-item choice with ties.
-    arXiv:1909.07123.
-
-    Turner, van Etten, Firth and Kosmidis (2020), Modelling rankings in R: the PlackettLuce
-    package. Computational Statistics 35.
+    experiments. Journal of the American Statistical Association 65. Firth, Kosmidis and Turner
+    (2019), Davidson-Luce model for multi-item choice with ties. arXiv:1909.07123.
 
     Examples
     --------
@@ -145,19 +120,6 @@ class DavidsonLuce(BaseEstimator):
     >>> round(model.tie_parameters_[2], 3)
     0.52
     """
-
-    def __init__(
-        self,
-        *,
-        regularization: float = 0.01,
-        tol: float = 1e-10,
-        max_iter: int = 1_000,
-        verbose: bool = False,
-    ) -> None:
-        self.regularization = regularization
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
 
     @classmethod
     def from_worths(
@@ -187,12 +149,9 @@ class DavidsonLuce(BaseEstimator):
 
     def fit(self, rankings: Rankings) -> DavidsonLuce:
         """Estimate worths and tie parameters from rankings of any kind; their weights count."""
-        require_number("regularization", self.regularization, least=0, below=np.inf)
-        require_number("tol", self.tol, above=0, below=np.inf)
-        require_whole_number("max_iter", self.max_iter)
+        self._require_settings()
         require_rankings(rankings)
         found = require_one_subject(rankings)
-        warn_of_weight_range(found)
         merged = _merge(rankings)
         sizes = require_tie_sizes(merged)
         if self.regularization == 0:
@@ -200,13 +159,7 @@ class DavidsonLuce(BaseEstimator):
         likelihood = Likelihood(merged, sizes)
         with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
             optimum = self._maximize(likelihood, self.tol * min(1.0, found.weight), line)
-        self.n_iter_, values = optimum.n_iter, optimum.parameters
-        if not optimum.converged:
-            warnings.warn(
-                f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        values = self._take_parameters(optimum)
         self.log_likelihood_ = likelihood.value_and_expected(values)[0]
         return self._with_parameters(
             rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
@@ -261,15 +214,10 @@ class DavidsonLuce(BaseEstimator):
     def _with_parameters(
         self, items: tuple[str, ...], sizes: NDArray[np.intp], parameters: Parameters
     ) -> DavidsonLuce:
-        theta = parameters.theta
-        self.items_ = items
-        self.log_worths_ = theta - theta.mean()
-        self.worths_ = np.exp(theta - logsumexp(theta))
         self.tie_parameters_ = dict(
             zip(sizes[1:].tolist(), np.exp(parameters.gamma[1:]).tolist(), strict=True)
         )
-        self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
-        return self
+        return self._with_log_worths(items, parameters.theta)
 
     @property
     def _sizes(self) -> NDArray[np.intp]:
@@ -291,15 +239,11 @@ class DavidsonLuce(BaseEstimator):
         """Return the covariance of ``log_worths_``, from the information in ``rankings``.
 
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
-        add up to zero. With a regulariser the penalty is taken as a prior.
+        add up to zero. A penalty is interpreted as a prior.
         """
         covariance, known = self._invert_information(rankings)
         C = len(covariance) - np.count_nonzero(known)
         return covariance[:C, :C]
-
-    def standard_errors(self, rankings: Rankings) -> Floats:
-        """Return the standard errors of ``log_worths_``: see `covariance`."""
-        return np.sqrt(np.diag(self.covariance(rankings)))
 
     def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
         """Return the standard error of the logarithm of each tie parameter.
@@ -314,7 +258,7 @@ class DavidsonLuce(BaseEstimator):
     def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the covariance of log-worths and tie parameters, and which of these it has."""
         check_is_fitted(self)
-        warn_of_weight_range(require_one_subject(require_rankings(rankings)))
+        require_one_subject(require_rankings(rankings))
         merged = _merge(rankings.with_items(self.items_))
         unknown = np.setdiff1d(count_choices(merged)[0], self._sizes)
         if unknown.size:
@@ -395,7 +339,7 @@ def _draw_places(
 
 
 def _merge(rankings: Rankings) -> Rankings:
-    """Merge equal rankings; refuse ties that are no outcome."""
+    """Merge equal rankings; refuse ties that K cuts."""
     refuse_cut_ties(rankings)
     return merge_copies(keep_counted_part(rankings))[0]
 

@@ -32,7 +32,7 @@ def require_estimable(rankings: AnyRankings) -> None:
     It exists if and only if the graph of "was placed before" is strongly connected: the items
     cannot be split into two parts such that no item of one is ever placed before an item of the
     other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
-    Such ties are left out, so that an estimate that depends on them is refused, too.
+    Such ties are left out, and an estimate that depends on them is refused.
     """
     compared = reduce_parts(keep_counted(rankings), _count_neighbours)
     count, label = connected_components(compared.before, connection="strong")
@@ -47,21 +47,7 @@ def require_estimable(rankings: AnyRankings) -> None:
 
 
 def describe_one_sided(rankings: Rankings, *, ties_compare: bool) -> str:
-    """Return which items are never placed before, or never after, others; "" if there are none.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        All of positive weight.
-    ties_compare : bool
-        Whether a tie says that its items are about equal, so that none of them always won.
-
-    Examples
-    --------
-    >>> votes = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]])
-    >>> describe_one_sided(votes, ties_compare=False)
-    "nothing else was placed after 'c'"
-    """
+    """Return which items are never placed before, or never after, others; "" if there are none."""
     if ties_compare:
         rankings = _break_ties_both_ways(rankings)
     before = _count_neighbours(rankings).before
@@ -81,21 +67,7 @@ def _break_ties_both_ways(rankings: Rankings) -> Rankings:
 
 
 def find_uncompared(rankings: Rankings, *, ties_compare: bool) -> list[str]:
-    """Return the items outside the largest group that rankings connect.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        All of positive weight.
-    ties_compare : bool
-        Whether a ranking that ties all of its items connects them.
-
-    Examples
-    --------
-    >>> pairs = Rankings.from_orders([["a", "b"], ["b", "c"], ["d", "e"]], kind="subset")
-    >>> find_uncompared(pairs, ties_compare=False)
-    ['d', 'e']
-    """
+    """Return the items outside the largest group that rankings connect."""
     n_last = rankings.n_items - rankings.n_listed
     compares = rankings.places[rankings.starts[1:] - 1] > 0
     compares |= ~rankings.is_subset & (n_last > 0)
@@ -205,27 +177,6 @@ def invert_information(information: Floats, items: tuple[str, ...], penalty: flo
     Only differences of log-worths are known, so the information has no inverse. One item is taken
     as the reference: the errors of the differences from it give all others. Each row is scaled,
     so that information of any size can be inverted.
-
-    Parameters
-    ----------
-    information : ndarray of shape (C, C) or larger
-        Minus the second derivatives of the log-likelihood in the log-worths, and then in any other
-        parameters.
-    items : tuple of str
-        The names of the C items, for messages.
-    penalty : float
-        η of the penalty η/2 Σ θ², which counts as a prior.
-
-    Raises
-    ------
-    RankshotError
-        Names the items that no ranking compares with the others.
-
-    Examples
-    --------
-    >>> invert_information(np.array([[4.0, -4.0], [-4.0, 4.0]]), ("a", "b"))
-    array([[ 0.0625, -0.0625],
-           [-0.0625,  0.0625]])
     """
     C, information = len(items), information.copy()
     # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
@@ -244,19 +195,7 @@ def invert_information(information: Floats, items: tuple[str, ...], penalty: flo
 
 
 def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
-    """Return the inverse of a positive definite matrix, with rows of any scale.
-
-    Raises
-    ------
-    RankshotError
-        Names a parameter for which the matrix is not positive, or hardly is.
-
-    Examples
-    --------
-    >>> invert_curvature(np.diag([1e-200, 4.0]), ["a", "b"])
-    array([[1.0e+200, 0.0e+000],
-           [0.0e+000, 2.5e-001]])
-    """
+    """Return the inverse of a positive definite matrix, with rows of any scale."""
     if not names:
         return curvature
     own = np.diag(curvature)
@@ -264,17 +203,14 @@ def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
     scaled = scale[:, None] * curvature * scale
     # The pivots of a matrix of diagonal 1 are the shares that no other parameter explains.
     factor, failed = dpotrf(scaled)
-    pivots = np.diag(factor) ** 2
-    if failed:
-        values, vectors = np.linalg.eigh(scaled)
-        worst = int(own.argmin()) if own.min() <= 0 else int(np.abs(vectors[:, 0]).argmax())
-        if own.min() <= 0 or values[0] < -SMALLEST_PIVOT:
-            # Only ties that K cuts can have such information.
-            raise RankshotError(
-                "standard errors do not exist at these log-worths: they are not a maximum of the "
-                f"likelihood (of {names[worst]!r}, for example). Fit the model to the same rankings"
-            )
-        pivots = np.where(np.arange(len(scaled)) == worst, 0.0, 1.0)
+    if failed and np.linalg.eigvalsh(scaled)[0] < -SMALLEST_PIVOT:
+        # Only ties that K cuts can have such information.
+        raise RankshotError(
+            "standard errors do not exist at these log-worths: they are not a maximum of the "
+            "likelihood. Fit the model to the same rankings"
+        )
+    # LAPACK stops at the first pivot that is not positive.
+    pivots = np.diag(factor) ** 2 if not failed else np.arange(len(scaled)) != failed - 1
     if pivots.min() < SMALLEST_PIVOT:
         raise RankshotError(
             f"the standard error of {names[int(pivots.argmin())]!r} cannot be computed: it depends "
@@ -298,14 +234,7 @@ def _require_connected(information: Floats, items: tuple[str, ...]) -> None:
 
 
 def variances_of_differences(covariance: Floats) -> Floats:
-    """Return the variance of the difference of each two log-worths.
-
-    Examples
-    --------
-    >>> variances_of_differences(np.array([[2.0, 1.0], [1.0, 3.0]]))
-    array([[0., 3.],
-           [3., 0.]])
-    """
+    """Return the variance of the difference of each two log-worths."""
     variances = np.diag(covariance)
     return np.asarray(variances[:, None] + variances - 2 * covariance)
 
@@ -319,15 +248,6 @@ def find_quasi_variances(covariance: Floats) -> Floats:
     .. math:: \log(q_i + q_j) - \log \operatorname{Var}(\theta_i - \theta_j)
 
     by Newton's method. A quasi-variance can be negative; a sum of two is not.
-
-    References
-    ----------
-    Firth and de Menezes (2004), Quasi-variances. Biometrika 91.
-
-    Examples
-    --------
-    >>> find_quasi_variances(np.diag([1.0, 2.0, 3.0])).round(6)
-    array([1., 2., 3.])
     """
     C = len(covariance)
     wanted = variances_of_differences(covariance)

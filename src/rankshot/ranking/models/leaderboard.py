@@ -1,4 +1,4 @@
-"""Leaderboards: items sorted by worth, and how sure their order is."""
+"""Leaderboards: items sorted by worth, and how certain their order is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -66,12 +65,10 @@ class Comparison(NamedTuple):
     Examples
     --------
     >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_pairs(
-    ...     ["tea", "coffee", "tea", "cocoa"], ["coffee", "tea", "cocoa", "coffee"],
-    ...     weights=[30, 10, 25, 15])
-    >>> found = rs.leaderboard(votes, random_state=0).compare("tea", "coffee")
-    >>> round(found.difference, 2), round(found.standard_error, 2), round(found.probability, 3)
-    (1.98, 0.4, 1.0)
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+    >>> found = rs.leaderboard(votes, rs.PlackettLuce(regularization=0)).compare("a", "b")
+    >>> round(found.difference, 3), round(found.standard_error, 3), round(found.probability, 4)
+    (1.099, 0.365, 0.9987)
     """
 
     difference: float
@@ -162,19 +159,11 @@ class Leaderboard:
         return self._around_log_worths(np.sqrt(shown))
 
     def compare(self, first: str, second: str) -> Comparison:
-        """Return how sure it is that the first item is above the second.
+        """Return how certain it is that the first item is above the second.
 
-        Interval and probability take the difference as normal. That is too cautious where an item
-        won or lost nearly all its votes: 100 wins of 100 have a probability of 0.95, although fair
-        votes hardly ever come out so. The wins themselves are the better evidence there.
-
-        Examples
-        --------
-        >>> import rankshot as rs
-        >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
-        >>> found = rs.leaderboard(votes, rs.PlackettLuce(regularization=0)).compare("a", "b")
-        >>> round(found.difference, 3), round(found.standard_error, 3), round(found.probability, 4)
-        (1.099, 0.365, 0.9987)
+        Interval and probability treat the difference as normal. That is too cautious where an item
+        won or lost nearly all its votes: 100 wins of 100 have a probability of 0.95. The wins
+        themselves are the better evidence there.
         """
         i, j = self._find(first), self._find(second)
         difference = float(self.log_worths[i] - self.log_worths[j])
@@ -222,19 +211,6 @@ class Leaderboard:
         if len(self) > ROWS_SHOWN:
             lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        """Return the same as a table, for notebooks."""
-        head = "".join(f"<th>{text}</th>" for text in HEADER)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.iterate_rows(ROWS_SHOWN)
-        )
-        more = "<tr><td></td><td>…</td></tr>" if len(self) > ROWS_SHOWN else ""
-        return (
-            f"<table><caption>Leaderboard: {escape(self.summary)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{rows}{more}</tbody></table>"
-        )
 
     @property
     def summary(self) -> str:
@@ -287,7 +263,7 @@ def leaderboard(
     n_draws: int = 1000,
     random_state: Seed = None,
 ) -> Leaderboard:
-    r"""Sort items by worth, and say how sure their order is.
+    r"""Sort items by worth, and say how certain their order is.
 
     Parameters
     ----------
@@ -321,14 +297,11 @@ def leaderboard(
     .. math:: \max_j |d_i - d_j| / s_{ij}
 
     stays below with this probability. Here d are the errors of the log-worths and s the standard
-    errors of their differences. Items that are more than c standard errors above i are taken to be
-    really above it, and likewise below. The range of ranks in the draws themselves would be too
-    narrow: for 20 items of nearly equal worth, it contains the true rank 84 times of 100 at
-    level 0.95.
+    errors of their differences. Items that are more than c standard errors above i count as really
+    above it, and likewise below. The range of ranks in the draws themselves would be too narrow.
 
-    The normal distribution is too cautious for items that won or lost nearly all their votes: the
-    standard error of the log-odds is then about as large as the log-odds. Their intervals are too
-    wide, and so are the rank intervals.
+    The normal distribution is too cautious for items that won or lost nearly all their votes: their
+    intervals are too wide, and so are the rank intervals.
 
     References
     ----------
@@ -364,7 +337,7 @@ def leaderboard(
             "a model with features must be fitted before, and the bootstrap cannot fit it again: "
             "give a fitted model and method='simulation'"
         )
-    sample = merge_equal(rankings.with_items(model.items_) if is_given else rankings, by="rater")
+    sample = merge_equal(rankings.with_items(model.items_) if is_given else rankings)
     fitted = model if is_given else clone(model).fit(sample.rankings)
     log_worths = fitted.log_worths_
     if method == "simulation":
@@ -434,20 +407,7 @@ def _largest_differences(errors: Floats, rates: Floats) -> Floats:
 def _bootstrap_log_worths(
     model: Any, sample: Sample, n_draws: int, rng: np.random.Generator, *, ties_compare: bool
 ) -> Floats:
-    """Return the log-worths of fits to drawn raters, one row per draw.
-
-    Parameters
-    ----------
-    model : estimator
-        It is copied for each draw.
-    sample : Sample
-        The different rankings, and who gave them.
-    n_draws : int
-    rng : Generator
-    ties_compare : bool
-        Whether a tie of two items says something of their worths, as it does if a tie is an
-        outcome.
-    """
+    """Return the log-worths of fits to drawn raters, one row per draw."""
     n_units = _require_units(sample.counts)
     _require_compared(sample.rankings, ties_compare=ties_compare)
     fits: list[Floats] = []

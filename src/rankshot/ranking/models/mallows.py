@@ -51,6 +51,8 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+FAR = 1024.0
+"""A spread at which only the centre, or rankings that ties make equal to it, are possible."""
 NO_SUBSETS = "Mallows cannot be fitted to such rankings; use PlackettLuce"
 
 
@@ -234,7 +236,7 @@ def log_phi(spread: float, sizes: Ints) -> Floats:
 
 
 def mean_passed(spread: float, sizes: Ints) -> Floats:
-    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), exact for small λ, too."""
+    """Return E[V] at stages of size m: 1/(e^λ - 1) - m/(e^{mλ} - 1), also exact for small λ."""
     m = sizes.astype(float)
     if spread < 0.5:
         # The poles of the two terms at zero cancel.
@@ -274,13 +276,6 @@ class CutTies(NamedTuple):
 
 class MallowsStatistics:
     """What the probability of each ranking depends on, given the centre.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Top-K rankings.
-    rank : ndarray of shape (C,)
-        The rank of each item in the centre, from 0.
 
     Attributes
     ----------
@@ -362,7 +357,7 @@ class MallowsSums:
             self.by_length + other.by_length,
             self.by_tie + other.by_tie,
             self.log_ways + other.log_ways,
-            _join_cuts(self.cuts + other.cuts),
+            self.cuts + other.cuts,
         )
 
     def log_likelihood(self, spread: float) -> float:
@@ -382,25 +377,6 @@ class MallowsSums:
         slope = float(self.by_length @ (mean[-1] - mean[::-1]) - self.by_tie @ mean)
         slope -= self.distance
         return slope - sum(float(cut.weights @ _log_drawn(spread, cut)[1]) for cut in self.cuts)
-
-    def least_cost(self) -> float:
-        """Return the least distance to the centre that ties allow; 0 means that all agree."""
-        return self.distance + sum(float(cut.weights @ _least_drawn(cut)) for cut in self.cuts)
-
-
-def _join_cuts(cuts: tuple[CutTies, ...]) -> tuple[CutTies, ...]:
-    """Merge ties of one size and number taken into one value."""
-    by_shape: dict[tuple[int, int], list[CutTies]] = {}
-    for cut in cuts:
-        by_shape.setdefault((cut.taken, cut.passed.shape[1]), []).append(cut)
-    return tuple(
-        CutTies(
-            taken,
-            np.concatenate([cut.passed for cut in same]),
-            np.concatenate([cut.weights for cut in same]),
-        ).merge_equal()
-        for (taken, _), same in by_shape.items()
-    )
 
 
 def _describe(rankings: Rankings, center: tuple[str, ...]) -> MallowsStatistics:
@@ -467,17 +443,6 @@ def _log_drawn(spread: float, cut: CutTies) -> tuple[Floats, Floats]:
     return log_sum[-1], mean[-1]
 
 
-def _least_drawn(cut: CutTies) -> Floats:
-    """Return the least cost of drawing m from each tie, by the same recursion."""
-    least = np.full((cut.taken + 1, len(cut.passed)), np.inf)
-    least[0] = 0
-    for t in range(cut.passed.shape[1]):
-        others = np.maximum(t - np.arange(cut.taken)[:, None], 0)
-        least[1:] = np.minimum(least[1:], least[:-1] + cut.passed[:, t] + others)
-    drawn: Floats = least[-1]
-    return drawn
-
-
 def _times(spread: float, cost: Ints | Floats) -> Floats:
     """Return λ cost, with 0 for no cost even at an infinite spread."""
     with np.errstate(invalid="ignore"):
@@ -488,7 +453,8 @@ def best_spread(sums: MallowsSums) -> float:
     """Find the root of the slope, which decreases: the log-likelihood is concave."""
     if sums.slope(0.0) <= 0:
         return 0.0
-    if sums.least_cost() == 0:
+    # So far out, only the least cost is left of the slope: 0 if all rankings agree.
+    if sums.slope(FAR) >= 0:
         return np.inf
     high = 1.0
     while sums.slope(high) > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
-    require_choice,
     require_generator,
     require_number,
     require_whole_number,
@@ -38,12 +37,7 @@ from rankshot.ranking.parts import (
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-UNITS = ("rater", "ranking")
 MODELS = (PlackettLuce, Mallows, DavidsonLuce, BabingtonSmith)
-MOST_DRAWN = 2**53
-"""So many rankings are split one by one."""
-IMPOSSIBLE = -1e9
-"""The log-likelihood of raters whom the others exclude: -∞ has no differences to compare."""
 SHARED_WEIGHT = 0.01
 """The total weight with which all rankings count in every group, so that no group, however small,
 makes a ranking impossible."""
@@ -51,7 +45,6 @@ GROWTH = 1.3
 """By how much a step of EM grows if the last one was good."""
 TINY = 1e-300
 """Smaller memberships have no logarithm to go on from."""
-Unit = Literal["rater", "ranking"]
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
 
@@ -59,8 +52,8 @@ SHORT_RUN = 5
 class RankingMixture(BaseEstimator):
     r"""A mixture of Plackett-Luce, Mallows or other models: groups of raters, fitted by EM.
 
-    Each rater belongs to one of G groups, and ranks as the model of that group says. The
-    probability of all rankings of a rater together is
+    Each rater belongs to one of G groups, and ranks as the model of that group says; a ranking
+    without a rater is on its own. The probability of all rankings of a rater together is
 
     .. math:: P(\pi_1, \ldots, \pi_m) = \sum_{g=1}^G w_g \prod_{i=1}^m P(\pi_i; \text{group } g)
 
@@ -70,9 +63,6 @@ class RankingMixture(BaseEstimator):
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
         G. See `choose_n_groups`.
-    by : {"rater", "ranking"}
-        What belongs to a group: a rater with all rankings, or each ranking. A ranking without a
-        rater is always on its own.
     n_starts : int
         The number of random starts. Each runs for a few iterations, the better half of them for
         more, and so on; the best one runs to the end.
@@ -95,40 +85,28 @@ class RankingMixture(BaseEstimator):
         The log-likelihood of the rankings that were fitted, without any penalty.
     history_ : ndarray
         What EM increases, after each iteration of the best start; it never falls. It is the
-        log-likelihood less the penalties of the models, and less what the rankings that all groups
-        share cost (see the notes).
+        log-likelihood less the penalties of the models, and of the rankings that groups share.
     n_raters_ : float
-        The number of raters, or of rankings, that belong to groups.
+        The number of raters, and of rankings without one.
     n_parameters_ : int
-        G - 1 shares, and the parameters of each model. Plackett-Luce has one parameter less than
-        there are items; items at the same level in every ranking count once. Mallows' spread is
-        one parameter, and its centre is counted like the worths of Plackett-Luce. Babington-Smith
-        has one parameter per pair of them.
+        G - 1 shares, and the parameters of each model; items at the same level in every ranking
+        count once, and the centre of Mallows' model counts like worths.
     bic_ : float
         -2 ``log_likelihood_`` + ``n_parameters_`` log ``n_raters_``: smaller is better.
     n_iter_ : int
-        The number of iterations of the best start.
 
     Notes
     -----
     A ranking of weight w counts as w rankings: of the same rater, or of w raters if it has none.
 
-    In every group, all rankings together count with an additional weight of 0.01. So a group of
-    equal rankings has a finite spread, worths of each group exist if those of all rankings do,
-    and an empty group is no special case. With one group nothing is added: the fit is that of
-    the model alone.
-
-    If a fit is not better than the group's last one, as the search for a Mallows centre may
-    happen to be, the last one is kept.
+    In every group, all rankings together count with an additional weight of 0.01, so that the
+    model of a small group exists. With one group nothing is added: the fit is that of the model.
 
     References
     ----------
     Murphy and Martin (2003), Mixtures of distance-based models for ranking data. Computational
-    Statistics & Data Analysis 41.
-
-    Salakhutdinov and Roweis (2003), Adaptive overrelaxed bound optimization methods. ICML.
-
-    Gormley and Murphy (2006), Analysis of Irish third-level college applications data. JRSS A 169.
+    Statistics & Data Analysis 41. Gormley and Murphy (2006), Analysis of Irish third-level college
+    applications data. JRSS A 169.
 
     Examples
     --------
@@ -150,7 +128,6 @@ class RankingMixture(BaseEstimator):
         model: Any | None = None,
         n_groups: int = 2,
         *,
-        by: Unit = "rater",
         n_starts: int = 10,
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -159,7 +136,6 @@ class RankingMixture(BaseEstimator):
     ) -> None:
         self.model = model
         self.n_groups = n_groups
-        self.by = by
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
@@ -179,11 +155,10 @@ class RankingMixture(BaseEstimator):
         require_whole_number("n_starts", self.n_starts)
         require_whole_number("max_iter", self.max_iter)
         require_number("tol", self.tol, above=0, below=np.inf)
-        require_choice("by", self.by, UNITS)
-        sample = merge_equal(rankings, self.by)
+        sample = merge_equal(rankings)
         if self.n_groups > _most_groups(sample.counts):
             raise RankshotError(
-                f"n_groups={self.n_groups} needs at least as many {self.by}s, "
+                f"n_groups={self.n_groups} needs at least as many raters, "
                 f"but there are {sample.counts.sum():g}"
             )
         em = EM(sample, _choose_model(self.model), self.n_groups)
@@ -246,7 +221,7 @@ class RankingMixture(BaseEstimator):
     def predict_proba(self, rankings: Rankings) -> Floats:
         """Return the probability of each group, one row per ranking.
 
-        All rankings of a rater count, and have the same row, unless ``by="ranking"``. Rankings
+        All rankings of a rater count, and have the same row. Rankings
         that are impossible in every group say nothing of the group: their row is ``weights_``.
         """
         check_is_fitted(self)
@@ -262,7 +237,7 @@ class RankingMixture(BaseEstimator):
 
     def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
         """Return log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
-        unit, exponents, _ = find_units(rankings, self.by)
+        unit, exponents, _ = find_units(rankings)
         log_probs = log_probs_of(self.models_, rankings)
         # A ranking of weight 0 says nothing, even if it is impossible.
         log_probs *= np.where(exponents > 0, exponents, 1.0)[:, None]
@@ -270,10 +245,6 @@ class RankingMixture(BaseEstimator):
         joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
         np.add.at(joint, unit, log_probs)
         return joint, unit
-
-    def _score_units(self, rankings: Rankings) -> Floats:
-        """Return the log-likelihood of each unit of other rankings."""
-        return np.asarray(logsumexp(self._log_joint_of_units(rankings)[0], axis=1))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default), each of a new rater."""
@@ -471,23 +442,10 @@ def penalty(model: Any) -> float:
 # ---- Raters, or single rankings, as units that are grouped or drawn
 
 
-def find_units(rankings: Rankings, by: Unit) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """Return the units of rankings: raters with all of theirs, or each ranking.
-
-    Returns
-    -------
-    unit : ndarray of shape (n,)
-        The unit of each ranking, from 0.
-    exponents : ndarray of shape (n,)
-        How often each ranking counts within its unit.
-    counts : ndarray of shape (units,)
-        How many equal units each unit stands for: a ranking of weight w without a rater is w
-        units.
-    """
+def find_units(rankings: Rankings) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """Return the units of rankings: raters with all of theirs, or each ranking."""
     n = len(rankings)
-    owned = np.zeros(n, bool)
-    if by == "rater":
-        owned = np.array([rater is not None for rater in rankings.raters], bool)
+    owned = np.array([rater is not None for rater in rankings.raters], bool)
     names, rater = np.unique(rankings.raters[owned].astype(str), return_inverse=True)
     alone = np.flatnonzero(~owned)
     unit = np.empty(n, np.intp)
@@ -515,11 +473,11 @@ class Sample(NamedTuple):
     counts: Floats
 
 
-def merge_equal(rankings: Rankings, by: Unit) -> Sample:
+def merge_equal(rankings: Rankings) -> Sample:
     """Merge equal rankings, and equal units that have one ranking each."""
     rankings = keep_counted_part(rankings)
     rankings = replace(rankings, targets=np.full(len(rankings), None, object))
-    unit, exponents, counts = find_units(rankings, by)
+    unit, exponents, counts = find_units(rankings)
     merged, number = merge_copies(rankings)
     # Units with a single ranking that counts once are equal if their rankings are.
     single = (np.bincount(unit)[unit] == 1) & (exponents == 1)
@@ -549,13 +507,9 @@ class GroupChoice:
         The number of groups of the best one.
     best : RankingMixture
         The best one, fitted to all rankings.
-    criterion : {"bic", "held-out"}
     log_likelihood, bic : ndarray
         Of each number of groups, from 1.
     n_parameters : ndarray
-    held_out : ndarray or None
-        The log-likelihood of raters that were left out of the fit, of each number of groups; only
-        for that criterion.
 
     Examples
     --------
@@ -569,22 +523,19 @@ class GroupChoice:
 
     n_groups: int
     best: RankingMixture
-    criterion: str
     log_likelihood: Floats
     n_parameters: NDArray[np.int64]
     bic: Floats
-    held_out: Floats | None
 
     def __repr__(self) -> str:
         """Return a table, one line per number of groups."""
-        lines = [f"{format_count(self.n_groups, 'group')} by {self.criterion}"]
-        head = "  groups  log-likelihood  parameters         BIC"
-        lines.append(head + ("" if self.held_out is None else "    held-out"))
-        for row, value in enumerate(self.log_likelihood):
-            text = (
-                f"  {row + 1:6}  {value:14.2f}  {self.n_parameters[row]:10}  {self.bic[row]:10.2f}"
-            )
-            lines.append(text + ("" if self.held_out is None else f"  {self.held_out[row]:10.2f}"))
+        lines = [
+            f"{format_count(self.n_groups, 'group')} by BIC",
+            "  groups  log-likelihood  parameters         BIC",
+        ]
+        columns = self.log_likelihood, self.n_parameters, self.bic
+        for row, (value, n, bic) in enumerate(zip(*columns, strict=True), 1):
+            lines.append(f"  {row:6}  {value:14.2f}  {n:10}  {bic:10.2f}")
         return "\n".join(lines)
 
 
@@ -593,14 +544,11 @@ def choose_n_groups(
     model: Any | None = None,
     most: int = 5,
     *,
-    criterion: Literal["bic", "held-out"] = "bic",
-    by: Unit = "rater",
-    n_folds: int = 5,
     n_starts: int = 10,
     random_state: Seed = None,
     verbose: bool = False,
 ) -> GroupChoice:
-    """Choose the number of groups of raters.
+    """Choose the number of groups of raters: the one with the smallest BIC.
 
     Parameters
     ----------
@@ -609,14 +557,8 @@ def choose_n_groups(
         The model of a group; `PlackettLuce` by default.
     most : int
         Mixtures of 1 to ``most`` groups are compared, or to as many as there are raters to fit.
-    criterion : {"bic", "held-out"}
-        The smallest BIC; or the log-likelihood of raters that were left out of the fit: the
-        smallest number of groups for which it is within one standard error of the largest.
-    by, n_starts, random_state, verbose
+    n_starts, random_state, verbose
         Those of `RankingMixture`.
-    n_folds : int
-        For ``"held-out"``, raters are split at random into this number of parts, and each part is
-        left out once.
 
     Examples
     --------
@@ -625,72 +567,28 @@ def choose_n_groups(
     ...     [["a", "b", "c", "d"], ["a", "b", "d", "c"], ["b", "a", "c", "d"],
     ...      ["d", "c", "b", "a"], ["d", "b", "c", "a"]], weights=[20, 9, 11, 15, 5])
     >>> rs.choose_n_groups(votes, rs.Mallows(), most=3, random_state=0)
-    2 groups by bic
+    2 groups by BIC
       groups  log-likelihood  parameters         BIC
            1         -182.06           4      380.49
            2         -112.02           9      260.88
            3         -105.85          14      269.02
     """
-    require_choice("criterion", criterion, ("bic", "held-out"))
     require_whole_number("most", most)
-    require_whole_number("n_folds", n_folds, least=2)
     rng = require_generator(random_state)
-    require_choice("by", by, UNITS)
     counted = keep_counted_part(require_rankings(rankings))
-    folds = _split(counted, by, n_folds, rng) if criterion == "held-out" else []
-    if len(folds) == 1:
-        raise RankshotError(f"criterion='held-out' needs at least two {by}s: one to leave out")
-    fitted = [counted, *(train for train, _ in folds)]
-    most = min(most, *(_most_groups(find_units(part, by)[2]) for part in fitted))
-    mixtures, left_out = [], []
-    for n_groups in range(1, most + 1):
-        mixture = RankingMixture(
-            model, n_groups, by=by, n_starts=n_starts, random_state=rng, verbose=verbose
-        )
-        mixtures.append(clone(mixture).fit(rankings))
-        if criterion == "held-out":
-            values = [clone(mixture).fit(train)._score_units(test) for train, test in folds]
-            left_out.append(np.concatenate(values))
+    mixtures = [
+        # A copy, so that each number of groups has the same random numbers.
+        clone(
+            RankingMixture(model, n_groups, n_starts=n_starts, random_state=rng, verbose=verbose)
+        ).fit(rankings)
+        for n_groups in range(1, min(most, _most_groups(find_units(counted)[2])) + 1)
+    ]
     bic = np.array([mixture.bic_ for mixture in mixtures])
-    counts = np.concatenate([find_units(test, by)[2] for _, test in folds] or [np.empty(0)])
-    best = _best_held_out(np.array(left_out), counts) if left_out else int(np.argmin(bic))
+    best = int(np.argmin(bic))
     return GroupChoice(
         best + 1,
         mixtures[best],
-        criterion,
         np.array([mixture.log_likelihood_ for mixture in mixtures]),
         np.array([mixture.n_parameters_ for mixture in mixtures]),
         bic,
-        np.array(left_out) @ counts if left_out else None,
     )
-
-
-def _best_held_out(values: Floats, counts: Floats) -> int:
-    """Return the first row whose sum is within one standard error of the largest sum."""
-    values = np.maximum(values, IMPOSSIBLE)
-    worse = values[np.argmax(values @ counts)] - values
-    mean = worse @ counts / counts.sum()
-    errors = np.sqrt((worse - mean[:, None]) ** 2 @ counts)
-    return int(np.argmax(worse @ counts <= errors))
-
-
-def _split(
-    rankings: Rankings, by: Unit, n_folds: int, rng: np.random.Generator
-) -> list[tuple[Rankings, Rankings]]:
-    """Return pairs of rankings to fit and rankings left out, by raters.
-
-    A ranking of weight w without a rater is w rankings, of which each is left out once.
-    """
-    unit, exponents, counts = find_units(rankings, by)
-    # Larger numbers than these are drawn in larger units.
-    scale = np.maximum(counts / MOST_DRAWN, 1.0)
-    drawn = np.floor(counts / scale).astype(np.int64)
-    share = rng.multinomial(drawn, np.full(n_folds, 1 / n_folds)) * scale[:, None]
-    rest = np.where(scale == 1, counts - drawn, 0.0)
-    share[np.arange(counts.size), rng.integers(n_folds, size=counts.size)] += rest
-    folds = []
-    for fold in range(n_folds):
-        test = replace(rankings, weights=exponents * share[unit, fold])
-        train = replace(rankings, weights=exponents * (counts - share[:, fold])[unit])
-        folds.append((keep_counted_part(train), keep_counted_part(test)))
-    return [(train, test) for train, test in folds if len(test)]

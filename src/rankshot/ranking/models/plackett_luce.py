@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.matrices import alike_items, group_ties, name_groups
+from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import invert_information, require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import (
     SMALL,
@@ -41,7 +41,6 @@ from rankshot.ranking.parts import (
     require_any_rankings,
     require_one_subject,
     require_sample_length,
-    warn_of_weight_range,
     with_items,
 )
 from rankshot.ranking.rankings import Rankings
@@ -51,13 +50,67 @@ TIED = 1e-6
 """Items whose log-worths differ by less are tied in the mode: solvers are not exact."""
 FEW_RANKINGS = 64
 """So many rankings are fitted as fast as equal ones are merged."""
-SMALLEST_UNIT = 1e-290
-"""The unit of weights is at least this times the regulariser: their ratio must not overflow."""
-SMALLEST_PENALTY = 1e-290
-"""The smallest regulariser in units of the total weight: its inverse must not overflow, too."""
 
 
-class PlackettLuce(BaseEstimator):
+class WorthModel(BaseEstimator):
+    """What all models with worths share: settings, fitted attributes and standard errors."""
+
+    items_: tuple[str, ...]
+    log_worths_: Floats
+    worths_: Floats
+    mode_: NamedOrder
+    n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        regularization: float = 0.01,
+        tol: float = 1e-10,
+        max_iter: int = 10_000,
+        verbose: bool = False,
+    ) -> None:
+        self.regularization = regularization
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def _require_settings(self) -> None:
+        require_number("regularization", self.regularization, least=0, below=np.inf)
+        require_number("tol", self.tol, least=0, below=np.inf)
+        require_whole_number("max_iter", self.max_iter)
+
+    def _take_parameters(self, found: Optimum) -> Floats:
+        """Return what a solver found; warn if it did not converge."""
+        self.n_iter_ = found.n_iter
+        if not found.converged:
+            advice = "raise max_iter"
+            if found.n_iter < self.max_iter:
+                advice = "rounding hides what is left to gain; give weights that differ less"
+            warnings.warn(
+                f"the fit did not converge in {found.n_iter} iterations: {advice}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return found.parameters
+
+    def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> Self:
+        self.items_ = items
+        self.log_worths_ = theta - theta.mean()
+        worths = np.exp(theta - theta.max())
+        self.worths_ = worths / worths.sum()
+        self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
+        return self
+
+    def covariance(self, rankings: Any) -> Floats:
+        """Return the covariance of ``log_worths_``, which add up to zero."""
+        raise NotImplementedError
+
+    def standard_errors(self, rankings: Any) -> Floats:
+        """Return the standard errors of ``log_worths_``: square roots from `covariance`."""
+        return np.sqrt(np.diag(self.covariance(rankings)))
+
+
+class PlackettLuce(WorthModel):
     r"""The Plackett-Luce model of top-K, full and subset rankings, ties included.
 
     A ranking is a sequence of choices. At each stage the remaining items are chosen with
@@ -99,10 +152,9 @@ class PlackettLuce(BaseEstimator):
 
     Notes
     -----
-    Items at the same level in every ranking, such as all items that no ranking lists, are alike:
-    they have the same worth, and one parameter in the fit. So a fit to short lists of many items
-    takes as long as one of the listed items alone. Equal rankings are merged first. The time and
-    memory of a step grow with the number of listed items, not with that of all items.
+    Items at the same level in every ranking, such as all items that no ranking lists, have the same
+    worth, and one parameter in the fit; equal rankings are merged. So the time and memory of a fit
+    grow with the number of listed items, not with that of all items.
 
     The likelihood is concave in log-worths, with one exception: a tie that K cuts. With such
     rankings the optimum found may be a local one.
@@ -122,19 +174,6 @@ class PlackettLuce(BaseEstimator):
     >>> model.mode_
     ('a', 'b', 'c')
     """
-
-    def __init__(
-        self,
-        *,
-        regularization: float = 0.01,
-        tol: float = 1e-10,
-        max_iter: int = 10_000,
-        verbose: bool = False,
-    ) -> None:
-        self.regularization = regularization
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
 
     @classmethod
     def from_worths(cls, worths: Mapping[str, float]) -> PlackettLuce:
@@ -156,15 +195,10 @@ class PlackettLuce(BaseEstimator):
         rankings : Rankings or PartitionedRankings
             Full, top-K or of subsets, with or without ties; their weights count.
         """
-        require_number("regularization", self.regularization, least=0, below=np.inf)
-        require_number("tol", self.tol, least=0, below=np.inf)
-        require_whole_number("max_iter", self.max_iter)
-        overview = require_one_subject(rankings)
-        warn_of_weight_range(overview)
-        weight = overview.weight
+        self._require_settings()
+        weight = require_one_subject(rankings).weight
         # Sums are in units of the total weight: otherwise those of tiny weights would underflow.
-        unit = max(weight, SMALLEST_UNIT * self.regularization)
-        counted = keep_counted(map_parts(rankings, _divide_weights, unit))
+        counted = keep_counted(map_parts(rankings, _divide_weights, weight))
         if isinstance(counted, Rankings) and len(counted) > FEW_RANKINGS:
             counted = merge_copies(counted)[0]
         if self.regularization == 0:
@@ -172,33 +206,13 @@ class PlackettLuce(BaseEstimator):
         class_of = alike_items(counted)
         likelihood = build_likelihood(counted, class_of)
         # Rankings of small weight have a small log-likelihood.
-        tol = self.tol * min(1.0, weight) / unit
-        penalty = self.regularization / unit * likelihood.counts.astype(np.float64)
-        if self.regularization > 0:
-            penalty = np.maximum(penalty, SMALLEST_PENALTY)
+        tol = self.tol * min(1.0, weight) / weight
+        penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             found = maximize_likelihood(likelihood, penalty, tol, self.max_iter, line.update)
-        self.n_iter_ = found.n_iter
-        if not found.converged:
-            advice = "raise max_iter"
-            if self.n_iter_ < self.max_iter:
-                advice = "rounding hides what is left to gain; give weights that differ less"
-            warnings.warn(
-                f"the fit did not converge in {self.n_iter_} iterations: {advice}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        theta = found.parameters
-        self.log_likelihood_ = unit * likelihood.value_and_expected(theta)[0]
+        theta = self._take_parameters(found)
+        self.log_likelihood_ = weight * likelihood.value_and_expected(theta)[0]
         return self._with_log_worths(rankings.items, theta[class_of])
-
-    def _with_log_worths(self, items: tuple[str, ...], theta: Floats) -> PlackettLuce:
-        self.items_ = items
-        self.log_worths_ = theta - theta.mean()
-        worths = np.exp(theta - theta.max())
-        self.worths_ = worths / worths.sum()
-        self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
-        return self
 
     def log_prob(self, rankings: AnyRankings) -> Any:
         """Return the log-probability of each ranking, right for worths of any ratio.
@@ -213,7 +227,7 @@ class PlackettLuce(BaseEstimator):
 
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
         add up to zero. The variance of the difference of items i and j, which depends on no shift,
-        is ``V[i, i] + V[j, j] - 2 * V[i, j]``. With a regulariser the penalty is taken as a prior.
+        is ``V[i, i] + V[j, j] - 2 * V[i, j]``. A penalty is interpreted as a prior.
 
         Examples
         --------
@@ -224,14 +238,10 @@ class PlackettLuce(BaseEstimator):
                [-0.0333,  0.0333]])
         """
         check_is_fitted(self)
-        warn_of_weight_range(require_one_subject(rankings))
+        require_one_subject(rankings)
         rankings = with_items(rankings, self.items_)
         information = build_likelihood(rankings).information(self.log_worths_)
         return invert_information(information, self.items_, self.regularization)
-
-    def standard_errors(self, rankings: AnyRankings) -> Floats:
-        """Return the standard errors of ``log_worths_``: square roots from `covariance`."""
-        return np.sqrt(np.diag(self.covariance(rankings)))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default).

@@ -36,14 +36,9 @@ from rankshot.core.newton import Point
 from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.models.plackett_luce_stages import (
     Block,
-    LargeRatios,
-    StageLogs,
     TiedStages,
     add_up,
-    carry_down,
     choose_tied,
-    difference,
-    need_logs,
     split_by_width,
 )
 from rankshot.ranking.models.tie_integral import TiedClasses
@@ -62,6 +57,8 @@ SMALL = 256
 """Matrices of up to so many classes are dense."""
 FIT_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
+WIDEST_RANGE = 300.0
+"""Log-worths of a fit differ by no more: the square of a worth must not be 0."""
 SPARSE_PART = 4
 """Larger ones are sparse if rankings list less than one in so many pairs of classes."""
 
@@ -157,7 +154,7 @@ class _PairTable:
     """
 
     def __init__(self, n_classes: int) -> None:
-        # Class C, which is no class, is left out in the end.
+        # C, which is not a class, is left out in the end.
         self._shape = n_classes + 1, n_classes + 1
         small = n_classes <= SMALL
         self._half: Floats | csr_array = np.zeros(self._shape) if small else csr_array(self._shape)
@@ -235,17 +232,6 @@ def _sum_listed(block: Block, theta: Floats, table: _PairTable) -> tuple[float, 
 
 def _sum_complete(block: Block, theta: Floats) -> Floats:
     """Return B of a block."""
-    sum_pairs = _sum_pair_products_by_logs if need_logs(theta) else _sum_pair_products
-    both = sum_pairs(block, theta)
-    if block.stages.ties:
-        logs = StageLogs(block.stages, theta)
-        for tie, choice in logs.iterate_ties():
-            both += _tie_hessian(block, theta, logs.log_remaining, tie, choice)
-    return both
-
-
-def _sum_pair_products(block: Block, theta: Floats) -> Floats:
-    """Return Σ p_a p_b over the single choices."""
     C = block.n_classes
     _, remaining = block.sum_remaining(theta)
     rate = block.choices / block.totals(remaining) ** 2
@@ -254,43 +240,28 @@ def _sum_pair_products(block: Block, theta: Floats) -> Floats:
     column = np.arange(len(block.weights))
     running[block.order[: block.depth], column] = rate
     running[block.order[block.depth :], column] = rate[-1]
-    overlap = np.empty((C, C))
-    for a in range(C):
-        overlap[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
-        overlap[a:, a] = overlap[a, a:]
-    v = block.stages.counts * np.exp(theta)
-    return np.asarray(v[:, None] * v * overlap)
-
-
-def _sum_pair_products_by_logs(block: Block, theta: Floats) -> Floats:
-    """Return the same for worths whose squares would underflow."""
-    C, n = block.n_classes, len(block.weights)
-    remaining = StageLogs(block.stages, theta).log_remaining
-    choices = block.stages.chosen * block.weights
-    carry_down(choices, np.exp(2 * difference(remaining[1:-1], remaining[:-2])))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_rate = np.where(choices > 0, np.log(choices) - 2 * remaining[:-1], -np.inf)
-    running = np.full((C + 1, n), -np.inf)
-    running[block.order, np.arange(n)] = log_rate
     both = np.empty((C, C))
-    totals = theta + np.log(block.stages.counts)
+    v = block.stages.counts * np.exp(theta)
     for a in range(C):
-        log_overlap = np.minimum(running[a], running[:C])
-        both[a] = np.exp(log_overlap + (totals[a] + totals)[:, None]).sum(axis=1)
+        both[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
+        both[a:, a] = both[a, a:]
+    both *= v[:, None] * v
+    for tie in block.stages.ties:
+        rest = np.log(remaining[tie.end, tie.column])
+        both += _tie_hessian(block, theta, rest, tie, choose_tied(tie, theta, rest))
     return both
 
 
 def _tie_hessian(
     block: Block,
     theta: Floats,
-    remaining: Floats,
+    rest: Floats,
     tie: TiedStages,
-    choice: TiedClasses | LargeRatios,
+    choice: TiedClasses,
 ) -> Floats:
     """Return the second derivatives of a tie in all log-worths."""
     C, g = block.n_classes, tie.members.shape[1]
     weight = block.weights[tie.column]
-    rest = remaining[tie.end, tie.column]
     stage = np.arange(len(rest))[:, None]
     later = np.arange(C)[:, None] >= tie.end
     shares = np.zeros((C + 1, len(rest)))
@@ -338,6 +309,8 @@ class BaseLikelihood(ABC):
 
     def evaluate(self, theta: Floats) -> Point:
         """Return the log-likelihood and its gradient."""
+        if np.ptp(theta) > WIDEST_RANGE:
+            return Point(-np.inf, np.zeros_like(theta))
         value, expected = self.value_and_expected(theta)
         size = abs(value) + float(self.wins.sum()) * (1 + float(theta.max() - theta.min()))
         return Point(value, self.wins - expected, size, self.wins + expected)
@@ -348,13 +321,6 @@ class Likelihood(BaseLikelihood):
 
     All sums are running sums along the rankings, so the cost of one evaluation is proportional to
     the number of classes that they list.
-
-    Parameters
-    ----------
-    rankings : Rankings
-    class_of : ndarray of shape (items,), optional
-        The class of each item, such as `alike_items`: items of one class must be at the same
-        level in every ranking. By default each item is a class of its own.
     """
 
     def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -12,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names
@@ -29,14 +26,13 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.models.information import invert_curvature, without_cut_ties
-from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.models.plackett_luce import PlackettLuce, WorthModel
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
     require_one_subject,
     require_rankings,
-    warn_of_weight_range,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -47,14 +43,12 @@ DEPENDENT = 1e-9
 """A feature of length one that has less left, after others are taken out, depends on them."""
 ROUNDING = 1e-5
 """Differences of less than this times `DEPENDENT`, of features of size one, are rounding."""
-SMALLEST_SCALE = 1e-100
-"""Penalised features are not taken as larger than this: the penalty would be too large a number."""
 
 
-class PlackettLuceRegression(BaseEstimator):
+class PlackettLuceRegression(WorthModel):
     r"""The Plackett-Luce model with log-worths θ = X β that are linear in features of items.
 
-    So items that were never ranked have worths, too. The fit minimises
+    So items that were never ranked also have worths. The fit minimises
 
     .. math:: -\frac{1}{W} \log P(\text{rankings}; X \beta) + \alpha \Bigl( \rho \|\beta\|_1 +
         \frac{1 - \rho}{2} \|\beta\|_2^2 \Bigr)
@@ -75,10 +69,8 @@ class PlackettLuceRegression(BaseEstimator):
     tol : float
         Stop when less than this is left to gain, of the mean log-likelihood of a ranking, and no
         log-worth changes by more than 0.0001; or no more than rounding allows.
-    max_iter : int
-        The largest number of iterations; a warning tells if they were not enough.
-    verbose : bool
-        Show progress.
+    max_iter, verbose
+        Those of `PlackettLuce`.
 
     Attributes
     ----------
@@ -86,17 +78,10 @@ class PlackettLuceRegression(BaseEstimator):
         β, one coefficient per feature.
     feature_names_in_ : ndarray of str
         The names of the features; ``x0``, ``x1``, … of an array.
-    items_ : tuple of str
     log_worths_ : ndarray
         X β of the items, centred on zero.
-    worths_ : ndarray
-        Their worths; they add up to one.
-    mode_ : tuple
-        The most probable order; items of equal worth are tied, as a tuple inside it.
-    log_likelihood_ : float
-        The log-likelihood of the rankings that were fitted, without the penalty.
-    n_iter_ : int
-        The number of iterations.
+    items_, worths_, mode_, log_likelihood_, n_iter_
+        Those of `PlackettLuce`.
 
     Examples
     --------
@@ -143,17 +128,12 @@ class PlackettLuceRegression(BaseEstimator):
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
-        overview = require_one_subject(rankings)
-        warn_of_weight_range(overview)
-        weight = overview.weight
+        weight = require_one_subject(rankings).weight
         names, values = _read_features(features, rankings.items)
         # Equal rankings, such as votes on the same pair, are evaluated once.
         rankings = merge_copies(keep_counted_part(rankings))[0]
         rankings = replace(rankings, weights=rankings.weights / weight)
-        # Squares of very large or small features are no numbers.
-        scale = _find_scale(values, SMALLEST_SCALE if self.alpha > 0 else 0.0)
-        scaled = values / scale
-        X = scaled - scaled.mean(axis=0)
+        X = values - values.mean(axis=0)
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
             _require_estimable(rankings, X, names)
@@ -163,29 +143,19 @@ class PlackettLuceRegression(BaseEstimator):
                 likelihood.information,
                 np.zeros(X.shape[1]),
                 design=X,
-                ridge=self.alpha * (1 - self.l1_ratio) / scale / scale,
-                lasso=self.alpha * self.l1_ratio / scale,
+                ridge=self.alpha * (1 - self.l1_ratio),
+                lasso=self.alpha * self.l1_ratio,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 report=line.update,
             )
-        self.n_iter_, beta = found.n_iter, found.parameters
-        if not found.converged:
-            warnings.warn(
-                f"the fit did not converge in {self.n_iter_} iterations: raise max_iter",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self.coef_ = beta / scale
+        beta = self._take_parameters(found)
+        self.coef_ = beta
         self.log_likelihood_ = weight * likelihood.value_and_expected(X @ beta)[0]
         self.feature_names_in_ = np.array(names, object)
         self.n_features_in_ = len(names)
-        self._X, self._scale = X, scale
-        self._shift = float(scaled.mean(axis=0) @ beta)
-        self._model = PlackettLuce()._with_log_worths(rankings.items, X @ beta)
-        self.items_, self.mode_ = rankings.items, self._model.mode_
-        self.log_worths_, self.worths_ = self._model.log_worths_, self._model.worths_
-        return self
+        self._X, self._shift = X, float(values.mean(axis=0) @ beta)
+        return self._with_log_worths(rankings.items, X @ beta)
 
     def predict_log_worths(self, features: ArrayLike) -> Floats:
         """Return the log-worths of items with these features, on the scale of ``log_worths_``.
@@ -198,52 +168,44 @@ class PlackettLuceRegression(BaseEstimator):
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking of ``items_``."""
-        check_is_fitted(self)
-        return np.asarray(self._model.log_prob(rankings))
+        return np.asarray(self._as_plackett_luce().log_prob(rankings))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default)."""
+        return self._as_plackett_luce().sample(n, k, random_state)
+
+    def _as_plackett_luce(self) -> PlackettLuce:
         check_is_fitted(self)
-        return self._model.sample(n, k, random_state)
+        return PlackettLuce()._with_log_worths(self.items_, self.log_worths_)
 
     def coef_covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``coef_``, from the information in ``rankings``.
 
-        A ridge penalty is taken as a prior. With a lasso penalty there is none: it sets
+        A ridge penalty is interpreted as a prior. With a lasso penalty there is none: it sets
         coefficients to zero, and its estimates are not normal around the truth.
         """
-        return self._scaled_covariance(rankings) / self._scale[:, None] / self._scale
-
-    def _scaled_covariance(self, rankings: Rankings) -> Floats:
-        """Return the covariance of the coefficients of scaled features."""
         check_is_fitted(self)
         if self.alpha * self.l1_ratio > 0:
             raise RankshotError(
                 "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
                 "a bootstrap over raters"
             )
-        found = require_one_subject(require_rankings(rankings))
-        warn_of_weight_range(found)
-        weight = found.weight
+        weight = require_one_subject(require_rankings(rankings)).weight
         rankings = merge_copies(keep_counted_part(rankings.with_items(self.items_)))[0]
         names = tuple(self.feature_names_in_)
         if self.alpha == 0:
             _require_determined(csr_array(precedence(rankings)), self._X, names)
         information = self._X.T @ Likelihood(rankings).information(self.log_worths_) @ self._X
-        prior = weight * self.alpha / self._scale / self._scale
-        return invert_curvature(information + np.diag(prior), list(names))
+        prior = weight * self.alpha * np.eye(len(names))
+        return invert_curvature(information + prior, list(names))
 
     def coef_standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``coef_``: see `coef_covariance`."""
-        return np.sqrt(np.diag(self._scaled_covariance(rankings))) / self._scale
+        return np.sqrt(np.diag(self.coef_covariance(rankings)))
 
     def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
-        return np.asarray(self._X @ self._scaled_covariance(rankings) @ self._X.T)
-
-    def standard_errors(self, rankings: Rankings) -> Floats:
-        """Return the standard errors of ``log_worths_``: see `covariance`."""
-        return np.sqrt(np.diag(self.covariance(rankings)))
+        return np.asarray(self._X @ self.coef_covariance(rankings) @ self._X.T)
 
 
 # ---- Features
@@ -293,12 +255,6 @@ def _read_features(
     return found, table
 
 
-def _find_scale(values: Floats, least: float) -> Floats:
-    """Return a power of two for each column, of the size of its largest number."""
-    exponents = np.frexp(np.abs(values).max(axis=0))[1]
-    return np.asarray(np.maximum(np.ldexp(1.0, exponents - 1), least))
-
-
 def _item_labels(frame: Any) -> list[str | None] | None:
     """Return the names of items in a data frame: a column, or an index that is not 0, 1, …."""
     import narwhals.stable.v2 as nw  # noqa: PLC0415 (comes with scikit-learn)
@@ -337,13 +293,7 @@ def _require_estimable(rankings: Rankings, X: Floats, names: tuple[str, ...]) ->
 def _require_determined(
     before: csr_array, X: Floats, names: tuple[str, ...], aside: str = ""
 ) -> Floats:
-    """Raise unless features differ, and in different ways, between items that are compared.
-
-    Returns
-    -------
-    ndarray
-        The features as differences inside groups of compared items, of length one.
-    """
+    """Raise unless features differ, and in different ways, between items that are compared."""
     _, group = connected_components(before, directed=False)
     # Items of different groups were never compared: only differences inside a group matter.
     size = np.bincount(group)

@@ -25,7 +25,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
-from rankshot.ranking.models.tie_integral import TiedChoice, TiedClasses, place_nodes
+from rankshot.ranking.models.tie_integral import TiedClasses, place_nodes, tied_log_prob
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -34,9 +34,6 @@ LISTED_PART = 1 / 3
 SMALLEST_REST = 1e-3
 """Where the classes that are not listed have a smaller part of the total worth, they are laid out,
 too: the total minus the worth of the listed ones would have few correct digits."""
-SAFE_RANGE = 300.0
-"""Log-worths that differ by more are summed as logarithms, which takes longer: the square of a
-worth must not underflow."""
 
 
 class TiedStages(NamedTuple):
@@ -59,7 +56,7 @@ class Stages(NamedTuple):
     Attributes
     ----------
     order : ndarray of shape (D, n)
-        Class numbers; C, which is no class, after the end of a ranking. Rankings lie in columns so
+        Class numbers; C, not a class, after the end of a ranking. Rankings lie in columns, so
         that running sums over a ranking are sums of long rows.
     counts : ndarray of shape (C,)
         How many items each class has.
@@ -85,16 +82,7 @@ class Stages(NamedTuple):
 def build_stages(
     block: Rankings, counts: NDArray[np.int64] | None = None, *, complete: bool = True
 ) -> Stages:
-    """Lay out a block of rankings as a sequence of choices.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (C,), optional
-        How many items each item of the block stands for; the ``lengths`` of the block count these.
-    complete : bool
-        Whether the items that a top-K ranking leaves out have cells, too. Without them a ranking
-        takes as many cells as it lists items.
-    """
+    """Lay out a block of rankings as a sequence of choices."""
     C = block.n_items
     counts = np.ones(C, np.int64) if counts is None else counts
     has_rest = ~block.is_subset & (block.n_listed < C)
@@ -143,38 +131,9 @@ def build_stages(
     return Stages(order, counts, chosen, has_rest, ties, log_ways)
 
 
-class LargeRatios:
-    """The same as `TiedClasses`, in logarithms and item by item, for worths of any ratio."""
-
-    def __init__(self, tie: TiedStages, theta: Floats, log_rest: Floats) -> None:
-        p = tie.members.shape[1]
-        class_of = np.array([np.repeat(np.arange(p), row) for row in tie.counts])
-        by_item = np.take_along_axis(theta[tie.members], class_of, axis=1)
-        self._choice = TiedChoice(by_item, log_rest, tie.taken)
-        # One row per item, and log r last; one column per class.
-        self._adds = (
-            np.append(class_of, np.full((len(class_of), 1), p), axis=1)[:, :, None]
-            == np.arange(p + 1)
-        ).astype(float)
-        self.log_prob = self._choice.log_prob
-
-    @property
-    def gradient(self) -> Floats:
-        """First derivatives in the log-worths of the classes."""
-        return np.asarray(np.einsum("ni,nic->nc", self._choice.gradient, self._adds[:, :-1, :-1]))
-
-    @property
-    def hessian(self) -> Floats:
-        """Second derivatives in these and, last, in the log of the worth of the rest."""
-        return np.asarray(self._adds.transpose(0, 2, 1) @ self._choice.hessian @ self._adds)
-
-
-def choose_tied(tie: TiedStages, theta: Floats, log_rest: Floats) -> TiedClasses | LargeRatios:
+def choose_tied(tie: TiedStages, theta: Floats, log_rest: Floats) -> TiedClasses:
     """Return the log-probabilities of tied stages, with derivatives by class."""
-    log_worths, size = theta[tie.members], int(tie.counts[0].sum())
-    if TiedClasses.can_hold(log_worths, log_rest, size, tie.taken):
-        return TiedClasses(log_worths, tie.counts, log_rest, tie.taken)
-    return LargeRatios(tie, theta, log_rest)
+    return TiedClasses(theta[tie.members], tie.counts, log_rest, tie.taken)
 
 
 class StageLogs:
@@ -184,20 +143,12 @@ class StageLogs:
     worth of the placed items: that difference has no correct digits if the placed items have
     nearly all of the worth.
 
-    Parameters
-    ----------
-    stages : Stages
-        In which no rest is small: it is the total minus what is listed.
-    theta : ndarray of shape (C,)
-        The log-worth of an item of each class.
-
     Attributes
     ----------
     log_worths : ndarray of shape (D, n)
         The log-worths of the classes in order; -inf after the end of a subset ranking.
     log_remaining : ndarray of shape (D + 1, n)
         The log of the total worth of each item and all that follow it.
-
     """
 
     # PlackettLuceScorer, of the zero-shot heads, has its own code for the same formula: it has one
@@ -218,26 +169,19 @@ class StageLogs:
             upward[0, stages.has_rest] = log_total + np.log1p(-listed[stages.has_rest])
         self.log_remaining: Floats = np.logaddexp.accumulate(upward, axis=0)[::-1]
 
-    def iterate_ties(self) -> Iterator[tuple[TiedStages, TiedClasses | LargeRatios]]:
-        """Yield the choices of tied items one by one: each has large arrays of its own."""
-        for tie in self.stages.ties:
-            yield tie, choose_tied(tie, self.theta, self.log_remaining[tie.end, tie.column])
-
-    @property
-    def log_prob_of_singles(self) -> Floats:
-        """The log-probability of each ranking, without its choices of tied items."""
-        # log v/(v + later), without the sum in the denominator
-        with np.errstate(invalid="ignore"):
-            ratio = self.log_remaining[1:] - self.log_worths
-        log_odds = np.where(self.stages.chosen, ratio, -np.inf)
-        return np.asarray(-np.logaddexp(0, log_odds).sum(axis=0) - self.stages.log_ways)
-
     @property
     def log_prob(self) -> Floats:
         """The log-probability of each ranking."""
-        result = self.log_prob_of_singles
-        for tie, choice in self.iterate_ties():
-            np.add.at(result, tie.column, choice.log_prob)
+        stages = self.stages
+        # log v/(v + later), without the sum in the denominator
+        with np.errstate(invalid="ignore"):
+            ratio = self.log_remaining[1:] - self.log_worths
+        log_odds = np.where(stages.chosen, ratio, -np.inf)
+        result: Floats = -np.logaddexp(0, log_odds).sum(axis=0) - stages.log_ways
+        for tie in stages.ties:
+            rest = self.log_remaining[tie.end, tie.column]
+            log_prob = tied_log_prob(self.theta[tie.members].T, rest, tie.taken)
+            np.add.at(result, tie.column, log_prob)
         return result
 
 
@@ -281,24 +225,9 @@ def split_by_width(
 # ---- A block of rankings in a fit
 
 
-def need_logs(theta: Floats) -> bool:
-    """Tell whether worths differ too much for plain sums."""
-    return bool(theta.max() - theta.min() > SAFE_RANGE)
-
-
 @dataclass
 class Block:
-    """Some rankings of classes of items.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Of classes; their ``lengths`` count items.
-    counts : ndarray of shape (C,)
-        How many items each class has.
-    complete : bool
-        Whether all classes are laid out.
-    """
+    """Some rankings of classes of items."""
 
     rankings: Rankings
     counts: NDArray[np.int64]
@@ -309,7 +238,7 @@ class Block:
         self.weights = self.rankings.weights
         self.n_classes = C = len(self.counts)
         self.order = self.stages.order
-        # There is no choice below the last one: short lists of many items cost less.
+        # Nothing is chosen below the last choice: short lists of many items cost less.
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
@@ -325,14 +254,12 @@ class Block:
 
     def split(self, theta: Floats) -> list[Block]:
         """Return blocks of the same rankings, in which no rest is too small at these log-worths."""
-        if self.complete:
+        if self.complete or not self.has_rest:
             return [self]
-        if need_logs(theta):
-            small = np.ones(len(self.weights), bool)
-        elif self.has_rest:
-            small = self.stages.has_rest & (self._sum_rest(theta) < SMALLEST_REST)
-        else:
-            return [self]
+        # Which part of the total worth the classes have that a ranking does not list.
+        worths = self.counts * np.exp(theta)
+        rest = 1 - np.append(worths / worths.sum(), 0.0).take(self.order).sum(axis=0)
+        small = self.stages.has_rest & (rest < SMALLEST_REST)
         if not small.any():
             return [self]
         # Later steps of a fit split alike.
@@ -346,12 +273,6 @@ class Block:
                 blocks.append(Block(self.rankings[~small], self.counts, complete=False))
             self._last_split = small, blocks
         return self._last_split[1]
-
-    def _sum_rest(self, theta: Floats) -> Floats:
-        """Return which part of the total worth the classes have that a ranking does not list."""
-        worths = self.counts * np.exp(theta)
-        listed = np.append(worths / worths.sum(), 0.0).take(self.order)
-        return np.asarray(1 - listed.sum(axis=0))
 
     def sum_remaining(self, theta: Floats) -> tuple[Floats, Floats]:
         """Return the worths in order, and the total worth of each item and all that follow."""
@@ -373,11 +294,9 @@ class Block:
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Return the weighted sum of `StageLogs.log_prob`, and the expected choices.
 
-        A fit spends most of its time here. Plain sums of worths, which are several times faster
-        than logarithms, are used as long as no worth can underflow.
+        A fit spends most of its time here: plain sums of worths are several times faster than
+        logarithms.
         """
-        if need_logs(theta):
-            return self._value_and_expected_by_logs(theta)
         C = self.n_classes
         worths, remaining = self.sum_remaining(theta)
         totals = self.totals(remaining)
@@ -405,27 +324,6 @@ class Block:
         expected += np.bincount(self.order.ravel(), worths.ravel(), minlength=C + 1)[:C]
         return value, expected
 
-    def _value_and_expected_by_logs(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the same as `value_and_expected`, from ratios that never exceed 1.
-
-        Σ 1/S over the stages so far is stored as a multiple of 1/S at the last of them.
-        """
-        logs = StageLogs(self.stages, theta)
-        value = float(self.weights @ logs.log_prob_of_singles)
-        choices = self.stages.chosen * self.weights
-        expected = np.zeros(self.n_classes)
-        for tie, choice in logs.iterate_ties():
-            weight = self.weights[tie.column]
-            value += float(weight @ choice.log_prob)
-            np.add.at(expected, tie.members, weight[:, None] * (tie.counts - choice.gradient))
-            np.add.at(choices, (tie.end, tie.column), weight * choice.gradient.sum(axis=1))
-        remaining = logs.log_remaining
-        carry_down(choices, np.exp(difference(remaining[1:-1], remaining[:-2])))
-        shares = np.exp(difference(logs.log_worths, remaining[:-1])) * choices
-        C = self.n_classes
-        expected += np.bincount(self.order.ravel(), shares.ravel(), minlength=C + 1)[:C]
-        return value, expected
-
 
 def add_up(rows: Floats) -> None:
     """Turn rows into their running sums, in place.
@@ -434,15 +332,3 @@ def add_up(rows: Floats) -> None:
     """
     for above, row in pairwise(rows):
         np.add(row, above, out=row)
-
-
-def carry_down(rows: Floats, shrink: Floats) -> None:
-    """Add to every row, in place, the row above times ``shrink``, from the first row down."""
-    for p in range(1, len(rows)):
-        rows[p] += rows[p - 1] * shrink[p - 1]
-
-
-def difference(a: Floats, b: Floats) -> Floats:
-    """Return a - b of logarithms, and -inf where both are -inf."""
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isneginf(a), -np.inf, a - b)

@@ -11,8 +11,7 @@ by then,
 
 where N is a sum of independent Bernoulli(q_i). The integrand is smooth and vanishes on both
 sides, so the trapezoidal rule is exact up to rounding. `tied_log_prob` computes it fast, for many
-inputs; `TiedChoice` has derivatives as well, and keeps everything in logarithms, so that rates may
-differ by any factor.
+inputs and rates that differ by any factor; `TiedClasses` has its derivatives, for fits.
 """
 
 from __future__ import annotations
@@ -52,17 +51,6 @@ def tied_log_prob(
     Otherwise the nodes of the trapezoidal rule are a fraction of an octave apart, and exponentials
     are computed for the first few of them only: twice the time means q + q (1 - q) instead of
     q, which loses no digits.
-
-    Parameters
-    ----------
-    log_worths : ndarray of shape (g, n)
-        The log-worths of the items of the group, with one column per input.
-    log_rest : ndarray of shape (n,)
-        The log of the total worth of the later items; finite.
-    taken : int
-        m, from 1 to g.
-    tolerance : float
-        The largest relative error of the probability.
     """
     ratios = log_worths - log_rest
     if taken == 1:
@@ -78,7 +66,7 @@ def tied_log_prob(
         integrate, x = _choose_rule(float(log_total[by_time[0]]), taken, tolerance)
         part, by_time = np.split(by_time, [max(1, CHUNK_CELLS // (len(ratios) * x.size))])
         if taken * (slowest[part].min() + x[0]) < SMALLEST_LOG:
-            result[part] = TiedChoice(ratios[:, part].T, np.zeros(part.size), taken).log_prob
+            result[part] = integrate_logs(ratios[:, part], taken)
         else:
             result[part] = integrate(ratios[:, part], taken, x)
     return result
@@ -184,109 +172,31 @@ def _nodes_per_octave(taken: int, tolerance: float) -> int:
         octave += 1
 
 
-class TiedChoice:
-    """The probability that ``taken`` of the tied items precede all of the rest, for n groups.
-
-    Parameters
-    ----------
-    log_worths : ndarray of shape (n, g)
-        The log-worths of the items in each group.
-    log_rest : ndarray of shape (n,)
-        The log of the total worth of the later items; finite.
-    taken : int
-        m, from 1 to g.
-
-    Attributes
-    ----------
-    log_prob : ndarray of shape (n,)
-        log P(N ≥ m).
-    """
-
-    def __init__(self, log_worths: Floats, log_rest: Floats, taken: int) -> None:
-        self.taken = taken
-        self.size = log_worths.shape[1]
-        ratios = log_worths - log_rest[:, None]
-        self._x = x = place_nodes(
-            self.size, _lowest(float(ratios.max()) + np.log(self.size), taken)
+def integrate_logs(ratios: Floats, taken: int) -> Floats:
+    """Return the same as `tied_log_prob`, from ratios (g, n) of any size, all in logarithms."""
+    size = len(ratios)
+    x = place_nodes(size, _lowest(float(ratios.max()) + np.log(size), taken))
+    y = ratios.T[:, :, None] + x
+    with np.errstate(over="ignore", divide="ignore"):
+        log_missed = -np.exp(y)
+        # log(1 - exp(-z)): either formula is exact on its side; for tiny z it is y.
+        log_rung = np.where(
+            log_missed > -0.5, np.log(-np.expm1(log_missed)), np.log1p(-np.exp(log_missed))
         )
-        step = x[1] - x[0]
-        self._y = ratios[:, :, None] + x
-        log_density = self._log_tail + x - np.exp(x)
-        log_integral: Floats = logsumexp(log_density, axis=1)
-        self.log_prob: Floats = log_integral + np.log(step)
-        # The distribution of x given that the group came first.
-        self._posterior = np.exp(log_density - log_integral[:, None])
-
-    @cached_property
-    def _log_tail(self) -> Floats:
-        """Log of P(N ≥ m | x), from plain products if none of them underflows."""
-        if self.taken * self._y.min() < SMALLEST_LOG:
-            return _log_at_least(self._log_rung, self._log_missed, self.taken)
-        with np.errstate(over="ignore"):
-            times = np.exp(self._y)
-        return np.log(_at_least(-np.expm1(-times), self.taken))
-
-    @cached_property
-    def _log_missed(self) -> Floats:
-        with np.errstate(over="ignore"):
-            return -np.exp(self._y)
-
-    @cached_property
-    def _log_rung(self) -> Floats:
-        with np.errstate(divide="ignore"):
-            # log(1 - exp(-z)): either formula is exact on its side; for tiny z it is y.
-            rung = np.where(
-                self._log_missed > -0.5,
-                np.log(-np.expm1(self._log_missed)),
-                np.log1p(-np.exp(self._log_missed)),
-            )
-        return np.where(self._y < -36, self._y, rung)
-
-    @cached_property
-    def _log_slope(self) -> Floats:
-        """Log of d q / d θ = exp(y - e^y)."""
-        return np.asarray(self._y + self._log_missed)
-
-    @cached_property
-    def _influence(self) -> Floats:
-        others = _log_exactly_without_one(self._log_rung, self._log_missed, self.taken - 1)
-        return np.exp(self._log_slope + others - self._log_tail[:, None])
-
-    @cached_property
-    def gradient(self) -> Floats:
-        """Derivatives of `log_prob` in the log-worths of the group, as (n, g).
-
-        The derivative in log r is minus their sum: a common factor of all rates has no effect.
-        """
-        gradient: Floats = np.einsum("nx,nix->ni", self._posterior, self._influence)
-        return gradient
-
-    @cached_property
-    def hessian(self) -> Floats:
-        """Second derivatives, as (n, g + 1, g + 1), in the log-worths and, last, in log r.
-
-        They are the mean of the integrand's second derivatives, minus gradient gradientᵀ.
-        """
-        n, size = self.gradient.shape
-        result = np.empty((n, size + 1, size + 1))
+    log_rung = np.where(y < -36, y, log_rung)
+    if taken == size:
+        log_tail = log_rung.sum(axis=1)
+    else:
+        state = np.full((taken + 1, len(y), x.size), -np.inf)
+        state[0] = 0
         for i in range(size):
-            others = np.delete(np.arange(size), i)
-            rung, missed = self._log_rung[:, others], self._log_missed[:, others]
-            slopes = self._log_slope[:, [i]] + self._log_slope[:, others] - self._log_tail[:, None]
-            curvature = np.exp(slopes + _log_exactly_without_one(rung, missed, self.taken - 2))
-            curvature -= np.exp(slopes + _log_exactly_without_one(rung, missed, self.taken - 1))
-            result[:, i, others] = np.einsum("nx,njx->nj", self._posterior, curvature)
-            # q'' = q' (1 - e^y); where e^y overflows, q' is 0.
-            bend = self._influence[:, i] * (1 + np.maximum(self._log_missed[:, i], -1e300))
-            result[:, i, i] = np.einsum("nx,nx->n", self._posterior, bend)
-        result[:, :size, :size] -= self.gradient[:, :, None] * self.gradient[:, None, :]
-        by_rest = 1 - np.exp(self._x)
-        slope_rest = self._posterior @ by_rest
-        mixed = np.einsum("nx,nix,x->ni", self._posterior, self._influence, by_rest)
-        mixed -= self.gradient * slope_rest[:, None]
-        result[:, :size, size] = result[:, size, :size] = mixed
-        result[:, size, size] = self._posterior @ (by_rest**2 - np.exp(self._x)) - slope_rest**2
-        return result
+            arrived = state[:-1] + log_rung[:, i]
+            # Sums of many logarithms may overflow to -inf: the probability is 0.
+            with np.errstate(over="ignore"):
+                state[:-1] += log_missed[:, i]
+            state[1:] = np.logaddexp(state[1:], arrived)
+        log_tail = state[-1]
+    return np.asarray(logsumexp(log_tail + x - np.exp(x), axis=1) + np.log(x[1] - x[0]))
 
 
 def _lowest(fastest: float, taken: int, negligible: float = LOWEST) -> float:
@@ -344,49 +254,6 @@ def _count_missed(rung: Floats, most: int) -> Floats:
     return state
 
 
-def _log_at_least(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
-    """Return the log of `_at_least`, from logarithms."""
-    n, size, nodes = log_rung.shape
-    if count == size:
-        return np.asarray(log_rung.sum(axis=1))
-    state = np.full((count + 1, n, nodes), -np.inf)
-    state[0] = 0
-    for i in range(size):
-        arrived = state[:-1] + log_rung[:, i]
-        # Sums of many logarithms may overflow to -inf: the probability is 0.
-        with np.errstate(over="ignore"):
-            state[:-1] += log_missed[:, i]
-        state[1:] = np.logaddexp(state[1:], arrived)
-    tail: Floats = state[-1]
-    return tail
-
-
-def _log_exactly_without_one(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
-    """Return log P(N - N_i = count) for every item i: how many of the others have rung."""
-    n, size, nodes = log_rung.shape
-    if count < 0 or count > size - 1:
-        return np.full((n, size, nodes), -np.inf)
-    if count == size - 1:
-        return np.asarray(log_rung.sum(axis=1)[:, None] - log_rung)
-    before = _log_running_counts(log_rung, log_missed, count)
-    after = _log_running_counts(log_rung[:, ::-1], log_missed[:, ::-1], count)
-    result = np.empty((n, size, nodes))
-    for i in range(size):
-        result[:, i] = logsumexp(before[i] + after[size - 1 - i][::-1], axis=0)
-    return result
-
-
-def _log_running_counts(log_rung: Floats, log_missed: Floats, count: int) -> Floats:
-    """Return log P(c of the first i items have rung) as [i, c], for c up to ``count``."""
-    n, size, nodes = log_rung.shape
-    running = np.full((size, count + 1, n, nodes), -np.inf)
-    running[0, 0] = 0
-    for i in range(size - 1):
-        running[i + 1] = running[i] + log_missed[:, i]
-        running[i + 1, 1:] = np.logaddexp(running[i + 1, 1:], running[i, :-1] + log_rung[:, i])
-    return running
-
-
 # ---- Ties of many alike items, for fits
 #
 # A fit has one worth per class of alike items (see `alike_items`). So the log-probability of a tie
@@ -403,23 +270,13 @@ def _log_running_counts(log_rung: Floats, log_missed: Floats, count: int) -> Flo
 #     F_ab = n_a n_b q_a' q_b' (P(N without one of a, one of b = m - 2) - P(… = m - 1)),
 #
 # and the derivatives of P are ∫ F_c exp(x - e^x) dx and ∫ F_ab exp(x - e^x) dx. The trapezoidal
-# rule is exact up to rounding. Products of probabilities are plain numbers here: faster than
-# logarithms, but only for worths that do not differ too much (`TiedClasses.can_hold`).
+# rule is exact up to rounding. Products of probabilities are plain numbers here, which are faster
+# than logarithms. So that those of large ties do not underflow, each factor q is multiplied by its
+# part of exp(-e^x), and divided by a number near its largest value: ``log_scale`` is their product.
 
 
 class TiedClasses:
     """The probability that ``taken`` of the tied items precede all of the rest, for n ties.
-
-    Parameters
-    ----------
-    log_worths : ndarray of shape (n, p)
-        The log-worth of an item of each class.
-    counts : ndarray of shape (n, p)
-        How many items of each class are in the tie, at least 1; all ties have one size.
-    log_rest : ndarray of shape (n,)
-        The log of the total worth of the later items; finite.
-    taken : int
-        m, from 1 to the size of the ties.
 
     Attributes
     ----------
@@ -442,23 +299,18 @@ class TiedClasses:
         self._slope = self._times * (1 - rung)
         self._counts = counts[:, :, None].astype(float)
         self._rung = (
-            _AllRung(rung, self._counts)
+            _AllRung(rung, x, self._counts)
             if taken == size
-            else _SomeRung(rung, self._times, self._counts, taken)
+            else _SomeRung(rung, x, self._times, self._counts, taken)
         )
         step = x[1] - x[0]
-        self._weights = step * np.exp(x - np.exp(x))
+        self._weights = step * np.exp(x)
         first = self._first
-        self._prob = first.sum(axis=1) @ (step * np.exp(-np.exp(x)))
-        self.log_prob: Floats = np.log(self._prob)
+        self._prob = step * first.sum(axis=(1, 2))
+        # Where no order of the tie is probable, its probability is 0: no fit goes there.
+        with np.errstate(divide="ignore"):
+            self.log_prob: Floats = np.log(self._prob) + self._rung.log_scale
         self.gradient: Floats = (first @ self._weights) / self._prob[:, None]
-
-    @staticmethod
-    def can_hold(log_worths: Floats, log_rest: Floats, size: int, taken: int) -> bool:
-        """Tell whether no product of probabilities underflows."""
-        ratios = log_worths - log_rest[:, None]
-        slowest = float(ratios.min()) + _lowest_of_classes(ratios, size, taken)
-        return taken * slowest > SMALLEST_LOG and float(ratios.max()) < -SMALLEST_LOG
 
     @cached_property
     def _first(self) -> Floats:
@@ -498,11 +350,15 @@ def _lowest_of_classes(ratios: Floats, size: int, taken: int) -> float:
 class _AllRung:
     """How probable it is that all other items of a tie have rung."""
 
-    def __init__(self, rung: Floats, counts: Floats) -> None:
+    def __init__(self, rung: Floats, x: Floats, counts: Floats) -> None:
         self._rung = rung
+        share = rung * np.exp(-np.exp(x) / counts[0].sum())
+        largest = share.max(axis=2, keepdims=True)
+        share /= largest
+        self.log_scale: Floats = (counts * np.log(largest)).sum(axis=(1, 2))
         # Powers take much longer than products, and most classes are single items.
-        every = (rung if np.all(counts == 1) else rung**counts).prod(axis=1)
-        self.without_one: Floats = every[:, None] / self._rung
+        every = (share if np.all(counts == 1) else share**counts).prod(axis=1)
+        self.without_one: Floats = every[:, None] / rung
 
     def iterate_without_two(self) -> Iterator[Floats]:
         for b in range(self._rung.shape[1]):
@@ -515,10 +371,23 @@ class _SomeRung:
     Distributions are arrays with the count, from 0 to m - 1, on the first axis.
     """
 
-    def __init__(self, rung: Floats, times: Floats, counts: Floats, taken: int) -> None:
+    def __init__(self, rung: Floats, x: Floats, times: Floats, counts: Floats, taken: int) -> None:
         n, p, nodes = times.shape
         self._times, self._counts, self._taken = times, counts, taken
+        size = counts[0].sum()
+        log_ways = gammaln(size + 1) - gammaln(taken + 1) - gammaln(size - taken + 1)
+        # A count of k is multiplied by the k-th power of a factor. For equal items, that of m is
+        # then about 1 where it is most probable.
+        log_part = -np.exp(x) / max(taken - 1, 1)
         self._log_rung = np.log(rung)
+        log_each = self._log_rung - times * ((size - taken) / taken) + log_part
+        log_unit = log_each.max(axis=(1, 2)) + log_ways / taken
+        log_factor = log_part - log_unit[:, None]
+        self.log_scale: Floats = (taken - 1) * log_unit
+        self._factor = np.exp(log_factor)
+        self._log_rung += log_factor[:, None]
+        # A single item has no factor to take the part with it.
+        self._apart = np.exp(-np.exp(x)) if taken == 1 else 1.0
         self._whole, self._less_one = self._count_rung(0), self._count_rung(1)
         nobody = np.zeros((taken, n, nodes))
         nobody[0] = 1
@@ -534,7 +403,8 @@ class _SomeRung:
             _convolve(before, self._less_one[:, :, c]) for c, before in enumerate(self._before)
         ]
         self.without_one: Floats = np.stack(
-            [_sum_to(a, b) for a, b in zip(self._up_to, self._after, strict=True)], axis=1
+            [_sum_to(a, b) * self._apart for a, b in zip(self._up_to, self._after, strict=True)],
+            axis=1,
         )
 
     def _count_rung(self, less: int) -> Floats:
@@ -554,11 +424,16 @@ class _SomeRung:
             from_b = _convolve(after, self._less_one[:, :, b])
             twice = _convolve(self._before[b], less_two[:, :, b])
             both = np.empty((after.shape[1], b + 1, after.shape[2]))
-            both[:, :b] = np.moveaxis(_fall(runs, from_b[:, None]), 0, 1)
-            both[:, b] = _fall(twice, after)
+            both[:, :b] = np.moveaxis(self._fall(runs, from_b[:, None]), 0, 1)
+            both[:, b] = self._fall(twice, after)
             yield both
             runs = _convolve(runs, self._whole[:, None, :, b])
             runs = np.concatenate([runs, self._up_to[b][:, None]], axis=1)
+
+    def _fall(self, a: Floats, b: Floats) -> Floats:
+        """Return the probability that two counts add up to m - 2, minus that of m - 1."""
+        fewer = (a[:-1] * b[-2::-1]).sum(axis=0) * self._factor
+        return np.asarray((fewer - _sum_to(a, b)) * self._apart)
 
 
 def _convolve(a: Floats, b: Floats) -> Floats:
@@ -572,8 +447,3 @@ def _convolve(a: Floats, b: Floats) -> Floats:
 def _sum_to(a: Floats, b: Floats) -> Floats:
     """Return the probability that two counts add up to m - 1."""
     return np.asarray((a * b[::-1]).sum(axis=0))
-
-
-def _fall(a: Floats, b: Floats) -> Floats:
-    """Return the probability that two counts add up to m - 2, minus that of m - 1."""
-    return np.asarray((a[:-1] * b[-2::-1]).sum(axis=0) - _sum_to(a, b))

@@ -38,8 +38,6 @@ from rankshot.sources.wordnet_nouns import is_sense, load_nouns
 IMAGENET = "imagenet-1k"
 _ID = re.compile(r"n\d{8}")
 _PLACEHOLDER = re.compile(r"LABEL_\d+")
-_BACKGROUND = frozenset({"background", "dummy", "none", "unused"})
-"""The first of 1,001 labels of some networks for ImageNet, as `reduce_name` returns it."""
 
 
 @dataclass(frozen=True)
@@ -86,28 +84,13 @@ class ClassLabels:
 
     @property
     def senses(self) -> dict[str, str]:
-        """The synsets that are known, by name: what `WordNet` takes as ``senses``.
-
-        Examples
-        --------
-        >>> import rankshot as rs
-        >>> labels = rs.sources.read_class_labels(["n02012849 crane", "bulldozer"])
-        >>> print(rs.WordNet(senses=labels.senses).senses(labels.names)["crane (bird)"])
-        crane.n.05 (animal, a kind of wading_bird)
-        """
+        """The synsets that are known, by name: what `WordNet` takes as ``senses``."""
         pairs = zip(self.names, self.synsets, strict=True)
         return {name: synset for name, synset in pairs if synset is not None}
 
     @property
     def words(self) -> dict[str, str]:
-        """The synonyms, where they say more than the name: what `compare_as` takes.
-
-        Examples
-        --------
-        >>> import rankshot as rs
-        >>> rs.sources.read_class_labels(["tench, Tinca tinca", "n02012849", "bulldozer"]).words
-        {'tench': 'tench, Tinca tinca', 'crane (bird)': 'crane'}
-        """
+        """The synonyms, where they say more than the name: what `compare_as` takes."""
         found = {}
         for name, words in zip(self.names, self.synonyms, strict=True):
             # Sources that take the first word they know should try the name first. They read the
@@ -132,18 +115,6 @@ class ClassLabels:
 
         Names that mean no class, or several, are left out. The names are read as a list of labels
         as well, so that the cranes of ImageNet's list are distinguished by their places.
-
-        Raises
-        ------
-        RankshotError
-            If two of the names mean the same class.
-
-        Examples
-        --------
-        >>> import rankshot as rs
-        >>> columns = rs.sources.read_class_labels(["n01440764", "great_white_shark", "bus"])
-        >>> columns.match_all(["tench", "great white shark", "okapi"])
-        {'tench': 'n01440764', 'great white shark': 'great_white_shark'}
         """
         name_of: dict[int, str] = {}
         names = tuple(names)
@@ -186,14 +157,6 @@ def read_class_labels(
         - a JSON file with a list, with an object from index to label or from label to index, or a
           ``config.json`` of transformers (or its folder), of which ``id2label`` is used;
         - such a list or mapping itself, or the `ClassLabels` that an earlier call returned.
-
-    Raises
-    ------
-    RankshotError
-        Names the source and the labels: none at all, an index that is missing, labels that cannot
-        be told apart.
-    FileNotFoundError
-        If there is no such file.
 
     Examples
     --------
@@ -239,14 +202,15 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
                 f"{suggest_name(source, [IMAGENET])}; built in: {IMAGENET!r}"
             )
         content, where = _read_structure(path), str(path)
-    if isinstance(content, (bytes, set, frozenset)) or not isinstance(content, Iterable):
+    is_ordered = isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset))
+    labels = list(content) if is_ordered else []
+    if isinstance(content, Mapping) and labels:
+        labels = _list_mapping(content, where)
+    if not labels:
         raise RankshotError(
-            f"{where}: expected a file, a sequence or a mapping of labels, not "
+            f"{where}: no labels in it; expected a file, a sequence or a mapping of labels, not "
             f"{short_repr(content)}"
         )
-    labels = _list_mapping(content, where) if isinstance(content, Mapping) else list(content)
-    if not labels:
-        raise RankshotError(f"{where}: no names in it")
     return labels, where
 
 
@@ -293,9 +257,7 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
 
 
 def _is_index(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.isascii() and value.isdecimal()
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, (int, str)) and str(value).isascii() and str(value).isdecimal()
 
 
 def _as_label(raw: Any, number: int) -> Label:
@@ -348,11 +310,6 @@ def _recognise_imagenet(labels: Sequence[Label]) -> tuple[Sequence[Label], list[
         for label, synset, is_here in zip(labels[first:], imagenet, found, strict=True)
     ]
     remarks = [f"{format_count(sum(found), 'label')} are classes of {IMAGENET}, with known synsets"]
-    if first and reduce_name(labels[0].given) in _BACKGROUND:
-        remarks.append(
-            f"output 0 is {labels[0].given!r}, which is no class of {IMAGENET}: it is kept, since "
-            "the network has an output for it"
-        )
     return [*labels[:first], *recognised], remarks
 
 

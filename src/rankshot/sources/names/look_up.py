@@ -68,17 +68,7 @@ def compare_as(
 
 
 def split_synonyms(name: str) -> list[str]:
-    """Return the words that a class name consists of, for a source that knows words only.
-
-    Examples
-    --------
-    >>> for name in ("goldfish, Carassius auratus", "sea_lion.n.01", "n02084071", "crane (bird)"):
-    ...     print(split_synonyms(name))
-    ['goldfish', 'Carassius auratus']
-    ['sea_lion']
-    ['dog', 'canis_familiaris', 'domestic_dog']
-    ['crane']
-    """
+    """Return the words that a class name consists of, for a source that knows words only."""
     if is_sense(name):
         word, _, _ = name.lower().rpartition(".n.")
         if word:
@@ -98,13 +88,6 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
         The first line is ``class,look_up``. The others are such as ``water_lilly,water lily``.
     classes : iterable of names
         All classes; the file may name some of them.
-
-    Raises
-    ------
-    RankshotError
-        Names the file and the line of a name that is no class, or that has no words.
-    FileNotFoundError
-        If there is no such file.
 
     Examples
     --------
@@ -171,7 +154,7 @@ def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
 def choose_rehearsed(
     classes: Iterable[Any], which: int | Iterable[Any], seed: int = 0
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Choose seen classes that play new ones, and return them and the others.
+    """Choose seen classes to hold out, and return them and the others.
 
     The choice depends on the names and the seed alone: it is the same on every machine, for all
     sources, and in whatever order the classes are listed. The first 10 of 20 are the 10 that are
@@ -186,11 +169,6 @@ def choose_rehearsed(
     seed : int
         Another seed chooses others.
 
-    Returns
-    -------
-    rehearsed, others : tuples of names
-        The classes that play new ones, and those that are ranked for them.
-
     Examples
     --------
     >>> from rankshot.sources import choose_rehearsed
@@ -200,8 +178,6 @@ def choose_rehearsed(
     (('bus',), ('tiger', 'wolf', 'seal', 'tram'))
     """
     names = as_names(classes, "classes")
-    if len(names) <= FEWEST_RANKED:
-        raise RankshotError(f"{len(names)} seen classes are too few to rehearse: 3 are needed")
     if isinstance(which, Iterable):
         chosen = set(as_names(which, "the classes to rehearse"))
         if odd := sorted(chosen - set(names)):
@@ -214,8 +190,7 @@ def choose_rehearsed(
     if number > len(names) - FEWEST_RANKED:
         raise RankshotError(
             f"{number} of {len(names)} seen classes cannot be rehearsed: too few are left to be "
-            f"ranked. Take {min(max(len(names) // 3, 5), len(names) - FEWEST_RANKED)}: a third of "
-            "them, and at least 5 where possible"
+            "ranked. Choose a third of them, and at least 5 where possible"
         )
     return (
         tuple(name for name in names if name in chosen),

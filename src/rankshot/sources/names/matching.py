@@ -41,14 +41,6 @@ class NameMatcher:
         For each class its label as it was given, all words for it, and its WordNet id or None.
         With them, a name may also be a label: a list of synonyms, an id, or the name of a sense.
         Without them, it may be in the plural.
-
-    Examples
-    --------
-    >>> matcher = NameMatcher(["tiger", "sea_lion", "Turkey", "turkey"])
-    >>> [matcher.match(name) for name in ("Tigers", "sea lion", "turkey", "lynx")]
-    [['tiger'], ['sea_lion'], ['turkey'], []]
-    >>> matcher.match("TURKEY"), matcher.match("sea_loin"), matcher.match_misspelt("sea_loin")
-    (['Turkey', 'turkey'], [], ['sea_lion'])
     """
 
     def __init__(
@@ -177,17 +169,7 @@ class Label(NamedTuple):
 
 
 def parse_label(text: str) -> Label:
-    """Return what a text names: an id, a sense, synonyms, or a plain name.
-
-    Examples
-    --------
-    >>> for text in ("n02012849 crane", "tench, Tinca tinca", "crane.n.05", "water_lilly"):
-    ...     print(*parse_label(text)[1:])
-    n02012849 ('crane',)
-    None ('tench', 'Tinca tinca')
-    n02012849 ('crane.n.05',)
-    None ('water_lilly',)
-    """
+    """Return what a text names: an id, a sense, synonyms, or a plain name."""
     if found := WITH_ID.fullmatch(text):
         synset = found[1].lower()
         if synset in load_imagenet() or load_nouns().has_id(synset):

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from random import Random
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, and_, case, func, select
 
@@ -23,34 +23,15 @@ MOST_COUNTED_AT_ONCE = 1_000
 MOST_SHOWN = 100_000
 
 
-class Turn(NamedTuple):
-    """One question in the sequence of a participant."""
-
-    question: str
-    repeat: bool
-
-
 def assign_questions(
     counts: Mapping[str, int], n: int, seen: Collection[str], rng: Random
 ) -> list[str]:
-    """Choose questions for one participant.
+    """Choose n questions for one participant, or fewer if no more are left.
 
-    Parameters
-    ----------
-    counts : mapping
-        For the key of each open question, the number of answers given and in progress.
-    n : int
-        How many questions are wanted. Fewer are returned if no more are left.
-    seen : collection of str
-        Questions that this participant has had before.
-    rng : Random
-        Chooses among questions with equal counts.
-
-    Notes
-    -----
-    Taking the n smallest counts, each once, keeps all counts within one of each other: if they
-    were m or m + 1 before, the questions with m are taken first, and none with m + 1 is taken
-    while one with m is left.
+    ``counts`` has the answers given and in progress for each open question; ``seen`` has what the
+    participant has had before. Taking the n smallest counts, each once, keeps all counts within one
+    of each other: if they were m or m + 1 before, the questions with m are taken first, and none
+    with m + 1 is taken while one with m is left. Equal counts are chosen from at random.
 
     Examples
     --------
@@ -62,37 +43,28 @@ def assign_questions(
     return sorted(open_questions, key=counts.__getitem__)[:n]
 
 
-def arrange_turns(
-    questions: Sequence[str], gold: Sequence[str], repeats: int, rng: Random
-) -> list[Turn]:
-    """Return the sequence of a participant's questions, gold questions and repeats.
+def insert_questions(
+    connection: Connection, study: Study, rater: str, questions: Sequence[str], rng: Random
+) -> None:
+    """Assign questions to a participant who has none, with gold questions and repeats.
 
     Gold questions come at random places. Repeats come last. They repeat the earliest questions,
     at most half of them, so that other questions come in between.
     """
-    turns = [Turn(key, repeat=False) for key in (*questions, *gold)]
+    items = {q.key: q.items for q in (*study.questions, *study.gold)}
+    turns = [*questions, *(question.key for question in study.gold)]
     rng.shuffle(turns)
     asked = set(questions)
-    early = [turn.question for turn in turns if turn.question in asked]
-    early = early[: min(repeats, len(early) // 2)]
-    return turns + [Turn(key, repeat=True) for key in early]
-
-
-def insert_questions(
-    connection: Connection, study: Study, rater: str, questions: Sequence[str], rng: Random
-) -> None:
-    """Assign questions to a participant who has none, with gold questions and repeats."""
-    gold = [question.key for question in study.gold]
-    items = {q.key: q.items for q in (*study.questions, *study.gold)}
+    again = [key for key in turns if key in asked][: min(study.repeats, len(questions) // 2)]
     rows = [
         {
             "rater": rater,
             "number": number,
-            "question": turn.question,
-            "repeat": int(turn.repeat),
-            "shown": json.dumps(shuffle_items(items[turn.question], rng)),
+            "question": key,
+            "repeat": int(number > len(turns)),
+            "shown": shuffle_items(items[key], rng),
         }
-        for number, turn in enumerate(arrange_turns(questions, gold, study.repeats, rng), 1)
+        for number, key in enumerate([*turns, *again], 1)
     ]
     connection.execute(ASSIGNMENT.insert(), rows)
 
@@ -101,88 +73,59 @@ def replace_closed(
     connection: Connection,
     study: Study,
     loads: Mapping[str, Load],
-    rows: Sequence[Row[tuple[object, ...]]],
+    rows: Sequence[Row[Any]],
     rng: Random,
 ) -> None:
     """Replace the questions of a participant that may not be assigned any more.
 
-    Parameters
-    ----------
-    connection : Connection
-    study : Study
-    loads : mapping
-        The answers of each question, without those that this participant is still to give.
-    rows : sequence of rows
-        All assignments of the participant.
-    rng : Random
+    ``rows`` are all assignments of the participant; ``loads`` has the answers of each question,
+    without those that this participant is still to give.
     """
     counts = find_open(loads, study)
+    items = {question.key: question.items for question in study.questions}
     seen = {row.question for row in rows}
     gold = {question.key for question in study.gold}
     is_asked_something = False
     for row in rows:
         if row.question in gold or row.repeat:
             continue
-        key = row.question
         # A question that the study does not contain any more stays as it is.
-        if row.answered_at is None and key in loads and key not in counts:
-            key = next(iter(assign_questions(counts, 1, seen, rng)), None)
+        if row.answered_at is not None or row.question not in loads or row.question in counts:
+            is_asked_something = True
+            continue
+        mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
+        others = assign_questions(counts, 1, seen, rng)
+        if not others:
+            connection.execute(ASSIGNMENT.delete().where(mine))
+        for key in others:
+            is_asked_something = True
             seen.add(key)
-            _replace_question(connection, study, row, key, rng)
-        is_asked_something |= key is not None
-    if not is_asked_something and rows:
+            # The question, and its repeat.
+            for repeat in (0, 1):
+                new = {"question": key, "shown": shuffle_items(items[key], rng)}
+                which = mine & (ASSIGNMENT.c.repeat == repeat)
+                connection.execute(ASSIGNMENT.update().where(which).values(new))
+    if not is_asked_something:
         # Gold questions alone are not worth asking.
-        connection.execute(
-            ASSIGNMENT.delete().where(
-                ASSIGNMENT.c.rater == rows[0].rater, ASSIGNMENT.c.answered_at.is_(None)
-            )
-        )
+        left = (ASSIGNMENT.c.rater == rows[0].rater) & ASSIGNMENT.c.answered_at.is_(None)
+        connection.execute(ASSIGNMENT.delete().where(left))
 
 
-def _replace_question(
-    connection: Connection,
-    study: Study,
-    row: Row[tuple[object, ...]],
-    key: str | None,
-    rng: Random,
-) -> None:
-    """Replace a question and its repeat by another question; None removes both."""
-    mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
-    if key is None:
-        connection.execute(ASSIGNMENT.delete().where(mine))
-        return
-    items = next(q.items for q in study.questions if q.key == key)
-    for repeat in (0, 1):
-        shown = json.dumps(shuffle_items(items, rng))
-        connection.execute(
-            ASSIGNMENT.update()
-            .where(mine, ASSIGNMENT.c.repeat == repeat)
-            .values(question=key, shown=shown)
-        )
-
-
-def shuffle_items(items: Sequence[str], rng: Random) -> list[str]:
+def shuffle_items(items: Sequence[str], rng: Random) -> str:
     """Return the items in a random order, so that the order on the screen suggests no answer."""
-    return rng.sample(items, len(items))
+    return json.dumps(rng.sample(items, len(items)))
 
 
-def reopen_skipped(connection: Connection, raters: Sequence[str]) -> list[str]:
+def reopen_skipped(connection: Connection, raters: Collection[str]) -> list[str]:
     """Ask participants again what they skipped; return who has skipped something."""
     skipped = ASSIGNMENT.c.rater.in_(raters) & (ASSIGNMENT.c.answer == NO_ANSWER)
-    changed = list(
-        connection.execute(select(ASSIGNMENT.c.rater).where(skipped).distinct()).scalars()
-    )
-    connection.execute(
-        ASSIGNMENT.update()
-        .where(skipped)
-        .values(dict.fromkeys(("answer", "answered_at", "seconds", "shown_at")))
-    )
+    theirs = select(ASSIGNMENT.c.rater).where(skipped).distinct()
+    changed = list(connection.execute(theirs).scalars())
+    nothing = dict.fromkeys(("answer", "answered_at", "seconds", "shown_at"))
+    connection.execute(ASSIGNMENT.update().where(skipped).values(nothing))
     # As if they had been away for long: their questions may have been assigned to others.
-    connection.execute(
-        PARTICIPANT.update()
-        .where(PARTICIPANT.c.rater.in_(changed))
-        .values(finished_at=None, seen_at=0.0)
-    )
+    people = PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(changed))
+    connection.execute(people.values(finished_at=None, seen_at=0.0))
     return changed
 
 
@@ -210,17 +153,8 @@ def count_answers(
     """Count the answers of each question, without skips, repeats and who is excluded.
 
     An assigned question is in progress while its participant is active. After an idle time of
-    ``return_after_minutes`` it does not count any more, and others may get the question.
-
-    Parameters
-    ----------
-    connection : Connection
-    study : Study
-    now : float
-    pilot : bool
-        Whether pilot participants are counted, or the others.
-    questions : sequence of Question, optional
-        By default all questions of the study.
+    ``return_after_minutes`` it does not count any more, and others may get the question. Pilot
+    participants are counted, or all others. ``questions`` are by default those of the study.
     """
     given = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
     is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
@@ -281,7 +215,7 @@ def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
     return now - share * 60 * study.return_after_minutes
 
 
-def question_from_row(row: Row[tuple[object, ...]]) -> Question:
+def question_from_row(row: Row[Any]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
     return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))
 
@@ -292,10 +226,7 @@ def question_from_row(row: Row[tuple[object, ...]]) -> Question:
 class FirstShown:
     """When this process has shown each question first, in bounded memory.
 
-    Parameters
-    ----------
-    ticks : callable
-        Returns the seconds of a clock that is never set.
+    ``ticks`` returns the seconds of a clock that is never set.
     """
 
     def __init__(self, ticks: Callable[[], float]) -> None:

@@ -15,32 +15,9 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Double,
-    Engine,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    Row,
-    Table,
-    Text,
-    UniqueConstraint,
-    create_engine,
-    event,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    DisconnectionError,
-    OperationalError,
-)
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
@@ -51,82 +28,83 @@ from rankshot.survey.store.sqlite_files import (
     describe_doubt,
     has_log,
     read_into_memory,
+    require_file,
 )
 
-METADATA = MetaData()
-SURVEY = Table(
+METADATA = sa.MetaData()
+SURVEY = sa.Table(
     "survey",
     METADATA,
-    Column("version", Integer, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
     # The key for hashing participants' ids, links and codes.
-    Column("secret", Text, nullable=False),
+    sa.Column("secret", sa.Text, nullable=False),
     # open, pilot, paused or closed.
-    Column("state", Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
     # Whether a server has the database open: if a copy says so, it may lack answers.
-    Column("serving", Integer, nullable=False),
+    sa.Column("serving", sa.Integer, nullable=False),
 )
-QUESTION = Table(
+QUESTION = sa.Table(
     "question",
     METADATA,
-    Column("key", Text, primary_key=True),
-    Column("target", Text, nullable=False),
-    Column("items", Text, nullable=False),
-    Column("first", Text, nullable=False),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("target", sa.Text, nullable=False),
+    sa.Column("items", sa.Text, nullable=False),
+    sa.Column("first", sa.Text, nullable=False),
 )
-PARTICIPANT = Table(
+PARTICIPANT = sa.Table(
     "participant",
     METADATA,
-    Column("rater", Text, primary_key=True),
-    Column("started_at", Double, nullable=False),
-    Column("seen_at", Double, nullable=False),
-    Column("finished_at", Double),
+    sa.Column("rater", sa.Text, primary_key=True),
+    sa.Column("started_at", sa.Double, nullable=False),
+    sa.Column("seen_at", sa.Double, nullable=False),
+    sa.Column("finished_at", sa.Double),
     # Pilot answers never mix with others.
-    Column("pilot", Integer, nullable=False, default=0),
+    sa.Column("pilot", sa.Integer, nullable=False, default=0),
     # The language that the participant has chosen.
-    Column("language", Text),
+    sa.Column("language", sa.Text),
     # For Prolific: by these ids it pays.
-    Column("platform_id", Text),
-    Column("platform_study", Text),
-    Column("platform_session", Text),
-    Column("excluded_at", Double),
-    Column("excluded_why", Text),
-    Column("withdrawn_at", Double),
+    sa.Column("platform_id", sa.Text),
+    sa.Column("platform_study", sa.Text),
+    sa.Column("platform_session", sa.Text),
+    sa.Column("excluded_at", sa.Double),
+    sa.Column("excluded_why", sa.Text),
+    sa.Column("withdrawn_at", sa.Double),
 )
-ASSIGNMENT = Table(
+ASSIGNMENT = sa.Table(
     "assignment",
     METADATA,
-    Column("rater", Text, ForeignKey("participant.rater"), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("question", Text, ForeignKey("question.key"), nullable=False),
-    Column("repeat", Integer, nullable=False),
-    Column("shown", Text, nullable=False),
+    sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("question", sa.Text, sa.ForeignKey("question.key"), nullable=False),
+    sa.Column("repeat", sa.Integer, nullable=False),
+    sa.Column("shown", sa.Text, nullable=False),
     # Stored with the answer: a page that is only looked at writes nothing.
-    Column("shown_at", Double),
+    sa.Column("shown_at", sa.Double),
     # A JSON list of items, best first; [] is a skip.
-    Column("answer", Text),
-    Column("answered_at", Double),
+    sa.Column("answer", sa.Text),
+    sa.Column("answered_at", sa.Double),
     # From showing the question to the answer; NULL if no clock can tell.
-    Column("seconds", Double),
+    sa.Column("seconds", sa.Double),
     # Nobody gets the same question twice, except as a planned repeat.
-    UniqueConstraint("rater", "question", "repeat"),
-    Index("assignment_of_question", "question"),
+    sa.UniqueConstraint("rater", "question", "repeat"),
+    sa.Index("assignment_of_question", "question"),
 )
-EXTRA_ANSWER = Table(
+EXTRA_ANSWER = sa.Table(
     "extra_answer",
     METADATA,
-    Column("rater", Text, ForeignKey("participant.rater"), primary_key=True),
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
+    sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
 )
-EVENT = Table(
+EVENT = sa.Table(
     "event",
     METADATA,
-    Column("id", Text, primary_key=True),
-    Column("at", Double, nullable=False),
-    Column("action", Text, nullable=False),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
     # NULL if the action concerns no participant, or one who was deleted.
-    Column("rater", Text),
-    Column("detail", Text, nullable=False),
+    sa.Column("rater", sa.Text),
+    sa.Column("detail", sa.Text, nullable=False),
 )
 NEWEST_VERSION = 2
 # What version 2 changes in the tables of version 1, which rankshot 0.1.0 wrote; it adds two more.
@@ -136,13 +114,11 @@ UPGRADE = (
     "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
     "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-    *(
-        f"ALTER TABLE participant ADD COLUMN {name} TEXT"
-        for name in (
-            *("language", "platform_id", "platform_study", "platform_session"),
-            "excluded_why",
-        )
-    ),
+    "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
+    "ALTER TABLE participant ADD COLUMN language TEXT",
+    "ALTER TABLE participant ADD COLUMN platform_id TEXT",
+    "ALTER TABLE participant ADD COLUMN platform_study TEXT",
+    "ALTER TABLE participant ADD COLUMN platform_session TEXT",
     # Of a platform that is not supported any more.
     "ALTER TABLE participant DROP COLUMN turk_assignment",
     "ALTER TABLE participant DROP COLUMN turk_host",
@@ -155,7 +131,7 @@ _MIGRATION_LOCK = 7_261_001
 RATER_DIGITS = 16
 LINK_DIGITS = 48
 TOKEN_DIGITS = 32
-# The time at the beginning of an answer's token, in milliseconds.
+# The time at the beginning of a timed token, in milliseconds.
 STAMP_DIGITS = 12
 # A nonce is a random number and its token, each of half this length.
 NONCE_DIGITS = 64
@@ -220,13 +196,13 @@ class Identity:
         """Return whether a token is valid for a form with these parts."""
         return _are_equal(self.form_token(*parts), token)
 
-    def answer_token(self, shown_at: float, *parts: object) -> str:
-        """Return the token of a question's form, which says when the question was shown."""
-        stamp = f"{int(1000 * shown_at):0{STAMP_DIGITS}x}"
+    def timed_token(self, at: float, *parts: object) -> str:
+        """Return a token that says when it was made, such as that of a question's form."""
+        stamp = f"{int(1000 * at):0{STAMP_DIGITS}x}"
         return stamp + self.form_token(*parts, stamp)
 
-    def read_answer_token(self, token: str, *parts: object) -> float | None:
-        """Return when the question was shown; None if `answer_token` did not make this token."""
+    def read_timed_token(self, token: str, *parts: object) -> float | None:
+        """Return when a token was made; None if `timed_token` did not make it."""
         stamp, signature = token[:STAMP_DIGITS], token[STAMP_DIGITS:]
         return int(stamp, 16) / 1000 if self.is_form_token(signature, *parts, stamp) else None
 
@@ -239,10 +215,6 @@ class Identity:
         """Return whether `nonce` made this token, for this purpose."""
         fresh, token = nonce[:-TOKEN_DIGITS], nonce[-TOKEN_DIGITS:]
         return self.is_form_token(token, purpose, fresh)
-
-    def login_key(self, token: str) -> bytes:
-        """Return the key that signs a researcher's cookie; it needs the secret and the token."""
-        return self._hash("login", token)
 
 
 def _are_equal(expected: str, given: str) -> bool:
@@ -268,8 +240,6 @@ class Database:
     ----------
     identity : Identity
         Makes hashes, links and codes with the survey's own secret.
-    path : Path or None
-        The SQLite file; None for PostgreSQL.
     doubt : str or None
         Why answers may be missing, if an SQLite file has lost its log.
     remains : str or None
@@ -282,15 +252,14 @@ class Database:
     >>> from rankshot.survey import Database
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     database.path.name, database.doubt
+    ...     print(database.doubt)
     ...     database.close()
-    ('study.sqlite', None)
+    None
     """
 
     def __init__(self, place: Path | str, *, create: bool = False, read_only: bool = False) -> None:
         self._file: SqliteFile | None = None
-        self._engine: Engine | None = None
-        self.path = place if isinstance(place, Path) else None
+        self._engine: sa.Engine | None = None
         self.doubt: str | None = None
         self.remains: str | None = None
         self._watch: AbstractContextManager[None] = nullcontext()
@@ -311,55 +280,47 @@ class Database:
             raise
         self.identity = Identity(bytes.fromhex(survey.secret))
 
-    def _open_sqlite(self, path: Path, *, create: bool, read_only: bool) -> Row[tuple[object, ...]]:
+    def _open_sqlite(self, path: Path, *, create: bool, read_only: bool) -> sa.Row[Any]:
         if create and not path.exists():
             _create_file(path)
+        require_file(path)
         lacks_log = not has_log(path)
         if read_only:
             memory = read_into_memory(path)
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
-            if not path.exists():
-                raise MissingDatabaseError(f"{path}: there is no such database")
             self._file = SqliteFile(path)
             self._watch, self._take_turn = self._file, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
         with self.begin_write() as connection:
             migrate(connection)
-            survey = connection.execute(select(SURVEY)).one()
+            survey = connection.execute(sa.select(SURVEY)).one()
         if read_only:
             memory.execute("PRAGMA query_only = ON")
         if survey.serving and lacks_log:
             self.doubt = describe_doubt(path)
         return survey
 
-    def _open_postgresql(
-        self, url: str, *, create: bool, read_only: bool
-    ) -> Row[tuple[object, ...]]:
-        self._use(create_postgresql_engine(url, **_POOL), isolation_level="REPEATABLE READ")
-        if read_only:
-            with self.begin_read() as connection:
-                found = read_version(connection)
-                if 0 < found < NEWEST_VERSION:
-                    raise RankshotError(
-                        f"the database has schema version {found}, this rankshot needs "
-                        f"{NEWEST_VERSION}, and reading does not change it: start the server once, "
-                        "with a user who may write"
-                    )
-                return self._read_survey(connection)
-        with self.begin_write() as connection:
-            # If two servers start at once, only one of them creates the tables.
-            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _MIGRATION_LOCK})
-            if create or read_version(connection):
-                migrate(connection)
-            return self._read_survey(connection)
+    def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> sa.Row[Any]:
+        self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
+        with self.begin_read() if read_only else self.begin_write() as connection:
+            if not read_only:
+                # If two servers start at once, only one of them creates the tables.
+                lock = sa.text("SELECT pg_advisory_xact_lock(:n)")
+                connection.execute(lock, {"n": _MIGRATION_LOCK})
+            found = read_version(connection)
+            if found == 0 and (read_only or not create):
+                raise MissingDatabaseError("the database has no tables of a survey")
+            if found < NEWEST_VERSION and read_only:
+                raise RankshotError(
+                    f"the database has schema version {found}, this rankshot needs "
+                    f"{NEWEST_VERSION}, and reading does not change it: start the server once, "
+                    "with a user who may write"
+                )
+            migrate(connection)
+            return connection.execute(sa.select(SURVEY)).one()
 
-    def _read_survey(self, connection: Connection) -> Row[tuple[object, ...]]:
-        if read_version(connection) == 0:
-            raise MissingDatabaseError("the database has no tables of a survey")
-        return connection.execute(select(SURVEY)).one()
-
-    def _use(self, engine: Engine, **read_options: str) -> None:
+    def _use(self, engine: sa.Engine, **read_options: str) -> None:
         self._engine = engine
         # In SQLite, the write-ahead log already gives every transaction one state.
         self._reads = engine.execution_options(**read_options)
@@ -371,7 +332,7 @@ class Database:
         self.n_threads = 4 if is_postgresql else 1
 
     @contextmanager
-    def look(self) -> Iterator[Connection]:
+    def look(self) -> Iterator[sa.Connection]:
         """Yield a connection for one statement that reads.
 
         In PostgreSQL there is no transaction around it, which would take two more messages.
@@ -380,19 +341,17 @@ class Database:
             yield connection
 
     @contextmanager
-    def begin_read(self) -> Iterator[Connection]:
+    def begin_read(self) -> Iterator[sa.Connection]:
         """Begin a transaction that reads one state of the database and blocks nobody."""
         with self._watch, self._reads.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
-    def begin_write(self) -> Iterator[Connection]:
+    def begin_write(self) -> Iterator[sa.Connection]:
         """Begin a transaction that is on disk when the block ends, or is rolled back.
 
-        Raises
-        ------
-        DatabaseGoneError
-            If the SQLite file was removed or replaced. Then nothing may be acknowledged.
+        If the SQLite file was removed or replaced, it is a `DatabaseGoneError`, and nothing may be
+        acknowledged.
         """
         with (
             self._watch,
@@ -403,11 +362,11 @@ class Database:
             yield connection
 
     @contextmanager
-    def begin_assignment(self) -> Iterator[Connection]:
+    def begin_assignment(self) -> Iterator[sa.Connection]:
         """Begin a write transaction that assigns questions; only one runs at a time."""
         with self.begin_write() as connection:
             # SQLite has one writer at a time in any case, and ignores FOR UPDATE.
-            connection.execute(select(SURVEY.c.version).with_for_update())
+            connection.execute(sa.select(SURVEY.c.version).with_for_update())
             yield connection
 
     def start_serving(self) -> None:
@@ -442,14 +401,8 @@ class Database:
 # ---- Migrations
 
 
-def migrate(connection: Connection) -> None:
-    """Create the tables, or migrate those of an older version, in the caller's transaction.
-
-    Raises
-    ------
-    RankshotError
-        If a newer rankshot has written the database, or if it has other tables.
-    """
+def migrate(connection: sa.Connection) -> None:
+    """Create the tables, or migrate those of an older version, in the caller's transaction."""
     found = read_version(connection)
     if found == 0:
         secret = secrets.token_hex(32)
@@ -459,14 +412,14 @@ def migrate(connection: Connection) -> None:
         )
     elif found < NEWEST_VERSION:
         for statement in UPGRADE:
-            connection.execute(text(statement))
+            connection.execute(sa.text(statement))
         METADATA.create_all(connection, [EXTRA_ANSWER, EVENT])
         connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 
-def read_version(connection: Connection) -> int:
+def read_version(connection: sa.Connection) -> int:
     """Return the version of the tables; 0 if there are none."""
-    names = inspect(connection).get_table_names()
+    names = sa.inspect(connection).get_table_names()
     if "survey" not in names:
         if names:
             raise RankshotError(
@@ -474,7 +427,7 @@ def read_version(connection: Connection) -> int:
                 "a database of its own"
             )
         return 0
-    found = int(connection.execute(select(SURVEY.c.version)).scalar_one())
+    found = int(connection.execute(sa.select(SURVEY.c.version)).scalar_one())
     if found > NEWEST_VERSION:
         raise RankshotError(
             f"the database has schema version {found}, this rankshot supports {NEWEST_VERSION}: "
@@ -516,16 +469,16 @@ def _create_file(path: Path) -> None:
 
 def _create_sqlite_engine(
     path: Path, connect: Callable[[], sqlite3.Connection], **options: Any
-) -> Engine:
+) -> sa.Engine:
     # Not a string: in a URL, a ? in the path would begin the options. Error messages must not
     # contain what participants sent.
     url = URL.create("sqlite", database=str(path))
-    engine = create_engine(url, creator=connect, hide_parameters=True, **options)
-    event.listen(engine, "begin", _begin_sqlite)
+    engine = sa.create_engine(url, creator=connect, hide_parameters=True, **options)
+    sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
-def _begin_sqlite(connection: Connection) -> None:
+def _begin_sqlite(connection: sa.Connection) -> None:
     # IMMEDIATE: a writer waits for its turn now, instead of failing later.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
@@ -534,25 +487,25 @@ def _begin_sqlite(connection: Connection) -> None:
 # ---- PostgreSQL
 
 
-def create_postgresql_engine(url: str, **options: Any) -> Engine:
+def _create_postgresql_engine(url: str) -> sa.Engine:
     """Return what connects to a PostgreSQL database, again after a restart of its server."""
     try:
         parsed = make_url(url) if url.startswith("postgresql") else None
+        if parsed is not None:
+            parsed = parsed.set(drivername=POSTGRESQL)
+            engine = sa.create_engine(parsed, **_POOL, hide_parameters=True)
+            sa.event.listen(engine, "checkout", _check_postgresql)
+            return engine
     except ArgumentError:
-        parsed = None
-    if parsed is None:
-        # The URL is not in the message: it may contain a password.
-        raise RankshotError(
-            "the database must be an SQLite file or a URL such as postgresql://user@host/name"
-        )
-    try:
-        engine = create_engine(parsed.set(drivername=POSTGRESQL), **options, hide_parameters=True)
+        pass
     except ImportError as error:
         raise RankshotError(
             f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
         ) from None
-    event.listen(engine, "checkout", _check_postgresql)
-    return engine
+    # The URL is not in the message: it may contain a password.
+    raise RankshotError(
+        "the database must be an SQLite file or a URL such as postgresql://user@host/name"
+    )
 
 
 def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
@@ -567,7 +520,7 @@ def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
             raise DisconnectionError
 
 
-def erase_tables(plain: Connection) -> str | None:
+def erase_tables(plain: sa.Connection) -> str | None:
     """Write the tables anew, without what was deleted; return what is left of it.
 
     It also stays in the server's own log until that is written over, and in its archive.
@@ -575,12 +528,12 @@ def erase_tables(plain: Connection) -> str | None:
     connection = plain.execution_options(isolation_level="AUTOCOMMIT")
     # The rows are deleted already: whatever fails here, that is the result.
     with suppress(DBAPIError):
-        connection.execute(text(f"SET lock_timeout = '{1000 * ERASE_SECONDS:.0f}ms'"))
+        connection.execute(sa.text(f"SET lock_timeout = '{1000 * ERASE_SECONDS:.0f}ms'"))
         is_erased = _wait_for_readers(connection) and _vacuum(connection, "VACUUM FULL")
         if not is_erased:
             # It waits for no reader, but leaves the bytes until something else is written there.
             _vacuum(connection, "VACUUM")
-        connection.execute(text("RESET lock_timeout"))
+        connection.execute(sa.text("RESET lock_timeout"))
         if is_erased:
             return None
     return (
@@ -589,21 +542,21 @@ def erase_tables(plain: Connection) -> str | None:
     )
 
 
-def _wait_for_readers(connection: Connection) -> bool:
+def _wait_for_readers(connection: sa.Connection) -> bool:
     """Wait until nobody can see any more what is deleted; return False if it takes too long."""
-    now = connection.execute(text("SELECT CAST(pg_current_xact_id() AS text)")).scalar_one()
+    now = connection.execute(sa.text("SELECT CAST(pg_current_xact_id() AS text)")).scalar_one()
     end = time.monotonic() + ERASE_SECONDS
-    while connection.execute(text(OLD_READERS), {"now": now}).scalar_one():
+    while connection.execute(sa.text(OLD_READERS), {"now": now}).scalar_one():
         if time.monotonic() >= end:
             return False
         time.sleep(0.05)
     return True
 
 
-def _vacuum(connection: Connection, command: str) -> bool:
+def _vacuum(connection: sa.Connection, command: str) -> bool:
     """Run a command for the tables; return False if somebody has locked them for too long."""
     try:
-        connection.execute(text(f"{command} {TABLES}"))
+        connection.execute(sa.text(f"{command} {TABLES}"))
     except OperationalError:
         return False
     return True

@@ -122,21 +122,13 @@ class CurrentQuestion:
 
 @dataclass(frozen=True)
 class Finished:
-    """All questions of a participant are answered or skipped.
+    """All questions of a participant are answered or skipped."""
 
-    Attributes
-    ----------
-    code : str
-        Our own completion code.
-    n_answers : int
-        Answers and skips of all questions.
-    n_counted, n_skipped : int
-        Answers and skips of the study's questions, without gold questions and repeats.
-    pilot : bool
-    """
-
+    # Our own completion code.
     code: str
+    # Answers and skips of all questions.
     n_answers: int
+    # Answers and skips of the study's questions, without gold questions and repeats.
     n_counted: int
     n_skipped: int
     pilot: bool
@@ -175,16 +167,8 @@ class AlreadyAnsweredError(Exception):
 class Participation:
     """The actions of the participants of one study.
 
-    Parameters
-    ----------
-    study : Study
-    database : Database
-    clock : callable
-        Returns the time in seconds.
-    rng : Random
-        Shuffles questions and items.
-    ticks : callable
-        Returns the seconds of a clock that is never set.
+    ``clock`` returns the time in seconds, ``ticks`` the seconds of a clock that is never set;
+    ``rng`` shuffles questions and items.
     """
 
     def __init__(
@@ -208,32 +192,21 @@ class Participation:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
-            rows = [
-                {
-                    "key": key,
-                    "target": q.target,
-                    "items": json.dumps(q.items),
-                    "first": json.dumps(q.first),
-                }
+            new = [
+                (key, q.target, json.dumps(q.items), json.dumps(q.first))
                 for key, q in self._questions.items()
                 if key not in known
             ]
-            if rows:
+            if new:
+                names = QUESTION.c.keys()
+                rows = [dict(zip(names, row, strict=True)) for row in new]
                 connection.execute(QUESTION.insert(), rows)
 
     def require_place(self, participant: str | None) -> bool:
-        """Return whether a visitor would start as a pilot participant.
-
-        Raises
-        ------
-        StoppedError
-            If the visitor could not start, or not go on. Nothing is stored.
-        """
+        """Return whether a visitor would start as a pilot participant; refuse who could not."""
         with self._database.begin_read() as connection:
-            person = participant and select_participant(
-                connection, self._find_rater(connection, participant)
-            )
-            if person:
+            rater = participant and self._find_rater(connection, participant)
+            if rater and (person := select_participant(connection, rater)):
                 _check_going_on(person)
                 return bool(person.pilot)
             pilot = _require_open(read_state(connection))
@@ -242,20 +215,11 @@ class Participation:
         return pilot
 
     def start(
-        self,
-        participant: str,
-        ids: Mapping[str, str] | None = None,
-        language: str | None = None,
+        self, participant: str, ids: Mapping[str, str] | None = None, language: str | None = None
     ) -> str:
         """Start or resume; return the rater.
 
         ``ids`` are the platform's ids of this person, by column of the database.
-
-        Raises
-        ------
-        StoppedError
-            If no question is left, the survey is paused or closed, or the participant has
-            withdrawn or is excluded.
         """
         now = self._clock()
         with self._database.begin_assignment() as connection:
@@ -266,17 +230,13 @@ class Participation:
             # A participant whose questions were all answered by others starts again.
             if person is None or not select_assignments(connection, rater):
                 pilot = _require_open(read_state(connection))
-                if person is not None:
-                    pilot = bool(person.pilot)
+                pilot = pilot if person is None else bool(person.pilot)
                 keys = self._choose(count_answers(connection, self._study, now, pilot=pilot))
                 if not keys:
                     raise StoppedError("full")
                 if person is None:
-                    connection.execute(
-                        PARTICIPANT.insert().values(
-                            rater=rater, started_at=now, seen_at=now, pilot=int(pilot)
-                        )
-                    )
+                    new = {"rater": rater, "started_at": now, "seen_at": now, "pilot": int(pilot)}
+                    connection.execute(PARTICIPANT.insert().values(new))
                 record_activity(connection, rater, now)
                 insert_questions(connection, self._study, rater, keys, self._rng)
             mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
@@ -304,15 +264,7 @@ class Participation:
         return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
 
     def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return the first question without an answer, `ExtraLeft` or `Finished`.
-
-        Raises
-        ------
-        NotAssignedError
-            If there is no such participant.
-        StoppedError
-            If the survey is paused, or the participant has withdrawn or is excluded.
-        """
+        """Return the first question without an answer, `ExtraLeft` or `Finished`."""
         now = self._clock()
         with self._database.look() as connection:
             row = _select_current(connection, rater)
@@ -332,7 +284,7 @@ class Participation:
             return shown
 
     def _show(
-        self, connection: Connection, row: Row[tuple[object, ...]], now: float
+        self, connection: Connection, row: Row[Any], now: float
     ) -> CurrentQuestion | ExtraLeft | Finished:
         """Return what a row of `CURRENT` asks for; if nothing, record the end."""
         if row.finished_at is not None:
@@ -341,32 +293,28 @@ class Participation:
             if self._is_extra_left(connection, row.rater):
                 form = self._identity.form_token(*self._extra_parts(row.rater))
                 return ExtraLeft(form, bool(row.pilot))
-            record_end(connection, row.rater, now)
+            if row.total:
+                record_end(connection, row.rater, now)
             return self._make_finished(connection, row)
         # A page of another order would mean other items by the same places.
         key = (row.rater, row.number, row.question, row.shown)
         shown_at, _ = self._first_shown.note(key, now)
-        form = self._identity.answer_token(shown_at, *key)
-        shown = tuple(json.loads(row.shown))
+        if row.question not in self._questions:
+            # One that the study had before is in the database only.
+            old = select(QUESTION).where(QUESTION.c.key == row.question)
+            self._questions[row.question] = question_from_row(connection.execute(old).one())
         return CurrentQuestion(
-            row.number,
-            self._find_question(connection, row.question),
-            shown,
-            row.n_answers + 1,
-            row.total,
-            form,
-            self._identity.form_token(*key),
-            bool(row.pilot),
-            row.language,
-            bool(row.repeat),
+            number=row.number,
+            question=self._questions[row.question],
+            shown=tuple(json.loads(row.shown)),
+            position=row.n_answers + 1,
+            total=row.total,
+            form=self._identity.timed_token(shown_at, *key),
+            draft=self._identity.form_token(*key),
+            pilot=bool(row.pilot),
+            language=row.language,
+            repeat=bool(row.repeat),
         )
-
-    def _find_question(self, connection: Connection, key: str) -> Question:
-        """Return a question; one that the study had before is in the database only."""
-        if key not in self._questions:
-            row = connection.execute(select(QUESTION).where(QUESTION.c.key == key)).one()
-            self._questions[key] = question_from_row(row)
-        return self._questions[key]
 
     def _extra_parts(self, rater: str) -> tuple[str, ...]:
         """Return what the token of the extra questions signs: their fields have no names."""
@@ -400,23 +348,15 @@ class Participation:
     ) -> None:
         """Store an answer. When this returns, it is on disk.
 
-        Sending the same answer again changes nothing.
-
-        Raises
-        ------
-        NotAssignedError
-            If the question was never shown to this participant, or the form token is wrong.
-        AlreadyAnsweredError
-            If the question has a different answer, which is kept.
-        RankshotError
-            If the places are not a ranking. The message says what to change.
+        Sending the same answer again changes nothing. It is a `NotAssignedError` if the question
+        was never shown to this participant, or the form token is wrong.
         """
         now = self._clock()
         with self._database.begin_write() as connection:
             mine = {"of_rater": rater, "of_number": number}
             row = connection.execute(ASSIGNED, mine).first()
             key = row and (rater, number, row.question, row.shown)
-            shown_at = self._identity.read_answer_token(form, *key) if key else None
+            shown_at = self._identity.read_timed_token(form, *key) if key else None
             if row is None or key is None or shown_at is None:
                 raise NotAssignedError
             order = () if skip else order_from_places(json.loads(row.shown), places)
@@ -430,43 +370,25 @@ class Participation:
             connection.execute(ANSWER, {**mine, **times, "answer": json.dumps(order)})
             if not order:
                 # A skipped question is not repeated.
-                connection.execute(
-                    ASSIGNMENT.delete().where(
-                        ASSIGNMENT.c.rater == rater,
-                        ASSIGNMENT.c.question == row.question,
-                        ASSIGNMENT.c.number > number,
-                    )
-                )
-            # After a long idle time, `current_question` must first replace lost questions.
-            since = idle_cutoff(self._study, now)
-            connection.execute(
-                GO_ON,
-                {
-                    "of_rater": rater,
-                    "now": now,
-                    "since": since,
-                    # With extra questions, the next page finds out whether it is the end.
-                    "may_end": not self._study.extra,
-                },
-            )
+                again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
+                same = ASSIGNMENT.c.question == row.question
+                connection.execute(ASSIGNMENT.delete().where(again, same))
+            # After a long idle time, `current_question` must first replace lost questions. With
+            # extra questions, the next page finds out whether it is the end.
+            values = {"since": idle_cutoff(self._study, now), "may_end": not self._study.extra}
+            connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
         """Store the answers to the extra questions, and record the end.
 
         If there are answers already, they stay.
-
-        Raises
-        ------
-        NotAssignedError
-            If there is no such participant, or not any more, or the form token is wrong.
         """
-        if not self._identity.is_form_token(form, *self._extra_parts(rater)):
-            raise NotAssignedError
+        is_ours = self._identity.is_form_token(form, *self._extra_parts(rater))
         with self._database.begin_write() as connection:
             # Another tab cannot store its answers at the same time.
             mine = select(PARTICIPANT).where(PARTICIPANT.c.rater == rater).with_for_update()
             person = connection.execute(mine).first()
-            if person is None or person.withdrawn_at is not None:
+            if not is_ours or person is None or person.withdrawn_at is not None:
                 raise NotAssignedError
             kept = read_extra_answers(connection, rater).get(rater, {})
             new = {name: value for name, value in values.items() if name not in kept}
@@ -476,13 +398,7 @@ class Participation:
             record_end(connection, rater, self._clock())
 
     def reopen(self, rater: str) -> None:
-        """Ask somebody again who has skipped everything.
-
-        Raises
-        ------
-        NotAssignedError
-            If the participant has not finished, or has answered something.
-        """
+        """Ask somebody again who has skipped everything."""
         with self._database.begin_assignment() as connection:
             row = _select_current(connection, rater)
             _check_going_on(row)
@@ -497,30 +413,19 @@ class Participation:
             return select_participant(connection, rater) is not None
 
     def withdraw(self, rater: str) -> None:
-        """Delete all answers of a participant, who cannot start again.
-
-        Raises
-        ------
-        NotAssignedError
-            If there is no such participant.
-        """
+        """Delete all answers of a participant, who cannot start again."""
         try:
             withdraw(self._database, [rater])
         except RankshotError:
             raise NotAssignedError from None
 
-    def _make_finished(self, connection: Connection, row: Row[tuple[object, ...]]) -> Finished:
-        n_given, n_skipped = count_own_answers(connection, row.rater)
-        return Finished(
-            self._identity.code(row.rater),
-            row.n_answers,
-            n_given,
-            n_skipped,
-            bool(row.pilot),
-        )
+    def _make_finished(self, connection: Connection, row: Row[Any]) -> Finished:
+        counts = count_own_answers(connection, row.rater)
+        code = self._identity.code(row.rater)
+        return Finished(code, row.n_answers, *counts, bool(row.pilot))
 
 
-def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...]]:
+def _select_current(connection: Connection, rater: str) -> Row[Any]:
     """Return a participant with the first question without an answer (NULL if there is none)."""
     row = connection.execute(CURRENT, {"of_rater": rater}).first()
     if row is None:
@@ -528,16 +433,13 @@ def _select_current(connection: Connection, rater: str) -> Row[tuple[object, ...
     return row
 
 
-def _check_going_on(person: Row[tuple[object, ...]]) -> None:
+def _check_going_on(person: Row[Any]) -> None:
     """Refuse somebody who cannot go on. Who has finished always sees the last page."""
-    has_ended = person.finished_at is not None
-    for reason, is_stopped in (
-        ("withdrawn", person.withdrawn_at is not None),
-        ("excluded", not has_ended and person.excluded_at is not None),
-        ("paused", not has_ended and person.state == "paused"),
-    ):
-        if is_stopped:
-            raise StoppedError(reason, has_started=True)
+    if person.withdrawn_at is not None:
+        raise StoppedError("withdrawn", has_started=True)
+    if person.finished_at is None and (person.excluded_at is not None or person.state == "paused"):
+        reason = "paused" if person.excluded_at is None else "excluded"
+        raise StoppedError(reason, has_started=True)
 
 
 def _require_open(state: str) -> bool:
@@ -550,13 +452,13 @@ def _require_open(state: str) -> bool:
 # ---- Statements
 
 
-def select_participant(connection: Connection, rater: str) -> Row[tuple[object, ...]] | None:
+def select_participant(connection: Connection, rater: str) -> Row[Any] | None:
     """Return a participant with the state of the survey."""
     found = select(PARTICIPANT, STATE).where(PARTICIPANT.c.rater == rater)
     return connection.execute(found).first()
 
 
-def select_assignments(connection: Connection, rater: str) -> Sequence[Row[tuple[object, ...]]]:
+def select_assignments(connection: Connection, rater: str) -> Sequence[Row[Any]]:
     """Return all assignments of a participant, locked until the transaction ends."""
     mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
     return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
@@ -568,27 +470,18 @@ def record_activity(connection: Connection, rater: str, now: float) -> None:
 
 
 def record_end(connection: Connection, rater: str, now: float) -> None:
-    """Record the end if the participant had questions, all are answered, and these count."""
-    mine = select(ASSIGNMENT.c.number).where(ASSIGNMENT.c.rater == rater)
-    waiting = mine.where(ASSIGNMENT.c.answered_at.is_(None))
-    connection.execute(
-        PARTICIPANT.update()
-        .where(
-            PARTICIPANT.c.rater == rater,
-            PARTICIPANT.c.excluded_at.is_(None),
-            mine.exists(),
-            ~waiting.exists(),
-        )
-        .values(finished_at=now)
-    )
+    """Record the end if all questions of a participant are answered, and these count."""
+    values = {"of_rater": rater, "now": now, "since": now + 1, "may_end": True}
+    connection.execute(GO_ON, values)
 
 
 def count_own_answers(connection: Connection, rater: str) -> tuple[int, int]:
     """Return the answers and skips of a participant, without gold questions and repeats."""
     is_skip = ASSIGNMENT.c.answer == NO_ANSWER
+    skips = func.coalesce(func.sum(case((is_skip, 1), else_=0)), 0)
     n, n_skipped = connection.execute(
-        select(func.count(ASSIGNMENT.c.answered_at), func.sum(case((is_skip, 1), else_=0)))
+        select(func.count(ASSIGNMENT.c.answered_at), skips)
         .join(QUESTION)
         .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.repeat == 0, QUESTION.c.first == NO_ANSWER)
     ).one()
-    return n - (n_skipped or 0), n_skipped or 0
+    return n - n_skipped, n_skipped

@@ -10,11 +10,11 @@ from __future__ import annotations
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select, true
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
@@ -36,28 +36,6 @@ MOST_REASON = 500
 # The columns with ids by which a platform pays. They are erased when everybody is paid.
 PAYMENT_IDS = ("platform_id", "platform_study", "platform_session")
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
-_CHUNK = 500
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that a researcher did.
-
-    Attributes
-    ----------
-    at : float
-        Unix time.
-    action : str
-        state, exclude, restore, reopen, withdraw, delete, reset or forget-ids.
-    rater : str or None
-        None if it concerns no participant, or one who was deleted.
-    detail : str
-    """
-
-    at: float
-    action: str
-    rater: str | None
-    detail: str
 
 
 # ---- Reading
@@ -73,10 +51,9 @@ def describe_state(state: State) -> str:
     return "a pilot" if state == "pilot" else state
 
 
-def read_events(connection: Connection) -> list[Event]:
+def read_events(connection: Connection) -> Sequence[Row[Any]]:
     """Return everything that researchers did, the latest first."""
-    rows = connection.execute(select(EVENT).order_by(EVENT.c.at.desc(), EVENT.c.id))
-    return [Event(row.at, row.action, row.rater, row.detail) for row in rows]
+    return connection.execute(select(EVENT).order_by(EVENT.c.at.desc(), EVENT.c.id)).all()
 
 
 def read_extra_answers(
@@ -101,11 +78,6 @@ def find_raters(
     """Return the raters with these names, each once: also those of a pilot.
 
     A name is an id of the platform, our completion code or a rater.
-
-    Raises
-    ------
-    RankshotError
-        If a name fits nobody, or several participants.
     """
     holders: dict[str, set[str]] = {}
     for row in connection.execute(select(PARTICIPANT.c.rater, PARTICIPANT.c.platform_id)):
@@ -140,12 +112,8 @@ def find_raters(
 def set_state(database: Database, state: State) -> None:
     """Change the state of a survey.
 
-    Parameters
-    ----------
-    database : Database
-    state : {"open", "pilot", "paused", "closed"}
-        In a paused survey nobody starts or goes on. In a closed one nobody starts. Who starts
-        in a pilot is marked, and never counted with the others.
+    In a paused survey nobody starts or goes on. In a closed one nobody starts. Who starts in a
+    pilot is marked, and never counted with the others.
     """
     require_choice("state", state, get_args(State))
     with database.begin_assignment() as connection:
@@ -156,14 +124,9 @@ def set_state(database: Database, state: State) -> None:
 
 
 def reset(database: Database, *, pilot_only: bool) -> int:
-    """Delete the participants and all their answers; return how many there were.
+    """Delete all participants and their answers, or those of the pilot; return how many.
 
-    Parameters
-    ----------
-    database : Database
-    pilot_only : bool
-        Whether only pilot participants are deleted. Otherwise all are, and the survey must be
-        paused or closed.
+    To delete all, the survey must be paused or closed.
     """
     with database.begin_assignment() as connection:
         state = read_state(connection)
@@ -175,14 +138,14 @@ def reset(database: Database, *, pilot_only: bool) -> int:
         which = select(PARTICIPANT.c.rater)
         if pilot_only:
             which = which.where(PARTICIPANT.c.pilot == 1)
-        raters = list(connection.execute(which).scalars())
-        _delete(connection, raters)
-        if not raters:
+        n = connection.execute(select(func.count()).select_from(which.subquery())).scalar_one()
+        if n == 0:
             return 0
+        _delete(connection, which)
         what = "pilot participants" if pilot_only else "all participants"
-        _record(connection, "reset", detail=f"{what}: {len(raters)} deleted")
+        _record(connection, "reset", detail=f"{what}: {n} deleted")
     database.erase_deleted()
-    return len(raters)
+    return int(n)
 
 
 def forget_ids(database: Database) -> int:
@@ -205,18 +168,7 @@ def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
     """Exclude participants: their answers are kept but do not count, and their places are free.
 
     Another reason for somebody who is excluded already replaces the first. The record keeps both.
-
-    Parameters
-    ----------
-    database : Database
-    raters : collection of str
-    why : str
-        The reason, at most 500 characters; it is kept, and shown to the researcher.
-
-    Returns
-    -------
-    list of str
-        Those of the raters who were not excluded before for this reason.
+    Return those who were not excluded before for this reason.
     """
     why = " ".join(why.split())
     if not 0 < len(why) <= MOST_REASON:
@@ -225,7 +177,9 @@ def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
         )
     is_new = or_(~IS_EXCLUDED, PARTICIPANT.c.excluded_why != why)
     values = {"excluded_at": time.time(), "excluded_why": why}
-    return _update(database, raters, "exclude", is_new, values, detail=why)
+    with _begin_action(database, "exclude", raters, why) as (connection, changed):
+        changed.extend(_update(connection, raters, is_new, values))
+    return changed
 
 
 def restore(database: Database, raters: Collection[str]) -> list[str]:
@@ -237,31 +191,21 @@ def restore(database: Database, raters: Collection[str]) -> list[str]:
         # As if they had been away for long: their questions may have been assigned to others.
         "seen_at": case((has_ended, PARTICIPANT.c.seen_at), else_=0.0),
     }
-    return _update(database, raters, "restore", IS_EXCLUDED, values)
+    with _begin_action(database, "restore", raters) as (connection, changed):
+        changed.extend(_update(connection, raters, IS_EXCLUDED, values))
+    return changed
 
 
 def reopen_participants(database: Database, raters: Collection[str]) -> list[str]:
     """Let participants go on: skipped questions are asked again, and the withdrawn may start.
 
-    Returns
-    -------
-    list of str
-        Those of the raters who had skipped something or withdrawn. The others stay as they are:
-        who has finished is paid as before.
+    Return those who had skipped something or withdrawn. The others stay as they are: who has
+    finished is paid as before.
     """
-    changed: list[str] = []
-    with database.begin_assignment() as connection:
-        _require_known(connection, raters)
-        for some in _chunks(raters):
-            changed += reopen_skipped(connection, some)
-            withdrawn = select_known(connection, some, PARTICIPANT.c.withdrawn_at.is_not(None))
-            connection.execute(
-                PARTICIPANT.update()
-                .where(PARTICIPANT.c.rater.in_(withdrawn))
-                .values(withdrawn_at=None, finished_at=None, seen_at=0.0)
-            )
-            changed += withdrawn
-        _record(connection, "reopen", changed)
+    with _begin_action(database, "reopen", raters) as (connection, changed):
+        changed.extend(reopen_skipped(connection, raters))
+        values = {"withdrawn_at": None, "finished_at": None, "seen_at": 0.0}
+        changed.extend(_update(connection, raters, PARTICIPANT.c.withdrawn_at.is_not(None), values))
     return changed
 
 
@@ -271,17 +215,11 @@ def withdraw(database: Database, raters: Collection[str]) -> None:
     A server soon empties the log of an SQLite file, which still has the answers. PostgreSQL
     overwrites them when it next cleans its tables by itself (autovacuum).
     """
-    with database.begin_assignment() as connection:
-        _require_known(connection, raters)
-        now = time.time()
-        for some in _chunks(raters):
-            connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(some)))
-            connection.execute(
-                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(withdrawn_at=now)
-            )
-            # Last: who sends them at this moment holds the lock of the participant.
-            connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater.in_(some)))
-        _record(connection, "withdraw", raters)
+    with _begin_action(database, "withdraw", raters) as (connection, changed):
+        connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(raters)))
+        changed.extend(_update(connection, raters, true(), {"withdrawn_at": time.time()}))
+        # Last: who sends them at this moment holds the lock of the participant.
+        connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater.in_(raters)))
 
 
 def delete_participants(database: Database, raters: Collection[str]) -> None:
@@ -290,59 +228,42 @@ def delete_participants(database: Database, raters: Collection[str]) -> None:
     The record says how many were deleted, and not who. If something reads the database all the
     time, ``database.remains`` says what is left in the bytes.
     """
-    with database.begin_assignment() as connection:
-        _require_known(connection, raters)
+    with _begin_action(database, "delete", raters) as (connection, _):
         _delete(connection, raters)
         _record(connection, "delete", detail=f"{len(raters)} deleted")
     database.erase_deleted()
 
 
+@contextmanager
+def _begin_action(
+    database: Database, action: str, raters: Collection[str], detail: str = ""
+) -> Iterator[tuple[Connection, list[str]]]:
+    """Begin to change known raters; those whom the block adds to the list are recorded."""
+    with database.begin_assignment() as connection:
+        known = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
+        if unknown := sorted(set(raters) - set(connection.execute(known).scalars())):
+            raise RankshotError(f"there is no rater {quote_names(unknown)}; nothing was changed")
+        changed: list[str] = []
+        yield connection, changed
+        _record(connection, action, changed, detail)
+
+
 def _update(
-    database: Database,
-    raters: Collection[str],
-    action: str,
-    which: ColumnElement[bool],
-    values: Any,
-    detail: str = "",
+    connection: Connection, raters: Collection[str], which: ColumnElement[bool], values: Any
 ) -> list[str]:
     """Change those of the raters for whom ``which`` is true, and return them."""
-    with database.begin_assignment() as connection:
-        _require_known(connection, raters)
-        changed = select_known(connection, raters, which)
-        for some in _chunks(changed):
-            connection.execute(
-                PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(some)).values(values)
-            )
-        _record(connection, action, changed, detail)
-    return changed
+    theirs = PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(raters), which).values(values)
+    return list(connection.execute(theirs.returning(PARTICIPANT.c.rater)).scalars())
 
 
-def _delete(connection: Connection, raters: Collection[str]) -> None:
-    for some in _chunks(raters):
-        connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(some)))
-        # Now nobody can add extra answers.
-        theirs = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some))
-        connection.execute(theirs.with_for_update()).all()
-        # A reason that was written down may say something about the participant.
-        for table in (EXTRA_ANSWER, EVENT, PARTICIPANT):
-            connection.execute(table.delete().where(table.c.rater.in_(some)))
-
-
-def select_known(
-    connection: Connection, raters: Collection[str], *which: ColumnElement[bool]
-) -> list[str]:
-    """Return those of the raters who are in the database, and for whom ``which`` is true."""
-    known: list[str] = []
-    for some in _chunks(raters):
-        found = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(some), *which)
-        known.extend(connection.execute(found).scalars())
-    return known
-
-
-def _require_known(connection: Connection, raters: Collection[str]) -> None:
-    known = set(select_known(connection, raters))
-    if unknown := [rater for rater in raters if rater not in known]:
-        raise RankshotError(f"there is no rater {quote_names(unknown)}; nothing was changed")
+def _delete(connection: Connection, raters: Collection[str] | Select[tuple[str]]) -> None:
+    connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(raters)))
+    # Now nobody can add extra answers.
+    theirs = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
+    connection.execute(theirs.with_for_update()).all()
+    # A reason that was written down may say something about the participant.
+    for table in (EXTRA_ANSWER, EVENT, PARTICIPANT):
+        connection.execute(table.delete().where(table.c.rater.in_(raters)))
 
 
 def _record(
@@ -355,9 +276,3 @@ def _record(
     ]
     if rows:
         connection.execute(EVENT.insert(), rows)
-
-
-def _chunks(raters: Collection[str]) -> Iterable[Sequence[str]]:
-    """Yield parts of a list: a statement has a limited number of parameters."""
-    all_raters = list(raters)
-    return (all_raters[i : i + _CHUNK] for i in range(0, len(all_raters), _CHUNK))

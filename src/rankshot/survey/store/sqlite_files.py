@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from random import uniform
 from threading import Event, Lock, Thread
@@ -26,14 +26,12 @@ from rankshot.core.files import replace_path
 
 # How long a writer waits for the others.
 BUSY_SECONDS = 60.0
-# How often a server moves the log into the file, and looks whether the file is still there.
+# How often a server empties the log into the file, and looks whether the file is still there.
 CHECKPOINT_SECONDS = 3.0
 # How long a deletion waits for others who read the file, until it leaves the log to a server.
 ERASE_SECONDS = 2.0
 # How long writers wait while the log is being emptied, and until the next try.
 TRY_SECONDS = 0.05
-DELETIONS = """SELECT count(*), max(at) FROM event
-    WHERE action IN ('withdraw', 'delete', 'reset', 'forget-ids')"""
 # How long a server that ends waits for others who read the file at this moment.
 CLOSE_SECONDS = 1.0
 
@@ -46,23 +44,10 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
     """Copy the SQLite file of a survey to another file, also while a server writes to it.
 
     The copy is one consistent state of the database, with everything that is still in its log. It
-    is checked, and only its owner may read it. It is written beside its target and renamed, so
-    that the target is complete or as it was.
-
-    Parameters
-    ----------
-    place : Path or str
-        The file of the database. For the URL of a PostgreSQL database, the error says how to use
-        ``pg_dump``.
-    target : Path
-        The file to write.
-    force : bool
-        Whether an existing file is replaced; if not, it is an error.
-
-    Returns
-    -------
-    Backup
-        How many answers and participants the copy contains, and whether answers may be missing.
+    is checked, and only its owner may read it. The target is complete or as it was; an existing
+    file is replaced only with ``force``. For the URL of a PostgreSQL database, the error says how
+    to use ``pg_dump``. Returns how many answers and participants the copy contains, and whether
+    answers may be missing.
 
     Examples
     --------
@@ -81,7 +66,10 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
             f"--format=custom --file={target.with_suffix('.dump')} URL. To restore it: pg_restore "
             "--clean --if-exists --dbname=URL FILE"
         )
-    _check_target(place, target, force=force)
+    if target.resolve() == place.resolve() or has_log(target):
+        raise RankshotError(f"{target}: this is a database in use; give another file")
+    if target.exists() and not force:
+        raise RankshotError(f"{target}: the file exists already; give another name, or --force")
     lost_log = not has_log(place)
     try:
         with open_read_only(place) as source:
@@ -93,11 +81,10 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
         raise RankshotError(f"cannot copy {place} to {target}: {error}") from None
 
 
-def _check_target(place: Path, target: Path, *, force: bool) -> None:
-    if target.resolve() == place.resolve() or has_log(target):
-        raise RankshotError(f"{target}: this is a database in use; give another file")
-    if target.exists() and not force:
-        raise RankshotError(f"{target}: the file exists already; give another name, or --force")
+def require_file(path: Path) -> None:
+    """Refuse a file that does not exist."""
+    if not path.exists():
+        raise MissingDatabaseError(f"{path}: there is no such database")
 
 
 def has_log(path: Path) -> bool:
@@ -116,7 +103,7 @@ def describe_doubt(path: Path) -> str:
 
 def find_beside(path: Path, ending: str) -> Path:
     """Return a file that SQLite puts beside a database, such as -wal."""
-    # SQLite follows links, too, before it adds an ending.
+    # SQLite also follows links before it adds an ending.
     resolved = path.resolve()
     return resolved.with_name(resolved.name + ending)
 
@@ -124,41 +111,24 @@ def find_beside(path: Path, ending: str) -> Path:
 @contextmanager
 def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a file and its log for reading; nothing is written into the file or its folder."""
-    if not path.exists():
-        raise MissingDatabaseError(f"{path}: there is no such database")
-    if find_beside(path, "-shm").exists():
-        # A server has the file open, or was killed.
-        with closing(open_uri(path, "mode=ro")) as connection:
-            yield connection
-    elif len(_list_parts(path)) == 1:
-        # Nobody has the file open. SQLite would create a log even to read.
-        with closing(open_uri(path, "immutable=1")) as connection:
-            yield connection
-    else:
-        # To use this log, SQLite must write. It does so in a copy.
-        with tempfile.TemporaryDirectory(prefix="rankshot-") as folder:
-            copy = _copy_parts(path, Path(folder))
-            with closing(open_uri(copy, "mode=rw")) as connection:
-                yield connection
-
-
-def _list_parts(path: Path) -> list[Path]:
-    """Return the file, and what SQLite has to read with it."""
-    logs = [find_beside(path, "-wal"), find_beside(path, "-journal")]
-    return [path.resolve(), *(log for log in logs if log.exists())]
-
-
-def _copy_parts(path: Path, folder: Path) -> Path:
-    while True:
-        try:
-            for part in _list_parts(path):
-                shutil.copyfile(part, folder / part.name)
-        except FileNotFoundError:
-            # A program that ended just now has removed its log.
-            if not path.exists():
-                raise
+    require_file(path)
+    parts = [find_beside(path, ending) for ending in ("", "-wal", "-journal")]
+    parts = [part for part in parts if part.exists()]
+    with ExitStack() as stack:
+        if find_beside(path, "-shm").exists():
+            # A server has the file open, or was killed.
+            option = "mode=ro"
+        elif len(parts) == 1:
+            # Nobody has the file open. SQLite would create a log even to read.
+            option = "immutable=1"
         else:
-            return folder / path.resolve().name
+            # To use this log, SQLite must write. It does so in a copy.
+            option = "mode=rw"
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rankshot-")))
+            for part in parts:
+                shutil.copyfile(part, folder / part.name)
+            path = folder / parts[0].name
+        yield stack.enter_context(closing(open_uri(path, option)))
 
 
 def open_uri(path: Path, option: str) -> sqlite3.Connection:
@@ -188,30 +158,26 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> None:
 def read_into_memory(path: Path) -> sqlite3.Connection:
     """Return one state of a database, as a private copy in memory."""
     memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    try:
-        with open_read_only(path) as source:
-            require_tables(source, path)
-            source.backup(memory)
-    except BaseException:
-        memory.close()
-        raise
+    with _closing_on_error(memory), open_read_only(path) as source:
+        require_tables(source, path)
+        source.backup(memory)
     return memory
 
 
-class Backup(NamedTuple):
-    """What a copy of a database contains.
+@contextmanager
+def _closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    with ExitStack() as stack:
+        stack.callback(connection.close)
+        yield
+        stack.pop_all()
 
-    Attributes
-    ----------
-    n_answers : int
-        Skips, repeats and gold questions count, too.
-    n_participants : int
-    is_complete : bool
-        False if the copied file had lost its log, so that answers may be missing.
-    """
+
+class Backup(NamedTuple):
+    """What a copy of a database contains; ``n_answers`` includes skips, repeats and gold ones."""
 
     n_answers: int
     n_participants: int
+    # False if the copied file had lost its log, so that answers may be missing.
     is_complete: bool
 
 
@@ -252,13 +218,7 @@ class DatabaseGoneError(Exception):
 
 
 class SqliteFile:
-    """An SQLite file that is open for writing.
-
-    Parameters
-    ----------
-    path : Path
-        An existing file.
-    """
+    """An existing SQLite file that is open for writing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
@@ -267,7 +227,6 @@ class SqliteFile:
         self._ended = Event()
         self._watcher: Thread | None = None
         self._lock = Lock()
-        self._erased: object = None
         self._turn = Lock()
         # It stays open: through it, the answers can still be read when the file has lost its name.
         self._keeper = self._open()
@@ -277,16 +236,13 @@ class SqliteFile:
     def connect(self) -> sqlite3.Connection:
         """Open a connection; a file that is gone is not created again."""
         connection = self._open()
-        try:
+        with _closing_on_error(connection):
             self.check()
-        except DatabaseGoneError:
-            connection.close()
-            raise
         return connection
 
     def _open(self) -> sqlite3.Connection:
         connection = open_uri(self._path, "mode=rw")
-        try:
+        with _closing_on_error(connection):
             # First, since even the next line writes to an empty file.
             require_tables(connection, self._path)
             connection.execute("PRAGMA journal_mode = WAL")
@@ -297,9 +253,6 @@ class SqliteFile:
             connection.execute("PRAGMA secure_delete = ON")
             # SQLite opens the log at the first statement that reads.
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def check(self) -> None:
@@ -387,8 +340,7 @@ class SqliteFile:
         name = self._path.name
         return (
             f"{self._path} or its log was removed or replaced while the survey was running. From "
-            "now on, "
-            "answers are refused. "
+            "now on, answers are refused. "
             + (
                 f"All answers until now are in {rescued}. Stop the server, remove {name}, "
                 f"{name}-wal and {name}-shm if they are there, rename the rescued file to {name}, "
@@ -415,7 +367,6 @@ class SqliteFile:
             try:
                 self.check()
                 self._keep()
-                self._empty_log_after_deletions()
             except DatabaseGoneError:
                 return
             except (sqlite3.Error, WaitError):
@@ -427,26 +378,13 @@ class SqliteFile:
             # Another server that ended may have cleared it.
             if not self._keeper.execute("SELECT serving FROM survey").fetchone()[0]:
                 self._keeper.execute("UPDATE survey SET serving = 1")
-            # PASSIVE: blocks neither readers nor writers.
-            self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
-
-    def _empty_log_after_deletions(self) -> None:
-        """Empty the log if somebody withdrew or was deleted, perhaps by another program.
-
-        The log has what was deleted until something else is written there.
-        """
-        with self._lock:
-            deletions = self._keeper.execute(DELETIONS).fetchone()
-        if deletions != self._erased and self._empty_log():
-            self._erased = deletions
+        # The log has what was deleted until it is emptied.
+        self._empty_log()
 
     def close(self, *, is_complete: bool) -> None:
         """Move the log into the file, so that a copy of the file alone is complete.
 
-        Parameters
-        ----------
-        is_complete : bool
-            Whether nothing suggests that the file had lost its log before it was opened.
+        ``is_complete`` says whether nothing suggests that it had lost its log before.
         """
         if self._ended.is_set():
             return

@@ -9,9 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Path as PathField, Request
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.exc import (
     InterfaceError,
@@ -22,7 +21,6 @@ from sqlalchemy.exc import (
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from rankshot import __version__
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import MOST_CHARACTERS
 from rankshot.survey.store.database import SURVEY, Database
@@ -30,17 +28,9 @@ from rankshot.survey.store.participation import NotAssignedError, Participation,
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
 from rankshot.survey.web.guards import LOGGER, Guard, RateLimit
-from rankshot.survey.web.pages import (
-    PICTURE_KINDS,
-    REFUSALS,
-    STATIC,
-    Pages,
-    RefusedError,
-    load_pictures,
-    load_static_files,
-)
+from rankshot.survey.web.pages import Pages, RefusedError, load_pictures, load_static_files
 from rankshot.survey.web.participant_routes import ParticipantRoutes
-from rankshot.survey.web.researcher_routes import Login, ResearcherRoutes
+from rankshot.survey.web.researcher_routes import ResearcherRoutes
 
 # The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
 MOST_ENCODED = 12 * MOST_CHARACTERS
@@ -60,15 +50,8 @@ class Rates:
 
     # Per minute.
     requests: int = 600
-    # Wrong tokens of a researcher per minute, in a form or a header.
+    # Wrong tokens of a researcher per minute.
     logins: int = 10
-
-
-class Readiness(BaseModel):
-    """Whether the survey can store answers, and its state, if that is known."""
-
-    ready: bool
-    state: str | None = None
 
 
 def create_app(
@@ -109,79 +92,66 @@ def create_app(
     participation = Participation(study, database)
     pages = Pages(study, addresses, participation.language)
     app = FastAPI(
-        title="rankshot survey",
-        version=__version__,
-        # FastAPI's documentation pages load scripts from another host.
-        docs_url=None,
-        redoc_url=None,
+        openapi_url=None,
         # A redirect would lead to whatever host the request names.
         redirect_slashes=False,
     )
+    app.state.identity = database.identity
     database.start_serving()
-    visitors = ParticipantRoutes(study, participation, database.identity, pages, database.n_threads)
-    app.routes.extend(visitors.router().routes)
+    app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
-        app.state.login = Login(token, database.identity)
-        researcher = ResearcherRoutes(study, database, app.state.login, pages)
+        attempts = RateLimit(rates.logins)
+        researcher = ResearcherRoutes(study, database, token, pages, attempts)
         app.routes.extend(researcher.router().routes)
-    _add_files(app, "/static/{name}", load_static_files(), set(STATIC.values()))
-    if pictures:
-        _add_files(app, "/pictures/{name}", pictures, set(PICTURE_KINDS.values()))
+    _add_files(app, "/static/{name}", load_static_files())
+    _add_files(app, "/pictures/{name}", pictures)
     _add_state_of_server(app, database)
-    _add_refusals(app, study, pages)
-    _add_error_pages(app, pages)
+    _add_error_pages(app, study, pages)
     app.add_middleware(
         Guard,
         limit=RateLimit(rates.requests),
-        tokens=RateLimit(rates.logins),
         refuse=pages.render_message,
         extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
     )
     return app
 
 
-def _add_files(app: FastAPI, path: str, found: dict[str, Response], kinds: set[str]) -> None:
+def _add_files(app: FastAPI, path: str, found: dict[str, Response]) -> None:
     """Add files that stay in memory."""
-    content = {kind: {"schema": {"type": "string"}} for kind in sorted(kinds)}
-    files: dict[int | str, dict[str, Any]] = {200: {"content": content}}
-    # Described but not enforced: another name is no such file.
-    name_of_file = PathField(json_schema_extra={"enum": sorted(found)})
 
-    @app.get(path, response_class=Response, responses={**files, **REFUSALS})
-    async def file(name: str = name_of_file) -> Response:
+    @app.get(path)
+    async def file(name: str) -> Response:
         """Return a file of the survey."""
         if name not in found:
-            raise RefusedError(404, message="no_file")
+            raise RefusedError(404, "no_file")
         return found[name]
 
 
 def _add_state_of_server(app: FastAPI, database: Database) -> None:
     """Add the addresses that a proxy or a service manager asks whether all is well."""
-    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
-    not_ready = {"model": Readiness, "description": "The database does not answer, or is full"}
     # Whoever asks often must not keep the database busy.
-    last: tuple[float, Readiness] | None = None
+    last: tuple[float, dict[str, Any]] | None = None
     lock = Lock()
 
-    @app.get("/health", response_class=PlainTextResponse, responses={200: text, **REFUSALS})
+    @app.get("/health", response_class=PlainTextResponse)
     async def health() -> str:
         """Say that the process answers."""
         return "ok"
 
-    @app.get("/ready", responses={**REFUSALS, 503: not_ready})
-    def ready(response: Response) -> Readiness:
-        """Say whether the survey can store answers, and its state."""
+    @app.get("/ready")
+    def ready(response: Response) -> dict[str, Any]:
+        """Say whether the survey can store answers, and its state, if that is known."""
         nonlocal last
         with lock:
             now = time.monotonic()
             if last is None or now - last[0] >= READY_SECONDS:
                 last = now, _read_readiness(database)
             found = last[1]
-        response.status_code = 200 if found.ready else 503
+        response.status_code = 200 if found["ready"] else 503
         return found
 
 
-def _read_readiness(database: Database) -> Readiness:
+def _read_readiness(database: Database) -> dict[str, Any]:
     try:
         with database.begin_read() as connection:
             state = connection.execute(select(SURVEY.c.state)).scalar_one()
@@ -189,33 +159,20 @@ def _read_readiness(database: Database) -> Readiness:
             folder = Path(connection.engine.url.database or "").parent
         is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
     except (RankshotError, SQLAlchemyError, OSError):
-        return Readiness(ready=False)
-    return Readiness(ready=not is_full, state=state)
+        return {"ready": False, "state": None}
+    return {"ready": not is_full, "state": state}
 
 
-def _add_refusals(app: FastAPI, study: Study, pages: Pages) -> None:
-    """Say why somebody cannot start or go on."""
+def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
+    """Answer every error with a page that a person can read."""
 
     @app.exception_handler(StoppedError)
     def show_why_not(request: Request, error: StoppedError) -> HTMLResponse:
-        """Say why somebody cannot start or go on, with the way back to the platform."""
-        if error.reason == "full":
-            return pages.render("full.html", 503, reader=request)
-        if error.reason in ("withdrawn", "excluded"):
-            link = study.refusal_url or study.full_url
-        else:
-            # Who has started a paused study may go on later, and gets no code that ends it.
-            link = None if error.has_started else study.full_url or study.refusal_url
-        status = 503 if error.reason == "paused" else 410
-        return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)
+        return _show_stopped(study, pages, request, error)
 
     @app.exception_handler(NotAssignedError)
     def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
         return pages.render_message(request, 404, "not_started")
-
-
-def _add_error_pages(app: FastAPI, pages: Pages) -> None:
-    """Answer every error with a page that a person can read."""
 
     @app.exception_handler(RefusedError)
     def show_refusal(request: Request, error: RefusedError) -> HTMLResponse:
@@ -226,8 +183,6 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
             reader = None if request.scope["path"].startswith("/researcher") else request
             page = pages.render(error.template, error.status, reader=reader, **error.values)
         page.headers.update(error.headers)
-        if error.status == 401:
-            page.headers["www-authenticate"] = "Bearer"
         return page
 
     @app.exception_handler(DatabaseGoneError)
@@ -254,3 +209,18 @@ def _add_error_pages(app: FastAPI, pages: Pages) -> None:
         page = pages.render_message(request, error.status_code, message)
         page.headers.update(error.headers or {})
         return page
+
+
+def _show_stopped(
+    study: Study, pages: Pages, request: Request, error: StoppedError
+) -> HTMLResponse:
+    """Say why somebody cannot start or go on, with the way back to the platform."""
+    if error.reason == "full":
+        return pages.render("full.html", 503, reader=request)
+    if error.reason in ("withdrawn", "excluded"):
+        link = study.refusal_url or study.full_url
+    else:
+        # Who has started a paused study may go on later, and gets no code that ends it.
+        link = None if error.has_started else study.full_url or study.refusal_url
+    status = 503 if error.reason == "paused" else 410
+    return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)

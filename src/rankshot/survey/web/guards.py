@@ -11,7 +11,7 @@ from math import ceil
 from threading import Lock
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,42 +42,22 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "x-robots-tag": "noindex",
 }
-_NO_STORE = (b"cache-control", b"no-store")
-# Makes a page from a request, a status, the key of a text and its fields.
-Refuse = Callable[..., Response]
 
 
 class Guard:
     """Middleware that refuses requests which are too many, too large or from other sites.
 
-    Parameters
-    ----------
-    app : ASGI application
-    limit : RateLimit
-        For all requests of an address.
-    tokens : RateLimit
-        For attempts with a researcher's token. One that was right is given back.
-    refuse : callable
-        Makes the page that says why a request was refused.
-    extra_bytes : int
-        How much larger a form with answers to the extra questions may be.
+    ``limit`` is for all requests of an address; ``refuse`` makes the page that says why a request
+    was refused, from a request, a status, the key of a text and its fields; ``extra_bytes`` says
+    how much larger a form with answers to the extra questions may be.
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        limit: RateLimit,
-        tokens: RateLimit,
-        refuse: Refuse,
-        extra_bytes: int = 0,
+        self, app: ASGIApp, limit: RateLimit, refuse: Callable[..., Response], extra_bytes: int
     ) -> None:
         self._app = app
         self._extra_bytes = extra_bytes
-        self._headers = [
-            (name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
-        ]
         self._limit = limit
-        self._tokens = tokens
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,15 +71,16 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if message["status"] not in {401, 429} and _tries_token(scope, headers):
-                    self._tokens.give_back(_find_address(scope))
-                message = self._add_headers(message)
+                sent = MutableHeaders(raw=message["headers"])
+                sent.update(SECURITY_HEADERS)
+                # The Back button and a reload must show the current state.
+                sent.setdefault("cache-control", "no-store")
             elif is_head:
                 message = {**message, "body": b""}
             await send(message)
 
         body = b""
-        refusal = self._check_rates(scope, headers) or self._check_origin(scope, headers)
+        refusal = self._check_rates(scope) or self._check_origin(scope, headers)
         if refusal is None:
             read = await _read_body(headers, receive, most)
             if read is None:
@@ -113,13 +94,6 @@ class Guard:
         # HEAD is answered like GET, and the page itself is not sent.
         scope = {**scope, "method": "GET"} if is_head else scope
         await self._answer(scope, _replay_body(body, receive), send_guarded)
-
-    def _add_headers(self, message: Message) -> Message:
-        own = message["headers"]
-        # The Back button and a reload must show the current state.
-        is_cached = any(name == b"cache-control" for name, _ in own)
-        more = self._headers if is_cached else [*self._headers, _NO_STORE]
-        return {**message, "headers": [*own, *more]}
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer; if it fails, send a page that says so."""
@@ -139,17 +113,12 @@ class Guard:
                 await page(scope, receive, send)
             raise
 
-    def _check_rates(self, scope: Scope, headers: Headers) -> Response | None:
-        address = _find_address(scope)
-        limits = [] if scope["path"] in UNCOUNTED else [self._limit]
-        if _tries_token(scope, headers):
-            limits.append(self._tokens)
-        wait = next((wait for limit in limits if (wait := limit.wait(address))), 0.0)
+    def _check_rates(self, scope: Scope) -> Response | None:
+        wait = 0.0 if scope["path"] in UNCOUNTED else self._limit.wait(find_address(scope))
         if not wait:
             return None
-        seconds = ceil(wait)
-        response = self._refuse(HTTPConnection(scope), 429, "wait", seconds=seconds)
-        response.headers["retry-after"] = str(seconds)
+        response = self._refuse(HTTPConnection(scope), 429, "wait", seconds=ceil(wait))
+        response.headers["retry-after"] = str(ceil(wait))
         return response
 
     def _check_origin(self, scope: Scope, headers: Headers) -> Response | None:
@@ -157,10 +126,8 @@ class Guard:
         if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        ours = site in {"same-origin", "none"} if site else True
-        if origin is not None and site is None:
-            ours = _is_same_host(origin, headers.get("host"))
-        if ours:
+        ours = site in {"same-origin", "none"} if site else origin is None
+        if ours or (not site and _is_same_host(str(origin), headers.get("host"))):
             return None
         return self._refuse(HTTPConnection(scope), 403, "other_site")
 
@@ -184,17 +151,10 @@ class Guard:
         return None
 
 
-def _find_address(scope: Scope) -> str:
+def find_address(scope: Scope) -> str:
+    """Return the address from which a request comes."""
     client = scope.get("client")
     return client[0] if client else "unknown"
-
-
-def _tries_token(scope: Scope, headers: Headers) -> bool:
-    """Return whether a request has a researcher's token, in the login form or a header."""
-    if scope["path"] == "/researcher/login":
-        return bool(scope["method"] == "POST")
-    scheme, _, _ = headers.get("authorization", "").partition(" ")
-    return scope["path"].startswith("/researcher") and scheme.lower() == "bearer"
 
 
 def _is_same_host(origin: str, host: str | None) -> bool:
@@ -244,16 +204,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 class RateLimit:
-    """A token bucket per address, in bounded memory.
-
-    Parameters
-    ----------
-    most : int
-        How many requests a bucket holds.
-    clock : callable
-        Returns the time in seconds.
-    seconds : float
-        The time in which an empty bucket fills.
+    """A token bucket per address, in bounded memory: ``most`` requests in some seconds.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Pages from templates, their pictures and forms, and the responses in the OpenAPI document."""
+"""Pages from templates, their files and forms, and what is wrong with a request."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
-from pathlib import Path as FilePath
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.languages import (
@@ -32,18 +32,16 @@ from rankshot.survey.languages import (
 from rankshot.survey.store.database import NONCE_DIGITS, STAMP_DIGITS, TOKEN_DIGITS
 from rankshot.survey.study import Picture, Study
 
-STATIC = {
-    "survey.css": "text/css",
-    "icon.svg": "image/svg+xml",
-    "question.js": "text/javascript",
-    "researcher.css": "text/css",
-    "researcher.js": "text/javascript",
-}
-
-# The largest file. Participants load up to 50 pictures for one question, many by telephone.
+STATIC_KINDS = {"css": "text/css", "svg": "image/svg+xml", "js": "text/javascript"}
+# The largest file. Participants load up to 50 pictures for one question, many on phones.
 MOST_PICTURE_BYTES = 2**20
 DIGEST_DIGITS = 32
-PICTURE_KINDS = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
+# How the files of each kind begin.
+PICTURES = {
+    "jpeg": re.compile(rb"\xff\xd8\xff"),
+    "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
 # The keys of the texts that the script of a question shows.
 SCRIPT_KEYS = (
     *("up", "down", "first", "remove"),
@@ -55,20 +53,12 @@ SCRIPT_KEYS = (
 class Pages:
     """The pages of one study. Everything that people wrote is escaped.
 
-    Parameters
-    ----------
-    study : Study
-    pictures : mapping
-        The addresses of the pictures of items and targets.
-    find_language : callable
-        For a rater, returns the language that was chosen at the start.
+    ``pictures`` has the addresses of the pictures of items and targets; ``find_language`` returns
+    the language that a rater chose at the start.
     """
 
     def __init__(
-        self,
-        study: Study,
-        pictures: Mapping[str, str],
-        find_language: Callable[[str], str | None],
+        self, study: Study, pictures: dict[str, str], find_language: Callable[[str], str | None]
     ) -> None:
         self._environment = Environment(
             loader=PackageLoader("rankshot.survey.web"),
@@ -79,8 +69,8 @@ class Pages:
             # Templates do not change while the server runs.
             auto_reload=False,
         )
-        self._environment.globals |= {"study": study, "pictures": pictures}
-        self._environment.globals["number_options"] = number_options
+        values = {"study": study, "pictures": pictures, "number_options": number_options}
+        self._environment.globals |= values
         self._study = study
         self._find_language = find_language
         self._texts: dict[str, PageTexts] = {}
@@ -268,38 +258,26 @@ def render_line(text: str) -> Markup:
 class RefusedError(Exception):
     """A request that is refused.
 
-    Parameters
-    ----------
-    status : int
-    heading, text : str
-        For a page of the researcher, with a heading and one paragraph in English.
-    template : str
-        The template of another page.
-    message : str
-        For a page of participants, with a heading and one paragraph: the key of their text among
-        the catalogue's texts of refusals.
-    headers : dict, optional
-    **values
-        The values for the template, or the link and the fields of the message.
+    A page of participants has a heading and one paragraph: ``message`` is the key of their text
+    among the catalogue's texts of refusals, and ``values`` are its fields, perhaps with a link.
+    Another page has a template with its values.
     """
 
     def __init__(
         self,
         status: int,
-        heading: str = "",
-        text: str = "",
-        template: str = "message.html",
         message: str = "",
+        *,
+        template: str = "",
         headers: dict[str, str] | None = None,
         **values: Any,
     ) -> None:
-        super().__init__(f"{status} {heading or message or template}")
+        super().__init__(f"{status} {message or template}")
         self.status = status
         self.template = template
         self.message = message
         self.headers = headers or {}
-        usual = {} if message else {"heading": heading, "text": text, "link": None}
-        self.values = {**usual, **values}
+        self.values = values
 
 
 # ---- Files
@@ -307,69 +285,42 @@ class RefusedError(Exception):
 
 def load_static_files() -> dict[str, Response]:
     """Return style sheets, scripts and the icon. They are small, and stay in memory."""
-    folder = files("rankshot.survey.web") / "static"
     return {
-        name: Response(
-            (folder / name).read_bytes(),
-            media_type=f"{kind}; charset=utf-8",
+        file.name: Response(
+            file.read_bytes(),
+            media_type=f"{STATIC_KINDS[file.name.rpartition('.')[2]]}; charset=utf-8",
             headers={"cache-control": "public, max-age=300"},
         )
-        for name, kind in STATIC.items()
+        for file in (files("rankshot.survey.web") / "static").iterdir()
     }
 
 
 def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str, Response]]:
-    """Read the pictures of a study.
+    """Read the pictures of a study; return their addresses, and the responses, by file name.
 
-    Returns
-    -------
-    addresses : dict
-        Of each item or target that has a picture. It names the content, so it never changes.
-    files : dict
-        The responses, which stay in memory, by the last part of the address.
-
-    Raises
-    ------
-    RankshotError
-        If a file is missing, too large or not a picture. The message names the file.
+    An address names the content, so it never changes.
     """
     addresses, found = {}, {}
     for picture in pictures:
-        content = _read_picture(picture.file)
-        ending = _find_ending(picture.file, content)
-        name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{ending}"
+        try:
+            with picture.file.open("rb") as file:
+                # One byte more than allowed shows that a file is too large, however large it is.
+                content = file.read(MOST_PICTURE_BYTES + 1)
+        except OSError as error:
+            problem = f"cannot read this picture ({error.strerror})"
+            raise RankshotError(f"{picture.file}: {problem}") from None
+        kind = next((kind for kind, start in PICTURES.items() if start.match(content)), None)
+        if kind is None or len(content) > MOST_PICTURE_BYTES:
+            raise RankshotError(
+                f"{picture.file}: this must be a JPEG, PNG or WebP picture of at most "
+                f"{MOST_PICTURE_BYTES / 2**20:,.0f} MiB: convert it, for example to a width of "
+                "800 pixels, or correct the name"
+            )
+        name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{kind}"
         addresses[picture.name] = f"/pictures/{name}"
         headers = {"cache-control": "public, max-age=31536000, immutable"}
-        found[name] = Response(content, media_type=PICTURE_KINDS[ending], headers=headers)
+        found[name] = Response(content, media_type=f"image/{kind}", headers=headers)
     return addresses, found
-
-
-def _read_picture(path: FilePath) -> bytes:
-    try:
-        with path.open("rb") as file:
-            # One byte more than allowed shows that a file is too large, however large it is.
-            content = file.read(MOST_PICTURE_BYTES + 1)
-    except OSError as error:
-        raise RankshotError(f"{path}: cannot read this picture ({error.strerror})") from None
-    if len(content) > MOST_PICTURE_BYTES:
-        raise RankshotError(
-            f"{path}: this picture has more than {MOST_PICTURE_BYTES / 2**20:,.0f} MiB: make it "
-            "smaller, for example 800 pixels wide"
-        )
-    return content
-
-
-def _find_ending(path: FilePath, content: bytes) -> str:
-    """Return the file ending for the kind of a picture, by its first bytes."""
-    if content.startswith(b"\xff\xd8\xff"):
-        return "jpg"
-    if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "png"
-    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
-        return "webp"
-    raise RankshotError(
-        f"{path}: this is not a JPEG, PNG or WebP picture: convert it, or correct the name"
-    )
 
 
 # ---- Forms
@@ -388,16 +339,3 @@ class SentForm(BaseModel):
     """A form that one of our pages sends: it has no other fields."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-# ---- Responses in the OpenAPI document
-
-# Any route may refuse a request, in many ways; people read the page, and programs the status.
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "A page that says why the request was refused, or where to go on",
-        "content": {"text/html": {"schema": {"type": "string"}}},
-    }
-}
-# The keyword arguments of a route that redirects to the next page.
-REDIRECT: dict[str, Any] = {"status_code": 303, "response_class": RedirectResponse}

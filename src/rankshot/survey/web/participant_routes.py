@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial, wraps
 from math import ceil
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -26,7 +26,7 @@ from rankshot.survey.platforms import (
     read_completion_code,
     read_visitor,
 )
-from rankshot.survey.store.database import LINK_DIGITS, Identity
+from rankshot.survey.store.database import LINK_DIGITS, Database, Identity
 from rankshot.survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
@@ -37,10 +37,8 @@ from rankshot.survey.store.participation import (
     StoppedError,
 )
 from rankshot.survey.study import MOST_ITEMS, Study
-from rankshot.survey.web.guards import LOGGER, RateLimit
+from rankshot.survey.web.guards import LOGGER, RateLimit, find_address
 from rankshot.survey.web.pages import (
-    REDIRECT,
-    REFUSALS,
     AnswerToken,
     FormNonce,
     FormToken,
@@ -51,7 +49,6 @@ from rankshot.survey.web.pages import (
 )
 
 HOUR = 3600.0
-Link = Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Place = Annotated[str, StringConstraints(max_length=3)]
@@ -86,34 +83,46 @@ class ExtraForm(BaseModel):
     form: FormToken
 
 
-class ParticipantRoutes:
-    """The routes of a study's participants.
+class Visit(NamedTuple):
+    """A request with the link of a participant, and the address of their current question."""
 
-    Parameters
-    ----------
-    study : Study
-    participation : Participation
-    identity : Identity
-    pages : Pages
-    n_threads : int
-        How many threads answer the frequent requests.
-    """
+    request: Request
+    rater: str
+    home: str
+
+    def go_home(self) -> Response:
+        """Redirect to the current question."""
+        return RedirectResponse(self.home, 303)
+
+
+async def find_visit(
+    request: Request, link: Annotated[str, Path(pattern=f"^[0-9a-f]{{{LINK_DIGITS}}}$")]
+) -> Visit:
+    """Return whose link it is; pages for this request are in the language of that person."""
+    identity: Identity = request.app.state.identity
+    rater = identity.verify_link(link)
+    if rater is None:
+        raise RefusedError(404, "no_link")
+    request.state.rater = rater
+    return Visit(request, rater, f"/p/{link}")
+
+
+AVisit = Annotated[Visit, Depends(find_visit)]
+
+
+class ParticipantRoutes:
+    """The routes of a study's participants."""
 
     def __init__(
-        self,
-        study: Study,
-        participation: Participation,
-        identity: Identity,
-        pages: Pages,
-        n_threads: int,
+        self, study: Study, participation: Participation, database: Database, pages: Pages
     ) -> None:
         self._starts = RateLimit(study.starts_per_hour, seconds=HOUR)
         self._warnings = RateLimit(1, seconds=HOUR)
         self._study = study
         self._participation = participation
-        self._n_threads = n_threads
+        self._n_threads = database.n_threads
         self._limiter: RunVar[CapacityLimiter] = RunVar("limiter")
-        self._identity = identity
+        self._identity = database.identity
         self._pages = pages
         # By the names of their fields: a question may have any name, such as "form".
         self._extra = {f"extra-{number}": q for number, q in enumerate(study.extra, 1)}
@@ -124,21 +133,21 @@ class ParticipantRoutes:
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
-        router = APIRouter(default_response_class=HTMLResponse, responses=REFUSALS)
+        router = APIRouter()
         router.get("/")(self.consent)
         router.get("/declined")(self.declined)
-        router.post("/start", **REDIRECT)(self.start)
+        router.post("/start")(self.start)
         router.get("/p/{link}/instructions")(self.instructions)
         if self._extra:
             router.get("/p/{link}/extra")(self.extra)
-            router.post("/p/{link}/extra", **REDIRECT)(self.answer_extra)
+            router.post("/p/{link}/extra")(self.answer_extra)
         router.get("/p/{link}")(self._in_turn(self.question))
         if self._study.completion_url is not None:
-            router.get("/p/{link}/leave", **REDIRECT)(self.leave)
-        router.post("/p/{link}/reopen", **REDIRECT)(self.reopen)
+            router.get("/p/{link}/leave")(self.leave)
+        router.post("/p/{link}/reopen")(self.reopen)
         router.get("/p/{link}/withdraw")(self.ask_to_withdraw)
-        router.post("/p/{link}/withdrawn", **REDIRECT)(self.withdraw)
-        router.post("/p/{link}/{number}", **REDIRECT)(self._in_turn(self.answer))
+        router.post("/p/{link}/withdrawn")(self.withdraw)
+        router.post("/p/{link}/{number}")(self._in_turn(self.answer))
         return router
 
     def _in_turn(self, handle: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
@@ -158,19 +167,21 @@ class ParticipantRoutes:
 
         return wait_and_handle
 
-    def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> HTMLResponse:
+    # ---- Start
+
+    def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
         name = self._participant_name(self._read_visitor(arrival))
         pilot = self._participation.require_place(name)
         language = self._pages.texts(request).tag
-        fields = {
-            "form": self._identity.nonce("start"),
-            **arrival.model_dump(exclude_defaults=True),
-        }
         return self._pages.render(
             "consent.html",
             reader=request,
-            fields={**fields, "language": language},
+            fields={
+                "form": self._identity.nonce("start"),
+                **arrival.model_dump(exclude_defaults=True),
+                "language": language,
+            },
             pilot=pilot,
             query=keep_query(request, language),
             languages=[
@@ -180,7 +191,7 @@ class ParticipantRoutes:
             ],
         )
 
-    def declined(self, request: Request) -> HTMLResponse:
+    def declined(self, request: Request) -> Response:
         """Say good-bye to somebody who does not agree. Nothing is stored."""
         query = keep_query(request, self._pages.texts(request).tag)
         return self._pages.render("declined.html", reader=request, query=query)
@@ -188,21 +199,19 @@ class ParticipantRoutes:
     def start(self, request: Request, form: Annotated[StartForm, Form()]) -> Response:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
-            raise RefusedError(403, message="form")
+            raise RefusedError(403, "form")
         who = self._read_visitor(form)
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        if self._study.allowed is None:
-            self._require_pace(request, name)
+        if self._study.allowed is None and not self._participation.is_known(name):
+            self._require_pace(request)
         language = form.language if form.language in self._pages.languages.offered else None
         rater = self._participation.start(name, who.columns, language)
-        return RedirectResponse(home_url(self._identity.link(rater)) + "/instructions", 303)
+        return RedirectResponse(f"/p/{self._identity.link(rater)}/instructions", 303)
 
-    def _require_pace(self, request: Request, name: str) -> None:
+    def _require_pace(self, request: Request) -> None:
         """Refuse a new participant if too many have started from the same address."""
-        if self._participation.is_known(name):
-            return
-        address = request.client.host if request.client else "unknown"
+        address = find_address(request.scope)
         if wait := self._starts.wait(address):
             if not self._warnings.wait(address):
                 LOGGER.warning(
@@ -211,233 +220,7 @@ class ParticipantRoutes:
                     self._study.starts_per_hour,
                 )
             headers = {"retry-after": str(ceil(wait))}
-            raise RefusedError(429, message="starts", headers=headers, minutes=ceil(wait / 60))
-
-    def instructions(self, request: Request, link: Link) -> HTMLResponse:
-        """Show the instructions, with an example."""
-        self._require_rater(request, link)
-        home = home_url(link)
-        return self._pages.render(
-            "instructions.html", reader=request, question_url=home, withdraw_url=f"{home}/withdraw"
-        )
-
-    def question(self, request: Request, link: Link) -> Response:
-        """Show the current question; after the last one, the page with the completion code."""
-        now = self._find_current(request, link)
-        if isinstance(now, CurrentQuestion):
-            return self._ask(request, link, now, [""] * len(now.shown))
-        home = home_url(link)
-        if isinstance(now, ExtraLeft):
-            return RedirectResponse(f"{home}/extra", 303)
-        withdraw_url = f"{home}/withdraw"
-        if now.n_counted == 0 and now.n_skipped == 0:
-            # Others have answered all questions meanwhile. No answer, no completion code.
-            raise StoppedError("full")
-        if now.n_counted == 0:
-            return self._pages.render(
-                "no_code.html",
-                reader=request,
-                fields={"form": self._form_token(request, link, "reopen")},
-                action=f"{home}/reopen",
-                withdraw_url=withdraw_url,
-                pilot=now.pilot,
-            )
-        return self._pages.render(
-            "finished.html",
-            reader=request,
-            code=self._completion_code or now.code,
-            n_answers=now.n_answers,
-            leave_url=f"{home}/leave" if self._study.completion_url else None,
-            withdraw_url=withdraw_url,
-            pilot=now.pilot,
-        )
-
-    def reopen(
-        self, request: Request, link: Link, form: Annotated[ConfirmForm, Form()]
-    ) -> Response:
-        """Ask again what somebody has skipped who has answered nothing."""
-        rater = self._require_form(request, link, form, "reopen")
-        # If there is an answer meanwhile, the next page shows what is left.
-        with suppress(NotAssignedError):
-            self._participation.reopen(rater)
-        return RedirectResponse(home_url(link), 303)
-
-    def ask_to_withdraw(self, request: Request, link: Link) -> HTMLResponse:
-        """Ask whether all answers are to be deleted."""
-        home = home_url(link)
-        return self._pages.render(
-            "withdraw.html",
-            fields={"form": self._form_token(request, link, "withdraw")},
-            reader=request,
-            action=f"{home}/withdrawn",
-            home_url=home,
-        )
-
-    def withdraw(
-        self, request: Request, link: Link, form: Annotated[ConfirmForm, Form()]
-    ) -> Response:
-        """Delete all answers of a participant."""
-        rater = self._require_form(request, link, form, "withdraw")
-        self._participation.withdraw(rater)
-        return RedirectResponse(home_url(link), 303)
-
-    def answer(
-        self, request: Request, link: Link, number: Number, form: Annotated[AnswerForm, Form()]
-    ) -> Response:
-        """Store an answer. It is on disk when the redirect is sent."""
-        rater, home = self._require_rater(request, link), home_url(link)
-        skip = form.skip == "yes"
-        try:
-            self._participation.submit(rater, int(number), form.form, form.place, skip=skip)
-        except NotAssignedError:
-            # Who has withdrawn, for example in another tab, reads that.
-            self._find_current(request, link)
-            raise RefusedError(403, message="closed", link=home) from None
-        except AlreadyAnsweredError as before:
-            raise RefusedError(
-                409, template="answered.html", order=before.order, continue_url=home
-            ) from None
-        except ParticipantError as error:
-            return self._ask_again(request, link, form, error)
-        return RedirectResponse(home, 303)
-
-    def extra(self, request: Request, link: Link) -> Response:
-        """Show the extra questions to somebody who has answered all others."""
-        return self._ask_extra(request, link)
-
-    def answer_extra(
-        self, request: Request, link: Link, form: Annotated[ExtraForm, Form()]
-    ) -> Response:
-        """Store the answers to the extra questions. They are on disk when the redirect is sent."""
-        sent = form.model_extra or {}
-        if not sent.keys() <= self._extra.keys():
-            raise RefusedError(422, message="malformed")
-        by_name = {q.name: sent.get(field, "") for field, q in self._extra.items()}
-        values, errors = check_extra_answers(tuple(self._extra.values()), by_name)
-        if errors:
-            return self._ask_extra(request, link, sent, errors, status=422)
-        try:
-            rater = self._require_rater(request, link)
-            self._participation.submit_extra(rater, form.form, values)
-        except NotAssignedError:
-            # Who has withdrawn, for example in another tab, reads that.
-            self._find_current(request, link)
-            raise RefusedError(403, message="form") from None
-        return RedirectResponse(home_url(link), 303)
-
-    def _ask_extra(
-        self,
-        request: Request,
-        link: str,
-        sent: Mapping[str, str] | None = None,
-        errors: Mapping[str, ParticipantError] | None = None,
-        status: int = 200,
-    ) -> Response:
-        now = self._find_current(request, link)
-        home = home_url(link)
-        if not isinstance(now, ExtraLeft):
-            # Other questions come first, or these were answered in another tab.
-            return RedirectResponse(home, 303)
-        translate = self._pages.texts(request).translate_error
-        return self._pages.render(
-            "extra.html",
-            status,
-            reader=request,
-            fields_of={q.name: field for field, q in self._extra.items()},
-            sent=sent or {},
-            errors={name: translate(error) for name, error in (errors or {}).items()},
-            fields={"form": now.form},
-            action=f"{home}/extra",
-            most_characters=MOST_CHARACTERS,
-            withdraw_url=f"{home}/withdraw",
-            pilot=now.pilot,
-        )
-
-    def leave(self, request: Request, link: Link) -> Response:
-        """Return to the platform when all questions are answered."""
-        now = self._find_current(request, link)
-        if not isinstance(now, Finished) or now.n_counted == 0:
-            raise RefusedError(409, message="unfinished", link=home_url(link))
-        return RedirectResponse(str(self._study.completion_url), 303)
-
-    def _ask(
-        self,
-        request: Request,
-        link: str,
-        now: CurrentQuestion,
-        places: list[str],
-        error: str | None = None,
-        status: int = 200,
-    ) -> HTMLResponse:
-        home = home_url(link)
-        own = self._pages.texts(request).own
-        target = own.name(now.question.target)
-        return self._pages.render(
-            "question.html",
-            status,
-            reader=request,
-            prompt=own.ask(target.text),
-            target=now.question.target,
-            target_name=target,
-            items=now.shown,
-            shown=own.names(now.shown),
-            number=now.position,
-            total=now.total,
-            fields={"form": now.form},
-            action=f"{home}/{now.number}",
-            error=error,
-            repeat=now.repeat,
-            places=places,
-            instructions_url=f"{home}/instructions",
-            withdraw_url=f"{home}/withdraw",
-            draft_key=now.draft,
-            pilot=now.pilot,
-        )
-
-    def _ask_again(
-        self, request: Request, link: str, form: AnswerForm, error: ParticipantError
-    ) -> HTMLResponse:
-        """Show the question again, with the error and the chosen places."""
-        now = self._find_current(request, link)
-        text = self._pages.texts(request).translate_error(error)
-        if not isinstance(now, CurrentQuestion) or not self._is_form_of(request, link, form, now):
-            # The question has an answer, or was assigned to somebody else.
-            home = home_url(link)
-            raise RefusedError(422, message="no_ranking", link=home, error=text)
-        chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
-        return self._ask(request, link, now, chosen, text, status=422)
-
-    def _is_form_of(
-        self, request: Request, link: str, form: AnswerForm, now: CurrentQuestion
-    ) -> bool:
-        shown = json.dumps(now.shown)
-        key = (self._require_rater(request, link), now.number, now.question.key, shown)
-        return self._identity.read_answer_token(form.form, *key) is not None
-
-    def _require_rater(self, request: Request, link: str) -> str:
-        """Return whose link it is; pages for this request are in the language of that person."""
-        rater = self._identity.verify_link(link)
-        if rater is None:
-            raise RefusedError(404, message="no_link")
-        request.state.rater = rater
-        return rater
-
-    def _find_current(self, request: Request, link: str) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return what a participant has to do now."""
-        now = self._participation.current_question(self._require_rater(request, link))
-        if isinstance(now, CurrentQuestion):
-            request.state.language = now.language
-        return now
-
-    def _form_token(self, request: Request, link: str, purpose: str) -> str:
-        return self._identity.form_token(self._require_rater(request, link), purpose)
-
-    def _require_form(self, request: Request, link: str, form: ConfirmForm, purpose: str) -> str:
-        """Return the rater, if the form is one of their pages'."""
-        rater = self._require_rater(request, link)
-        if not self._identity.is_form_token(form.form, rater, purpose):
-            raise RefusedError(403, message="page_form", link=home_url(link))
-        return rater
+            raise RefusedError(429, "starts", headers=headers, minutes=ceil(wait / 60))
 
     def _participant_name(self, who: Visitor) -> str | None:
         """Return the name of a participant; None without an id."""
@@ -448,13 +231,201 @@ class ParticipantRoutes:
         try:
             who = read_visitor(self._study.platform, arrival)
         except ParticipantError as error:
-            message = error.key.removeprefix("refused.")
-            raise RefusedError(400, message=message, **error.fields) from None
+            raise RefusedError(400, error.key.removeprefix("refused."), **error.fields) from None
         if self._study.allowed is not None and who.participant not in self._study.allowed:
-            raise RefusedError(403, message="not_on_list")
+            raise RefusedError(403, "not_on_list")
         return who
 
+    # ---- Questions
 
-def home_url(link: str) -> str:
-    """Return the address of a participant's current question."""
-    return f"/p/{link}"
+    def instructions(self, visit: AVisit) -> Response:
+        """Show the instructions, with an example."""
+        return self._render("instructions.html", visit, question_url=visit.home)
+
+    def question(self, visit: AVisit) -> Response:
+        """Show the current question; after the last one, the page with the completion code."""
+        now = self._find_current(visit)
+        if isinstance(now, CurrentQuestion):
+            return self._ask(visit, now, [""] * len(now.shown))
+        if isinstance(now, ExtraLeft):
+            return RedirectResponse(f"{visit.home}/extra", 303)
+        if now.n_counted == 0 and now.n_skipped == 0:
+            # Others have answered all questions meanwhile. No answer, no completion code.
+            raise StoppedError("full")
+        if now.n_counted == 0:
+            return self._render(
+                "no_code.html",
+                visit,
+                fields={"form": self._identity.form_token(visit.rater, "reopen")},
+                action=f"{visit.home}/reopen",
+                pilot=now.pilot,
+            )
+        return self._render(
+            "finished.html",
+            visit,
+            code=self._completion_code or now.code,
+            n_answers=now.n_answers,
+            leave_url=f"{visit.home}/leave" if self._study.completion_url else None,
+            pilot=now.pilot,
+        )
+
+    def answer(
+        self, visit: AVisit, number: Number, form: Annotated[AnswerForm, Form()]
+    ) -> Response:
+        """Store an answer. It is on disk when the redirect is sent."""
+        skip = form.skip == "yes"
+        try:
+            self._participation.submit(visit.rater, int(number), form.form, form.place, skip=skip)
+        except NotAssignedError:
+            # Who has withdrawn, for example in another tab, reads that.
+            self._find_current(visit)
+            raise RefusedError(403, "closed", link=visit.home) from None
+        except AlreadyAnsweredError as before:
+            raise RefusedError(
+                409, template="answered.html", order=before.order, continue_url=visit.home
+            ) from None
+        except ParticipantError as error:
+            return self._ask_again(visit, form, error)
+        return visit.go_home()
+
+    def _ask(
+        self,
+        visit: Visit,
+        now: CurrentQuestion,
+        places: list[str],
+        error: str | None = None,
+        status: int = 200,
+    ) -> Response:
+        own = self._pages.texts(visit.request).own
+        target = own.name(now.question.target)
+        return self._render(
+            "question.html",
+            visit,
+            status,
+            prompt=own.ask(target.text),
+            target=now.question.target,
+            target_name=target,
+            items=now.shown,
+            shown=own.names(now.shown),
+            number=now.position,
+            total=now.total,
+            fields={"form": now.form},
+            action=f"{visit.home}/{now.number}",
+            error=error,
+            repeat=now.repeat,
+            places=places,
+            instructions_url=f"{visit.home}/instructions",
+            draft_key=now.draft,
+            pilot=now.pilot,
+        )
+
+    def _ask_again(self, visit: Visit, form: AnswerForm, error: ParticipantError) -> Response:
+        """Show the question again, with the error and the chosen places."""
+        now = self._find_current(visit)
+        text = self._pages.texts(visit.request).translate_error(error)
+        if isinstance(now, CurrentQuestion):
+            key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
+            if self._identity.read_timed_token(form.form, *key) is not None:
+                chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
+                return self._ask(visit, now, chosen, text, status=422)
+        # The question has an answer, or was assigned to somebody else.
+        raise RefusedError(422, "no_ranking", link=visit.home, error=text)
+
+    # ---- Extra questions, and the end
+
+    def extra(self, visit: AVisit) -> Response:
+        """Show the extra questions to somebody who has answered all others."""
+        return self._ask_extra(visit, {}, {})
+
+    def answer_extra(self, visit: AVisit, form: Annotated[ExtraForm, Form()]) -> Response:
+        """Store the answers to the extra questions. They are on disk when the redirect is sent."""
+        sent = form.model_extra or {}
+        if not sent.keys() <= self._extra.keys():
+            raise RefusedError(422, "malformed")
+        by_name = {q.name: sent.get(field, "") for field, q in self._extra.items()}
+        values, errors = check_extra_answers(tuple(self._extra.values()), by_name)
+        if errors:
+            return self._ask_extra(visit, sent, errors, status=422)
+        try:
+            self._participation.submit_extra(visit.rater, form.form, values)
+        except NotAssignedError:
+            # Who has withdrawn, for example in another tab, reads that.
+            self._find_current(visit)
+            raise RefusedError(403, "form") from None
+        return visit.go_home()
+
+    def _ask_extra(
+        self,
+        visit: Visit,
+        sent: Mapping[str, str],
+        errors: Mapping[str, ParticipantError],
+        status: int = 200,
+    ) -> Response:
+        now = self._find_current(visit)
+        if not isinstance(now, ExtraLeft):
+            # Other questions come first, or these were answered in another tab.
+            return visit.go_home()
+        translate = self._pages.texts(visit.request).translate_error
+        return self._render(
+            "extra.html",
+            visit,
+            status,
+            fields_of={q.name: field for field, q in self._extra.items()},
+            sent=sent,
+            errors={name: translate(error) for name, error in errors.items()},
+            fields={"form": now.form},
+            action=f"{visit.home}/extra",
+            most_characters=MOST_CHARACTERS,
+            pilot=now.pilot,
+        )
+
+    def leave(self, visit: AVisit) -> Response:
+        """Return to the platform when all questions are answered."""
+        now = self._find_current(visit)
+        if not isinstance(now, Finished) or now.n_counted == 0:
+            raise RefusedError(409, "unfinished", link=visit.home)
+        return RedirectResponse(str(self._study.completion_url), 303)
+
+    def reopen(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
+        """Ask again what somebody has skipped who has answered nothing."""
+        self._require_form(visit, form, "reopen")
+        # If there is an answer meanwhile, the next page shows what is left.
+        with suppress(NotAssignedError):
+            self._participation.reopen(visit.rater)
+        return visit.go_home()
+
+    def ask_to_withdraw(self, visit: AVisit) -> Response:
+        """Ask whether all answers are to be deleted."""
+        return self._render(
+            "withdraw.html",
+            visit,
+            fields={"form": self._identity.form_token(visit.rater, "withdraw")},
+            action=f"{visit.home}/withdrawn",
+            home_url=visit.home,
+        )
+
+    def withdraw(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
+        """Delete all answers of a participant."""
+        self._require_form(visit, form, "withdraw")
+        self._participation.withdraw(visit.rater)
+        return visit.go_home()
+
+    def _require_form(self, visit: Visit, form: ConfirmForm, purpose: str) -> None:
+        """Refuse a form that is not from a page of this participant."""
+        if not self._identity.is_form_token(form.form, visit.rater, purpose):
+            raise RefusedError(403, "page_form", link=visit.home)
+
+    def _find_current(self, visit: Visit) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return what a participant has to do now."""
+        now = self._participation.current_question(visit.rater)
+        if isinstance(now, CurrentQuestion):
+            visit.request.state.language = now.language
+        return now
+
+    def _render(
+        self, template: str, visit: Visit, status: int = 200, **values: Any
+    ) -> HTMLResponse:
+        withdraw_url = f"{visit.home}/withdraw"
+        return self._pages.render(
+            template, status, reader=visit.request, withdraw_url=withdraw_url, **values
+        )

@@ -8,38 +8,29 @@ from __future__ import annotations
 import hmac
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, get_args
+from math import ceil
+from typing import Annotated, Any, Literal, NoReturn
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
-from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, StringConstraints
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.export import (
-    MARK,
-    Decision,
     answer_records,
     count_left_out,
-    decide_payments,
-    export_lines,
     format_csv,
     format_jsonl,
-    format_payments,
     participant_records,
+    payment_records,
+    ranking_records,
 )
 from rankshot.survey.overview import Overview, OverviewReader
 from rankshot.survey.quality import is_right
 from rankshot.survey.store.database import RATER_DIGITS, Database, Identity
 from rankshot.survey.study import Study
-from rankshot.survey.web.pages import (
-    REDIRECT,
-    REFUSALS,
-    FormNonce,
-    Pages,
-    RefusedError,
-    SentForm,
-)
+from rankshot.survey.web.guards import RateLimit, find_address
+from rankshot.survey.web.pages import FormNonce, Pages, RefusedError, SentForm
 
 COOKIE = "rankshot_researcher"
 HOME = "/researcher"
@@ -49,121 +40,45 @@ LEAST_TOKEN_CHARACTERS = 16
 MOST_TOKEN_CHARACTERS = 500
 # Participants in the table of the page; a file has all.
 MOST_ROWS = 1_000
-JSONL = "application/x-ndjson"
-CSV = "text/csv"
-PLAIN = "text/plain"
 # What the id of a participant is, for each platform.
 ID_HEADINGS = {"prolific": "Prolific id", "none": "Code"}
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
-DataName = Literal["answers.csv", "answers.jsonl", "participants.csv", "participants.jsonl"]
-PaymentName = Literal["payments.csv", "approve.txt", "flagged.txt", "reject.txt"]
-LISTED: dict[str, Decision] = {
-    "approve.txt": "approve",
-    "flagged.txt": "look at",
-    "reject.txt": "reject",
-}
-_COOKIE = APIKeyCookie(
-    name=COOKIE, scheme_name="cookie", description="Set by the login form.", auto_error=False
-)
-_BEARER = HTTPBearer(
-    scheme_name="token",
-    description="The token with which the survey was started.",
-    auto_error=False,
-)
+FileName = Literal["rankings.jsonl", "answers.csv", "participants.csv", "payments.csv"]
 
 
-# ---- Login
+def make_cookie(identity: Identity, token: str, now: float) -> str:
+    """Return the cookie of a login.
 
-
-class Login:
-    """A token, and a cookie that proves that the browser has sent it.
-
-    The cookie is an expiry time with a signature. The signature needs the token and the survey's
-    secret key. So a cookie is invalid after a change of the token, and a guessed token can only
-    be tested by sending it to the server.
-
-    Examples
-    --------
-    >>> login = Login("a-token-that-nobody-guesses", Identity(b"a key"))
-    >>> cookie = login.cookie(now=1000.0)
-    >>> login.accepts(cookie, now=2000.0), login.accepts(cookie, now=99_000.0)
-    (True, False)
+    It needs the token and the survey's secret key. So a cookie is invalid after a change of the
+    token, and a guessed token can only be tested by sending it to the server.
     """
-
-    def __init__(self, token: str, identity: Identity) -> None:
-        is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
-        n = len(token)
-        if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
-            raise RankshotError(
-                f"the researcher's token has {n} characters; give from {LEAST_TOKEN_CHARACTERS} to "
-                f"{MOST_TOKEN_CHARACTERS} ASCII characters, no space at the ends, for example "
-                "from python -c 'import secrets; print(secrets.token_hex())'"
-            )
-        self._token = token.encode()
-        self._key = identity.login_key(token)
-
-    def is_token(self, token: str) -> bool:
-        """Return whether this is the token, in constant time."""
-        return hmac.compare_digest(self._token, token.encode())
-
-    def cookie(self, now: float) -> str:
-        """Return the value of a new cookie."""
-        end = str(int(now) + LOGIN_SECONDS)
-        return f"{end}.{self._sign(end)}"
-
-    def accepts(self, cookie: str, now: float) -> bool:
-        """Return whether a cookie is valid and has not expired."""
-        end, _, signature = cookie.partition(".")
-        signed = hmac.compare_digest(self._sign(end).encode(), signature.encode())
-        return signed and int(end) > now
-
-    def _sign(self, end: str) -> str:
-        return hmac.digest(self._key, end.encode(), "sha256").hex()
-
-
-def find_session(
-    request: Request,
-    cookie: Annotated[str | None, Depends(_COOKIE)],
-    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
-) -> str | None:
-    """Return the login of a request: its cookie, or "token" for ``Authorization: Bearer``.
-
-    A wrong token is refused.
-    """
-    login: Login = request.app.state.login
-    if bearer is not None:
-        if login.is_token(bearer.credentials):
-            return "token"
-        text = "This is not the token with which the survey was started."
-        raise _refuse(401, "Wrong token", text, label="Log in")
-    return cookie if cookie is not None and login.accepts(cookie, time.time()) else None
-
-
-def require_session(session: Annotated[str | None, Depends(find_session)]) -> str:
-    """Refuse a request without a login."""
-    if session is None:
-        text = "Please log in first. A login ends after 12 hours."
-        raise _refuse(401, "Not logged in", text, label="Log in")
-    return session
-
-
-Session = Annotated[str, Depends(require_session)]
-
-
-# ---- Routes
-
-
-class LoginForm(SentForm):
-    """What the login page sends."""
-
-    form: FormNonce
-    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TOKEN_CHARACTERS)]
+    return identity.timed_token(now, "login", token)
 
 
 class LogoutForm(SentForm):
     """What the logout button sends."""
 
     form: FormNonce
+
+
+class LoginForm(LogoutForm):
+    """What the login page sends."""
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TOKEN_CHARACTERS)]
+
+
+class PilotQuery(BaseModel):
+    """Whether a page is about the pilot participants, or about the others."""
+
+    model_config = ConfigDict(extra="forbid")
+    pilot: bool = False
+
+
+class FileQuery(PilotQuery):
+    """What a file contains: with or without flagged raters and ids."""
+
+    exclude_flagged: bool = False
+    with_ids: bool = False
 
 
 def format_time(at: float | None) -> str:
@@ -188,62 +103,72 @@ def format_duration(seconds: float | None) -> str:
 _FORMATS: dict[str, Any] = {"format_time": format_time, "format_duration": format_duration}
 
 
-class PilotQuery(BaseModel):
-    """Whether a page is about the pilot participants, or about the others."""
-
-    model_config = ConfigDict(extra="forbid")
-    pilot: bool = False
-
-
-class FileQuery(PilotQuery):
-    """What a file contains: with or without flagged raters and ids."""
-
-    exclude_flagged: bool = False
-    with_ids: bool = False
-
-
 class ResearcherRoutes:
-    """The routes of a study's researcher."""
+    """The routes of a study's researcher, who has the token.
 
-    def __init__(self, study: Study, database: Database, login: Login, pages: Pages) -> None:
+    ``attempts`` limits wrong tokens per address.
+    """
+
+    def __init__(
+        self, study: Study, database: Database, token: str, pages: Pages, attempts: RateLimit
+    ) -> None:
+        self._attempts = attempts
         self._identity = database.identity
         self._reader = OverviewReader(study, database)
-        self._login = login
+        is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
+        n = len(token)
+        if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
+            raise RankshotError(
+                f"the researcher's token has {n} characters; give from {LEAST_TOKEN_CHARACTERS} to "
+                f"{MOST_TOKEN_CHARACTERS} ASCII characters, no space at the ends, for example "
+                "from python -c 'import secrets; print(secrets.token_hex())'"
+            )
+        self._token = token
         self._pages = pages
 
     def router(self) -> APIRouter:
         """Return the router with all routes."""
-        router = APIRouter(prefix=HOME, default_response_class=HTMLResponse, responses=REFUSALS)
-        locked: dict[str, Any] = {"dependencies": [Depends(require_session)]}
+        router = APIRouter(prefix=HOME)
+        locked: Any = [Depends(self.require_session)]
         # Without a login, this is the page that asks for the token.
-        router.get("", openapi_extra={"security": [{}]})(self.page)
-        router.post("/login", **REDIRECT)(self.log_in)
-        router.post("/logout", **REDIRECT, **locked)(self.log_out)
-        router.get("/progress", **locked)(self.progress)
-        router.get("/participants/{rater}", **locked)(self.participant)
-        for path, handle, kinds in (
-            ("/rankings.jsonl", self.rankings, (JSONL,)),
-            ("/data/{name}", self.data, (JSONL, CSV)),
-            ("/payment/{name}", self.payment, (CSV, PLAIN)),
-        ):
-            content = {kind: {"schema": {"type": "string"}} for kind in kinds}
-            responses: dict[int | str, Any] = {200: {"content": content}}
-            router.get(path, response_class=Response, responses=responses, **locked)(handle)
+        router.get("")(self.page)
+        router.post("/login")(self.log_in)
+        router.post("/logout", dependencies=locked)(self.log_out)
+        router.get("/progress", dependencies=locked)(self.progress)
+        router.get("/participants/{rater}", dependencies=locked)(self.participant)
+        router.get("/files/{name}", dependencies=locked)(self.file)
         return router
 
     # ---- Login
 
+    def _find_session(self, request: Request) -> str | None:
+        """Return the cookie of a login, if it is valid."""
+        cookie = request.cookies.get(COOKIE, "")
+        began = self._identity.read_timed_token(cookie, "login", self._token)
+        return cookie if began is not None and time.time() < began + LOGIN_SECONDS else None
+
+    def require_session(self, request: Request) -> None:
+        """Refuse a request without a login."""
+        if self._find_session(request) is None:
+            text = "Please log in first. A login ends after 12 hours."
+            _refuse(401, "Not logged in", text, label="Log in")
+
     def log_in(self, request: Request, form: Annotated[LoginForm, Form()]) -> Response:
         """Check the token, and set the login cookie."""
         self._require_nonce(form.form, "login")
-        if not self._login.is_token(form.token):
+        address = find_address(request.scope)
+        if wait := self._attempts.wait(address):
+            headers = {"retry-after": str(ceil(wait))}
+            raise RefusedError(429, "wait", headers=headers, seconds=ceil(wait))
+        if not hmac.compare_digest(self._token.encode(), form.token.encode()):
             error = "This is not the token with which the survey was started."
             fields = self._fields("login")
             raise RefusedError(401, template="login.html", fields=fields, error=error)
+        self._attempts.give_back(address)
         response = RedirectResponse(HOME, 303)
         response.set_cookie(
             COOKIE,
-            self._login.cookie(time.time()),
+            make_cookie(self._identity, self._token, time.time()),
             max_age=LOGIN_SECONDS,
             path=HOME,
             secure=request.scope["scheme"] == "https",
@@ -252,9 +177,9 @@ class ResearcherRoutes:
         )
         return response
 
-    def log_out(self, form: Annotated[LogoutForm, Form()], session: Session) -> Response:
+    def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
         """Delete the login cookie."""
-        self._require_nonce(form.form, session)
+        self._require_nonce(form.form, request.cookies[COOKIE])
         response = RedirectResponse(HOME, 303)
         response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
         return response
@@ -265,22 +190,18 @@ class ResearcherRoutes:
     def _require_nonce(self, form: str, purpose: str) -> None:
         """Refuse a form of another page, or of another login."""
         if not self._identity.is_nonce(form, f"researcher {purpose}"):
-            raise _refuse(403, "Invalid form", "Please open the page again.")
+            _refuse(403, "Invalid form", "Please open the page again.")
 
     # ---- Pages
 
-    def page(
-        self,
-        session: Annotated[str | None, Depends(find_session)],
-        query: Annotated[PilotQuery, Query()],
-    ) -> HTMLResponse:
+    def page(self, request: Request, query: Annotated[PilotQuery, Query()]) -> HTMLResponse:
         """Show the progress of the survey and its participants, or ask for the token."""
+        session = self._find_session(request)
         if session is None:
             return self._pages.render("login.html", fields=self._fields("login"), error=None)
         view = self._reader.read(pilot=query.pilot)
-        return self._pages.render(
-            "researcher.html", fields=self._fields(session), **_show_progress(view)
-        )
+        fields = self._fields(session)
+        return self._pages.render("researcher.html", fields=fields, **_show_progress(view))
 
     def progress(
         self,
@@ -298,71 +219,41 @@ class ResearcherRoutes:
 
     def participant(self, rater: Rater) -> HTMLResponse:
         """Show one participant with all answers."""
-        for pilot in (False, True):
-            view = self._reader.read(pilot=pilot)
-            if rater in view.people:
-                break
-        else:
+        views = (self._reader.read(pilot=pilot) for pilot in (False, True))
+        view = next((view for view in views if rater in view.people), None)
+        if view is None:
             text = "There is no participant with this name, or not any more."
-            raise _refuse(404, "No such participant", text)
-        person = view.people[rater]
-        given = view.excluded_answers if person.excluded_at is not None else view.answers
-        return self._pages.render(
-            "participant.html",
-            view=view,
-            person=person,
-            answers=[answer for answer in given if answer.rater == rater],
-            is_right=is_right,
-            **_FORMATS,
-        )
+            _refuse(404, "No such participant", text)
+        answers = [a for a in (*view.answers, *view.excluded_answers) if a.rater == rater]
+        values: Any = {"view": view, "person": view.people[rater], "answers": answers}
+        return self._pages.render("participant.html", is_right=is_right, **values, **_FORMATS)
 
-    # ---- Files
-
-    def rankings(self, query: Annotated[FileQuery, Query()]) -> Response:
-        """Return the answers as a rankings file."""
-        view = self._reader.read(pilot=query.pilot)
-        try:
-            export = export_lines(
-                view.study, view.answers, view.flags, exclude_flagged=query.exclude_flagged
-            )
-        except RankshotError as error:
-            raise _refuse(404, "Nothing to download", f"{error}.") from None
-        lines = "".join(f"{line}\n" for line in export.lines)
-        return Response(lines, media_type=JSONL, headers=_attach("rankings.jsonl"))
-
-    def data(self, name: DataName, query: Annotated[FileQuery, Query()]) -> Response:
-        """Return every answer, or every participant, as CSV or JSON lines."""
+    def file(self, name: FileName, query: Annotated[FileQuery, Query()]) -> Response:
+        """Return the rankings, every answer, every participant, or who is to be paid."""
         view = self._reader.read(pilot=query.pilot)
         if not view.people:
-            raise _refuse(404, "Nothing to download", "Nobody has started yet.")
-        what, _, ending = name.partition(".")
-        records = (
-            answer_records(view)
-            if what == "answers"
-            else participant_records(view, with_ids=query.with_ids)
-        )
-        return StreamingResponse(
-            format_csv(records) if ending == "csv" else format_jsonl(records),
-            media_type=CSV if ending == "csv" else JSONL,
-            headers=_attach(name),
-        )
-
-    def payment(self, name: PaymentName, query: Annotated[FileQuery, Query()]) -> Response:
-        """Return who is to be paid, with reasons; or ids to approve, to look at or to reject."""
-        payments = decide_payments(self._reader.read(pilot=query.pilot))
+            _refuse(404, "Nothing to download", "Nobody has started yet.")
         try:
-            if name == "payments.csv":
-                text = MARK + format_payments(payments, get_args(Decision))
-                return Response(text, media_type=CSV, headers=_attach(name))
-            return Response(format_payments(payments, [LISTED[name]], plain=True), media_type=PLAIN)
+            if name == "rankings.jsonl":
+                flagged = query.exclude_flagged
+                text = format_jsonl(
+                    ranking_records(view.study, view.answers, view.flags, exclude_flagged=flagged)
+                )
+            elif name == "answers.csv":
+                text = format_csv(answer_records(view))
+            elif name == "participants.csv":
+                text = format_csv(participant_records(view, with_ids=query.with_ids))
+            else:
+                text = format_csv(payment_records(view))
         except RankshotError as error:
-            raise _refuse(409, "Ids are missing", f"{error}.") from None
+            _refuse(404, "Nothing to download", f"{error}.")
+        kind = "text/csv" if name.endswith(".csv") else "application/x-ndjson"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(text, media_type=kind, headers=headers)
 
 
-def _refuse(
-    status: int, heading: str, text: str, label: str = "Back to the survey"
-) -> RefusedError:
-    return RefusedError(status, heading, text, template="refused.html", label=label)
+def _refuse(status: int, heading: str, text: str, label: str = "Back to the survey") -> NoReturn:
+    raise RefusedError(status, template="refused.html", heading=heading, text=text, label=label)
 
 
 def _show_progress(view: Overview) -> dict[str, Any]:
@@ -375,7 +266,3 @@ def _show_progress(view: Overview) -> dict[str, Any]:
         "id_heading": ID_HEADINGS[view.study.platform],
         **_FORMATS,
     }
-
-
-def _attach(name: str) -> dict[str, str]:
-    return {"content-disposition": f'attachment; filename="{name}"'}

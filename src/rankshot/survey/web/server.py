@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 import socket
 import sys
@@ -161,17 +162,16 @@ class QuietFilter(logging.Filter):
         """Return whether an event is written."""
         error = record.exc_info[1] if record.exc_info else None
         key, now = (record.name, record.levelno, record.msg, type(error)), time.monotonic()
-        event = record.getMessage().strip()
-        if error is not None:
-            event += f": {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         with self._lock:
-            before, n_more = self._kinds.get(key, (-NEW_SECONDS, 0))
+            before, n_more = self._kinds.get(key, (-math.inf, 0))
             is_written = now - before >= QUIET_SECONDS
             self._kinds[key] = (now, 0) if is_written else (before, n_more + 1)
-        record.exc_info = record.exc_text = None
-        if error is not None and now - before >= NEW_SECONDS:
-            frames = "".join(traceback.format_exception(error, limit=-MOST_FRAMES)).strip()
-            event += f"\n{frames}"
         times = f" ({n_more + 1:,} times since the last report)" if n_more else ""
-        record.msg, record.args = f"{event}{times}", ()
+        text = record.getMessage().strip()
+        frames = traceback.format_exception(error, limit=-MOST_FRAMES) if error else []
+        text = ": ".join([text, *(frame.strip() for frame in frames[-1:])]) + times
+        if now - before >= NEW_SECONDS:
+            text = "\n".join([text, "".join(frames).strip()]).strip()
+        record.msg, record.args = text, ()
+        record.exc_info = record.exc_text = None
         return is_written

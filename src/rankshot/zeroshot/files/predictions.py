@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    RankshotError,
+    prefix_errors,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     ID,
@@ -42,18 +48,9 @@ STAGES = ("reading", "classifying", "writing")
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The content of a file of predictions.
+    """The content of a file of predictions: ids and labels (or `REJECTED`) of the inputs.
 
-    Attributes
-    ----------
-    ids : array of str, shape (n,)
-        The ids of the inputs.
-    labels : array of str, shape (n,)
-        The predicted class of each input, or `REJECTED`.
-    targets : tuple of str
-        All L classes that could be predicted, in the order of the columns.
-    proba : array of shape (n, L)
-        The probabilities of all these classes.
+    ``targets`` are all L classes that could be predicted, in the order of the columns of ``proba``.
     """
 
     ids: NDArray[np.object_]
@@ -70,8 +67,6 @@ def open_predictions(
     path: str | Path,
     targets: Iterable[Any],
     metadata: Mapping[str, str] | None = None,
-    *,
-    allow_empty: bool = False,
 ) -> Iterator[PredictionWriter]:
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
@@ -90,8 +85,6 @@ def open_predictions(
         The classes that may be predicted, in the order of the columns of probabilities.
     metadata : mapping of str to str, optional
         What a Parquet file says about itself in its footer. It may be filled until the block ends.
-    allow_empty : bool
-        Write a file without rows, as a part of a dataset may be, if there are none.
 
     Examples
     --------
@@ -116,22 +109,13 @@ def open_predictions(
     with open_writer(path, columns, metadata) as put:
         writer = PredictionWriter(names, put)
         yield writer
-        if writer.n_rows == 0 and allow_empty:
+        if writer.n_rows == 0:
+            # The columns of a Parquet file are known from its first rows, even if these are none.
             writer.write([], [], np.empty((0, len(names)), np.float32))
-        elif writer.n_rows == 0:
-            raise RankshotError(f"{path}: there are no predictions to write")
 
 
 def read_predictions(path: str | Path) -> Predictions:
     r"""Read a file that `open_predictions` wrote; its columns may be in any order.
-
-    Raises
-    ------
-    RankshotError
-        Names the file and the column that is missing, or the line (CSV) or row (Parquet, counted
-        from 0) of what is wrong.
-    FileNotFoundError
-        If there is no such file.
 
     Examples
     --------
@@ -154,10 +138,8 @@ def read_predictions(path: str | Path) -> Predictions:
         raise RankshotError(
             f"{path}: no columns such as 'P(cat)'; the columns are {quote_names(columns)}"
         )
-    try:
+    with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
     known = {*targets, REJECTED}
     table = read_table(path, [ID, LABEL], found, rule=RULE)
     ids, labels = table.require_text(0), table.require_text(1)
@@ -195,27 +177,22 @@ class PredictionWriter:
         self._put = put
 
     def write(self, ids: Iterable[Any] | None, labels: Iterable[Any], proba: ArrayLike) -> None:
-        """Add some rows.
+        """Add some rows; without ids, the id of a row is its number in the file, from 0.
 
-        Parameters
-        ----------
-        ids : iterable of str, or None
-            With None, the id of a row is its number in the file, counted from 0.
-        labels : iterable of str
-            The predicted class of each row, or `REJECTED`.
-        proba : array-like of shape (n, L)
-            One column per class, in the order that was given to `open_predictions`.
+        The columns of ``proba`` are in the order that was given to `open_predictions`.
         """
-        table = self._as_probabilities(proba)
+        table = np.asarray(proba)
+        if table.dtype != np.float32:
+            table = table.astype(np.float64)
         numbers = map(str, range(self.n_rows, self.n_rows + len(table)))
         names = [str(name) for name in (numbers if ids is None else ids)]
         given = [str(label) for label in labels]
-        if not len(table) == len(names) == len(given):
+        if table.shape != (len(names), len(self.targets)) or len(given) != len(names):
             raise RankshotError(
-                f"{len(names)} ids, {len(given)} labels and {len(table)} rows of probabilities"
+                f"{len(names)} ids, {len(given)} labels and probabilities of shape {table.shape}, "
+                f"not {(len(names), len(self.targets))}"
             )
-        if "" in names:
-            raise RankshotError(f"row {self.n_rows + names.index('')} has no id")
+        _require_probabilities(table, lambda row: f"row {self.n_rows + row}", self.targets)
         codes = np.array([self._code.get(label, -1) for label in given], np.intp)
         if (codes < 0).any():
             rejected = (codes < 0) & np.array([label == REJECTED for label in given])
@@ -229,18 +206,6 @@ class PredictionWriter:
         chosen = table[np.arange(len(table)), codes]
         self._put([names, given], np.column_stack([chosen, table]))
         self.n_rows += len(table)
-
-    def _as_probabilities(self, proba: ArrayLike) -> NDArray[np.floating]:
-        table = np.asarray(proba)
-        if table.dtype not in {np.dtype(np.float32), np.dtype(np.float64)}:
-            table = table.astype(np.float64)
-        if table.ndim != 2 or table.shape[1] != len(self.targets):
-            raise RankshotError(
-                f"probabilities of {len(self.targets)} classes must have as many columns, not "
-                f"shape {table.shape}"
-            )
-        _require_probabilities(table, lambda row: f"row {self.n_rows + row}", self.targets)
-        return table
 
 
 # -------------------------------------------------------------------- true labels
@@ -256,20 +221,7 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
         may be in any order, and ids that are not among the inputs are ignored. Without ids,
         the rows must be those of the inputs, in the same order.
     ids : sequence of str
-        The ids of the inputs, as `read_predictions` returns them.
-
-    Returns
-    -------
-    array of str
-        The label of each of the ``ids``, in their order.
-
-    Raises
-    ------
-    RankshotError
-        Names the file, and the line (CSV) or row (Parquet, counted from 0) of what is wrong; or
-        the ids that have no label.
-    FileNotFoundError
-        If there is no such file.
+        The ids of the inputs, as `read_predictions` returns them. The result has their order.
 
     Examples
     --------
@@ -315,15 +267,7 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
 
 @dataclass
 class Classified:
-    """How a table was classified.
-
-    Attributes
-    ----------
-    counts : Counter of str
-        How often each class was predicted; `REJECTED` is one of them.
-    seconds : dict of str to float
-        The time of reading, classifying and writing.
-    """
+    """How often each class, and `REJECTED`, was predicted; and the time of each stage."""
 
     counts: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
@@ -354,8 +298,7 @@ def classify_to_file(
 
     Parameters
     ----------
-    table : ScoreTable
-    head : BaseHead
+    table, head
     score_type : str
         One of `SCORE_TYPES` except auto.
     output : Path
@@ -365,7 +308,7 @@ def classify_to_file(
     id_prefix : str
         Comes before the number of a row, which is its id in a table without ids.
     check_first : callable, optional
-        Called with the numbers of the first batch, before they are taken as scores of this type.
+        Called with the numbers of the first batch, before they are used as such scores.
     describe : callable, optional
         Called after the last row; returns what goes into the footer of a Parquet file.
     advance : callable, optional
@@ -373,11 +316,8 @@ def classify_to_file(
     """
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}
-    is_empty = table.n_rows == 0
     with ExitStack() as stack:
-        writer = stack.enter_context(
-            open_predictions(output, head.classes_, metadata, allow_empty=is_empty)
-        )
+        writer = stack.enter_context(open_predictions(output, head.classes_, metadata))
         batches = table.batches()
         while True:
             with done.time("reading"):

@@ -31,9 +31,14 @@ CLASSES: dict[str, type[Any]] = {
     )
 }
 """The heads and the priors that settings can name."""
-MOST_HEADS = 4
-"""The most heads inside one another: SeenAndNew of BatchRefinement of a head has three."""
-CONTENT_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
+CONTENT_ERRORS = (
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+)
 """What a head may raise if the parts of a file contradict each other."""
 
 
@@ -80,19 +85,6 @@ def load_head(path: str | Path) -> BaseHead:
     It gives the same answers and explanations as the head that was saved, and can be saved again.
     ``head.provenance_`` tells how it came about.
 
-    Parameters
-    ----------
-    path : str or Path
-        Ends in .rankshot.
-
-    Raises
-    ------
-    RankshotError
-        If the file is not a saved head, is damaged, or was written by a newer version; the message
-        says what was found.
-    FileNotFoundError
-        If there is no such file.
-
     Examples
     --------
     >>> import tempfile
@@ -128,19 +120,16 @@ def _build_head(
     settings = HeadSettings.from_json(require_part(described, "settings", dict))
     inner = []
     if "head" in described:
-        if folder.count(INNER) + 1 >= MOST_HEADS:
-            raise RankshotError(f"more than {MOST_HEADS} heads are inside one another")
         inner = [_build_head(file, described["head"], folder + INNER, items)]
     head: BaseHead = build_head(settings, *inner)
     classes = as_names(require_part(described, "classes", list), "classes")
     head.items_, head.classes_ = items, np.array(classes)
     rankings = file.read_rankings(folder, items)
-    if any(found.target_names != classes for found in rankings.values()):
-        raise RankshotError(f"its rankings are not those of {quote_names(classes)}")
     values = require_part(described, "values", dict)
     head._restore_state({**values, **file.read_arrays(folder), **rankings})
-    if head.classes_.tolist() != list(classes):
-        raise RankshotError(f"the classes do not fit {short_repr(head)}")
+    fitting = all(found.target_names == classes for found in rankings.values())
+    if not fitting or head.classes_.tolist() != list(classes):
+        raise RankshotError(f"the classes {quote_names(classes)} do not fit {short_repr(head)}")
     return head
 
 

@@ -9,10 +9,8 @@ should therefore have row groups of some thousand rows.
 from __future__ import annotations
 
 import json
-import struct
 import sys
 import zipfile
-import zlib
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +20,6 @@ from errno import EINVAL
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from tokenize import TokenError
 from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import numpy as np
@@ -30,11 +27,12 @@ from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, RowError, quote_names
+from rankshot.core.errors import RankshotError, RowError, prefix_errors, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import (
     BATCH_CELLS,
     ID,
+    Batch,
     Rule,
     as_text_array,
     import_pyarrow,
@@ -63,18 +61,8 @@ ENDINGS = (".csv", ".parquet", ".npz")
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
 RULE = Rule("scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE)
-MAX_NAMES_BYTES = 2**28
-"""The most that all names of classes in an archive may take: more is damage, or an attack."""
-MAX_ID_BYTES = 2**14
-"""The same for each id."""
-ARCHIVE_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, IndexError),
-    # Encrypted members, and compression methods that Python does not support.
-    *(RuntimeError, NotImplementedError),
-    # NumPy parses the header of an array as a Python literal, which can raise these.
-    *(ValueError, TypeError, OverflowError, SyntaxError, TokenError, RecursionError, MemoryError),
-)
-"""What a damaged archive of arrays may raise, beside errors of the operating system."""
+NUMBERS, NAMES = "fiu", "Uiu"
+"""The kinds of NumPy types that arrays of numbers, and of names, may have."""
 Block = tuple[Sequence[str], NDArray[np.floating]]
 """The ids of some rows, and their scores."""
 
@@ -83,20 +71,7 @@ Block = tuple[Sequence[str], NDArray[np.floating]]
 class ScoreTable:
     """A file of scores, of which only the header has been read; `batches` reads the rows.
 
-    Attributes
-    ----------
-    path : Path
-        The file.
-    items : tuple of str
-        The seen classes.
-    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        The kind of scores, as in `Scores`.
-    has_ids : bool
-        Whether the rows have ids.
-    n_rows : int or None
-        The number of rows; None for CSV, where it is only known at the end.
-    batch_rows : int
-        The most rows in a batch.
+    ``n_rows`` is None for CSV, where it is only known at the end.
     """
 
     path: Path
@@ -117,50 +92,49 @@ class ScoreTable:
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
             not a finite number.
         """
-        read = self._read_npz if self.path.suffix == ".npz" else self._read_table
-        for ids, values in read():
-            yield (
-                None if ids is None else as_text_array(ids),
-                Scores.from_validated(values, self.items, self.kind),
-            )
-
-    def _read_table(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
-        texts = [ID] if self.has_ids else []
+        texts, read = [ID] if self.has_ids else [], self._read_npz
         names = _name_columns(self.items, self.kind)
         for path in _list_parts(self.path):
-            if _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
+            same = path == self.path or _read_header(path)[:3] == (
+                self.items,
+                self.kind,
+                self.has_ids,
+            )
+            if not same:
                 raise RankshotError(f"{path}: has other columns than the first table")
-            for batch in read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows):
-                yield batch.require_text(0) if texts else None, batch.numbers
+            batches = (
+                read()
+                if path.suffix == ".npz"
+                else read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
+            )
+            for batch in batches:
+                ids = as_text_array(batch.require_text(0)) if texts else None
+                yield ids, Scores.from_validated(batch.numbers, self.items, self.kind)
 
-    def _read_npz(self) -> Iterator[tuple[list[str] | None, NDArray[np.floating]]]:
-        if _read_header(self.path)[:3] != (self.items, self.kind, self.has_ids):
-            raise RankshotError(f"{self.path}: the file was replaced by another table")
+    def _read_npz(self) -> Iterator[Batch]:
         with _open_npz(self.path) as archive:
-            scores = _Rows(archive, "scores", self.path)
-            names = _Rows(archive, ID, self.path) if self.has_ids else None
+            scores = _Rows(archive, "scores", NUMBERS)
+            ids = _Rows(archive, ID, NAMES) if self.has_ids else None
             single = scores.dtype.kind == "f" and scores.dtype.itemsize == 4
             for begin in range(0, scores.shape[0], self.batch_rows):
                 n = min(self.batch_rows, scores.shape[0] - begin)
                 # Extended precision may overflow; infinite scores are refused below.
                 with np.errstate(over="ignore"):
                     values: NDArray[Any] = scores.take(n).astype("f4" if single else "f8")
+                texts = [] if ids is None else [list(map(str, ids.take(n).tolist()))]
+                batch = Batch(self.path, range(begin, begin + n), [ID], texts, values)
                 require_numbers(
-                    values,
-                    RULE,
-                    lambda row, begin=begin: f"{self.path}: row {begin + row}",  # type: ignore[misc]
-                    lambda j: column_name(self.items, self.kind, j),
+                    values, RULE, batch.where, lambda j: column_name(self.items, self.kind, j)
                 )
-                ids = None if names is None else list(map(str, names.take(n).tolist()))
-                if ids is not None and "" in ids:
-                    raise RankshotError(f"{self.path}: row {begin + ids.index('')}: 'id' is empty")
-                yield ids, values
+                yield batch
 
 
 def open_scores(
     path: str | Path, batch_rows: int | None = None, *, allow_empty: bool = False
 ) -> ScoreTable:
     r"""Open a table of a classifier's scores: CSV, Parquet or .npz.
+
+    Scores in float32 stay float32 (in Parquet, if all columns are); all others become float64.
 
     Parameters
     ----------
@@ -169,25 +143,12 @@ def open_scores(
         ``id``. A folder of Parquet parts is read as one table. An .npz file has the arrays
         ``scores``, ``classes`` (the names of the classes) and optionally ``id``. Its scores have
         one column per class or, one-vs-one, one column per pair of classes, in the order of
-        ``numpy.triu_indices``. Three classes have three pairs: then the columns are taken as
-        classes, unless an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`).
+        ``numpy.triu_indices``. Three columns of three classes are interpreted as classes, unless
+        an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`).
     batch_rows : int, optional
         The most rows in a batch; by default, a batch has about a million scores.
     allow_empty : bool
         Accept a Parquet file without rows, as a part of a dataset may be.
-
-    Returns
-    -------
-    ScoreTable
-        Scores in float32 stay float32 (in Parquet, if all columns are); all others become
-        float64.
-
-    Raises
-    ------
-    RankshotError
-        Names the file and what is wrong with it.
-    FileNotFoundError
-        If there is no such file.
 
     Examples
     --------
@@ -254,10 +215,8 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
             f"{path}: expected one column per seen class, and at most one named {ID!r}; the "
             f"columns are {quote_names(columns)}"
         )
-    try:
+    with prefix_errors(path):
         return as_names(items, "the header")
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
 
 
 # -------------------------------------------------------------------- .npz archives
@@ -268,15 +227,12 @@ def _open_npz(path: Path) -> Iterator[NpzFile]:
     try:
         with path.open("rb") as stream:
             archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, NpzFile):
-                raise ValueError("it is not an archive")  # noqa: TRY004
-            with archive:
-                yield archive
-    except RankshotError:
-        raise
-    except (*ARCHIVE_ERRORS, OSError) as error:
+            with archive, prefix_errors(path):
+                yield cast("NpzFile", archive)
+    except Exception as error:
         # A damaged directory may name a place before the start of the file: EINVAL.
-        if isinstance(error, OSError) and error.errno not in {None, EINVAL}:
+        is_foreign = isinstance(error, OSError) and error.errno not in {None, EINVAL}
+        if is_foreign or isinstance(error, RankshotError):
             raise
         raise RankshotError(
             f"{path}: not a complete .npz file of numbers and text ({error})"
@@ -286,20 +242,20 @@ def _open_npz(path: Path) -> Iterator[NpzFile]:
 class _Rows:
     """An array of an archive, which `numpy.load` would read as a whole, a few rows at a time."""
 
-    def __init__(self, archive: NpzFile, name: str, path: Path) -> None:
+    def __init__(self, archive: NpzFile, name: str, kinds: str) -> None:
         if name not in archive.files:
-            raise RankshotError(
-                f"{path}: no array {name!r}; the arrays are {quote_names(archive.files) or 'none'}"
-            )
+            found = quote_names(archive.files) or "none"
+            raise RankshotError(f"no array {name!r}; the arrays are {found}")
         assert archive.zip is not None  # noqa: S101 (it is open)
         self._stream = archive.zip.open(f"{name}.npy")
         is_first = npy.read_magic(self._stream) == (1, 0)
         read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
         self.shape, is_fortran, self.dtype = read_header(self._stream)
-        if self.dtype.hasobject or is_fortran:
+        if self.dtype.kind not in kinds or is_fortran:
             raise RankshotError(
-                f"{path}: {name!r} must be numbers or text in C order; save "
-                f"numpy.ascontiguousarray({name}), or {name}.astype(str) for names"
+                f"{name!r} must be {'numbers' if kinds == NUMBERS else 'text'} in C order, not "
+                f"{self.dtype}; save numpy.ascontiguousarray({name}), or {name}.astype(str) for "
+                "names"
             )
 
     def take(self, n: int) -> NDArray[Any]:
@@ -313,43 +269,27 @@ class _Rows:
 
 def _read_npz_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int]:
     with _open_npz(path) as archive:
-        scores, classes = _Rows(archive, "scores", path), _Rows(archive, "classes", path)
-        n_bytes = classes.dtype.itemsize * prod(classes.shape)
-        is_text = classes.dtype.kind in "Uiu" and len(classes.shape) == 1
-        if not is_text or not 0 < n_bytes <= MAX_NAMES_BYTES:
-            raise RankshotError(
-                f"{path}: 'classes' must be a list of names, not {classes.dtype} of shape "
-                f"{classes.shape}; save it as text: classes.astype(str)"
-            )
-        try:
-            items = as_names(classes.take(classes.shape[0]).tolist(), "'classes'")
-        except RankshotError as error:
-            raise RankshotError(f"{path}: {error}") from None
+        scores, classes = _Rows(archive, "scores", NUMBERS), _Rows(archive, "classes", NAMES)
+        items = as_names(classes.take(prod(classes.shape[:1])).tolist(), "'classes'")
         named = str(archive["kind"].ravel()[0]) if "kind" in archive.files else None
         if named is not None:
-            require_choice(f"{path}: 'kind'", named, KINDS)
+            require_choice("'kind'", named, KINDS)
         kinds = [
             kind
             for kind in KINDS
             if scores.shape[1:] == (n_columns(len(items), kind),) and named in {None, kind}
         ]
-        if scores.dtype.kind not in "fiu" or not kinds or scores.shape[1] < 1:
+        has_ids = ID in archive.files
+        ids = _Rows(archive, ID, NAMES).shape if has_ids else scores.shape[:1]
+        if not kinds or scores.shape[1] < 1 or ids != scores.shape[:1]:
             C = len(items)
-            pairs = f"(n, {n_columns(C, 'one-vs-one')})"
             raise RankshotError(
-                f"{path}: 'scores' has {scores.dtype} of shape {scores.shape}; expected numbers "
-                f"of shape (n, {C}) for the {C} 'classes', or {pairs} one-vs-one"
-                f"{'' if named is None else f', and the kind is {named!r}'}"
+                f"'scores' has the shape {scores.shape}; the {C} 'classes' need (n, {C}), or "
+                f"(n, {n_columns(C, ONE_VS_ONE)}) one-vs-one"
+                f"{'' if named is None else f'; the kind is {named!r}'}"
+                f"{f', and ids of shape {ids} need as many rows' if has_ids else ''}"
             )
-        if ID in archive.files:
-            ids = _Rows(archive, ID, path)
-            is_text = ids.dtype.kind in "Uiu" and 0 < ids.dtype.itemsize <= MAX_ID_BYTES
-            if ids.shape != scores.shape[:1] or not is_text:
-                raise RankshotError(
-                    f"{path}: 'id' has {ids.dtype} of shape {ids.shape}; expected a text of at "
-                    f"most {MAX_ID_BYTES // 4:,} characters for each of the {scores.shape[0]} rows"
-                )
-        return items, kinds[0], ID in archive.files, scores.shape[0]
+        return items, kinds[0], has_ids, scores.shape[0]
 
 
 # -------------------------------------------------------------------- writing
@@ -376,8 +316,6 @@ def write_score_table(
     read_blocks: Callable[[], Iterable[Block]],
     kind: Kind = "multiclass",
     metadata: dict[str, str] | None = None,
-    *,
-    allow_empty: bool = False,
 ) -> int:
     r"""Write a table of scores as CSV, Parquet or .npz, with a column of ids; return its rows.
 
@@ -394,8 +332,6 @@ def write_score_table(
         The kind of scores; CSV does not store it.
     metadata : dict of str to str, optional
         What goes into the footer of a Parquet file after the last block.
-    allow_empty : bool
-        Write a Parquet file without rows, as a part of a dataset may be.
 
     Examples
     --------
@@ -411,13 +347,10 @@ def write_score_table(
     """
     path = Path(path)
     require_score_file(path, items, kind)
-    n = 0
     if path.suffix == ".npz":
         with replace_file(path) as stream:
-            n = _write_npz(stream, items, read_blocks, kind)
-            if n == 0:
-                raise RankshotError(f"{path}: there are no scores to write")
-        return n
+            return _write_npz(stream, items, read_blocks, kind)
+    n = 0
     own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
     columns = [ID, *_name_columns(items, kind)]
     with open_writer(path, columns, ChainMap(own, {} if metadata is None else metadata)) as put:
@@ -425,8 +358,6 @@ def write_score_table(
             if len(ids):
                 put([ids], values)
                 n += len(ids)
-        if n == 0 and not allow_empty:
-            raise RankshotError(f"{path}: there are no scores to write")
         if n == 0:
             put([[]], np.empty((0, len(columns) - 1), np.float32))
     return n
@@ -537,10 +468,8 @@ def find_columns(names: Iterable[str], table: ScoreTable, origin: str | Path) ->
     names = dict.fromkeys(names)
     if names.keys() <= set(table.items):
         return {}
-    try:
+    with prefix_errors(f"{origin} and {table.path}"):
         found = read_class_labels(table.items).match_all(names)
-    except RankshotError as error:
-        raise RankshotError(f"{origin} and {table.path}: {error}") from None
     return {name: column for name, column in found.items() if name != column}
 
 

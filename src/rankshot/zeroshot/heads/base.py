@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, Constants, Library, Lost, other_library, to_numpy
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Library,
+    Lost,
+    other_library,
+    to_numpy,
+    without_prefix,
+)
 from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
@@ -26,10 +34,17 @@ from rankshot.zeroshot.runner import (
     Top,
     predict_names,
     predict_top,
-    run_decision_function,
-    run_log_proba,
+    run_head,
 )
-from rankshot.zeroshot.scores import KINDS, Kind, Scores, as_scores, is_lazy, n_columns
+from rankshot.zeroshot.scores import (
+    KINDS,
+    LARGEST_SCORE,
+    Kind,
+    Scores,
+    as_scores,
+    is_lazy,
+    n_columns,
+)
 
 Floats = NDArray[np.floating]
 Semantics = Rankings | Similarity
@@ -38,10 +53,11 @@ Semantics = Rankings | Similarity
 class BaseHead(ABC):
     """The methods that all heads share: labels, probabilities and the most probable classes.
 
-    A head sets ``items_`` (the seen classes) and ``classes_`` in `fit`. The latter are the classes
-    that it may answer, sorted: the new classes, and also seen classes if it was fitted to their
-    rankings or similarities. Its `_log_posterior` returns how probable each of them is, up to a
-    constant per input. It is divided by ``temperature_``.
+    A fitted head has ``items_``, the seen classes in the order of the columns of the scores, and
+    ``classes_``, the classes that it may answer, sorted: the new classes, and also seen classes if
+    it was fitted to their rankings or similarities. Its log-posteriors are divided by
+    ``temperature_``. If `fit` got a reference, ``reference_`` has its means and standard
+    deviations.
 
     Examples
     --------
@@ -70,31 +86,35 @@ class BaseHead(ABC):
     def _prepare(self) -> None:  # noqa: B027
         """Compute what follows from what was learned; called by `fit` and after loading."""
 
-    def _formula(
-        self,
-        f: Array,  # noqa: ARG002
-        kind: Kind,  # noqa: ARG002
-        c: Constants,  # noqa: ARG002
-        xp: Library,  # noqa: ARG002
-        lost: Lost,  # noqa: ARG002
-    ) -> Array:
+    @abstractmethod
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return log P(z|x) plus a constant per input, with one row per input, in any library.
 
         ``c`` has the `_constants`, in the library ``xp`` of the scores ``f``. For ``lost`` see
-        `rankshot.core.arrays.Lost`. A head has this formula, or a `_log_posterior` of its own for
-        NumPy arrays, or both.
+        `rankshot.core.arrays.Lost`.
         """
-        raise RankshotError(f"{type(self).__name__} needs NumPy arrays, and cannot be exported")
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         """Return the arrays of the formula."""
         return {}
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        """Return the same for NumPy arrays, with one row per class."""
+        """Return the same for NumPy arrays, with one row per class; some heads are faster."""
         f = np.asarray(values, np.float64)
         result = self._formula(f, kind, self._constants(kind, f.dtype), np, None)
         return np.ascontiguousarray(result.T)
+
+    def _evaluate(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost, prefix: str = "head"
+    ) -> Array:
+        """Return the same, with one row per input, for a head around this one.
+
+        ``c`` has the constants of this head, with a prefix; NumPy arrays need none.
+        """
+        if xp is not np:
+            return self._formula(f, kind, without_prefix(prefix, c), xp, lost)
+        # Sums of infinite numbers are not known.
+        return np.maximum(self._log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
 
     def _default_temperature(self) -> float:
         return 1.0
@@ -119,16 +139,14 @@ class BaseHead(ABC):
         ----------
         scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
             Scores of the classifier. The columns of a plain array are in the order of
-            ``items_``. The result has float32 if the scores have. Arrays of torch, CuPy and JAX
-            are used as they are: the result is of the same library, on the same device. Their
-            values are not checked. For an array or a data frame of Dask, the result is a lazy
-            array of Dask, with the same blocks of rows.
+            ``items_``. The result has float32 if the scores have. torch, CuPy and JAX arrays give
+            a result of the same library, on the same device; their values are not checked. Dask
+            arrays and data frames give a lazy array, with the same blocks of rows.
         candidates : list of lists of names, or bool array of shape (n, L), optional
-            The classes that each input may get; by default all of ``classes_``. Scores of Dask
-            take none.
+            The classes that each input may get; by default all of ``classes_``. Not for Dask.
         """
         check_is_fitted(self, "classes_")
-        return run_log_proba(self, scores, candidates)
+        return run_head(self, scores, candidates)
 
     def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return P(z|x): one row per input, one column per class as in ``classes_``."""
@@ -159,20 +177,15 @@ class BaseHead(ABC):
         class well, also if it fits other classes better.
         """
         check_is_fitted(self, "classes_")
-        return run_decision_function(self, scores)
+        return run_head(self, scores, normalize=False)
 
     def to_torch(self, kind: Kind = "multiclass") -> Any:
-        """Return the fitted head as a module of torch, from scores to log-probabilities.
+        """Return the fitted head as a torch module, from scores to log-probabilities.
 
-        The module can be compiled, exported and moved to any device. Its ``classes`` are the
-        names of the columns. It is differentiable, except that of `DeterministicRanking`, whose
-        answers change in steps. It computes in single precision; after ``double()`` in double
-        precision, with constants of single precision.
-
-        Parameters
-        ----------
-        kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-            The kind of the scores.
+        The module takes scores of one ``kind``. It can be compiled, exported and moved to any
+        device. Its ``classes`` are the names of the columns. It is differentiable, except that of
+        `DeterministicRanking`, whose answers change in steps. It computes in single precision;
+        after ``double()`` in double precision, with constants of single precision.
 
         Examples
         --------
@@ -211,7 +224,7 @@ class BaseHead(ABC):
         note : str
             A remark for those who use the file.
         provenance : mapping, optional
-            More to keep about how the head came about, as plain values (text, numbers, lists).
+            More about how the head came about, as plain values (text, numbers, lists).
 
         Examples
         --------
@@ -243,20 +256,16 @@ class BaseHead(ABC):
 
     def _describe_state(self) -> dict[str, Any]:
         """Return what `fit` learned by name: arrays, rankings and plain values."""
-        if not self._learned:
-            raise RankshotError(f"{type(self).__name__} cannot be saved")
         state: dict[str, Any] = {}
         for name in self._learned:
-            value = getattr(self, name, None)
+            value: Any = getattr(self, name, None)
             if isinstance(value, Reference):
                 state |= {f"reference_{part}": found for part, found in vars(value).items()}
             else:
                 # JSON has no infinite numbers, arrays do.
                 is_infinite = isinstance(value, float) and not np.isfinite(value)
-                plain = (
-                    asdict(cast("Any", value)) if is_dataclass(value) and name == "gate_" else value
-                )
-                state[name.strip("_")] = np.array(value) if is_infinite else plain
+                value = asdict(value) if name == "gate_" else value
+                state[name.strip("_")] = np.array(value) if is_infinite else value
         return state
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
@@ -265,10 +274,8 @@ class BaseHead(ABC):
         for name in self._learned:
             if name == "reference_" and "reference_kind" in state:
                 value = Reference(*(state[f"reference_{part.name}"] for part in fields(Reference)))
-            elif name.strip("_") in state:
-                value = state[name.strip("_")]
             else:
-                raise RankshotError(f"{name.strip('_')!r} is missing")
+                value = state[name.strip("_")]
             is_number = isinstance(value, np.ndarray) and value.ndim == 0
             setattr(self, name, value.item() if is_number else value)
         self._prepare()
@@ -373,19 +380,15 @@ def require_targets(rankings: Rankings) -> Rankings:
     weighted = rankings[rankings.weights > 0]
     if len(weighted) == 0:
         raise RankshotError("there are no rankings (or all have weight 0)")
-    used = weighted[_prefers_an_item(weighted)]
+    # A subset of one item, or of tied ones, says nothing.
+    n_places = weighted.places[weighted.starts[1:] - 1] + 1
+    used = weighted[(n_places > 1) | ~weighted.is_subset]
     if lost := sorted(set(weighted.target_names) - set(used.target_names)):
         raise RankshotError(
             f"the rankings of {quote_names(lost)} prefer no seen class to another: each compares a "
             "single one, or ties all that it compares"
         )
     return used
-
-
-def _prefers_an_item(rankings: Rankings) -> NDArray[np.bool_]:
-    """Mark the rankings that say something: a subset of one item, or of tied ones, does not."""
-    n_places = rankings.places[rankings.starts[1:] - 1] + 1
-    return np.asarray((n_places > 1) | ~rankings.is_subset)
 
 
 # ---- Parameters, and remarks about a fitted head
@@ -478,17 +481,9 @@ ROUNDING_UNITS = 16
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Means and standard deviations over inputs of seen classes.
+    """Means and standard deviations over inputs of seen classes, for one kind of scores.
 
-    Attributes
-    ----------
-    kind : str
-        The kind of the scores.
-    score_mean, score_std : ndarray of shape (columns,)
-        Mean and standard deviation of each column of the scores.
-    target_mean, target_std : ndarray of shape (new classes,)
-        Mean and standard deviation of the log-posterior of each new class, computed from the
-        standardised scores.
+    Those of the log-posterior of each new class (target) are computed from standardised scores.
     """
 
     kind: Kind
@@ -498,7 +493,7 @@ class Reference:
     target_std: NDArray[np.float64]
 
     def standardize_scores(self, values: Floats, kind: Kind) -> Floats:
-        """Return scores in standard deviations from their mean."""
+        """Return scores in standard deviations from their mean; they must be of the same kind."""
         self.require_kind(kind)
         return np.asarray(standardize(values, self.score_mean, self.score_std))
 
@@ -509,12 +504,7 @@ class Reference:
 
     def constants(self) -> Constants:
         """Return the arrays for formulas in any library."""
-        return {
-            "score_mean": self.score_mean,
-            "score_std": self.score_std,
-            "target_mean": self.target_mean,
-            "target_std": self.target_std,
-        }
+        return {name: value for name, value in vars(self).items() if name != "kind"}
 
     def standardize_log_posterior(self, log_posterior: Floats) -> NDArray[np.float64]:
         """Return log-posteriors, one row per class, in standard deviations from their mean."""
@@ -534,13 +524,7 @@ def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Score
 def fit_reference(table: Scores, log_posterior: Function) -> Reference:
     """Compute the means and standard deviations over some inputs.
 
-    Parameters
-    ----------
-    table : Scores
-        Scores of inputs of seen classes.
-    log_posterior : callable
-        The function of a head that returns log-posteriors, with one row per class, for scores
-        and their kind.
+    ``log_posterior`` returns log-posteriors, with one row per class, for scores and their kind.
     """
     require_enough(table)
     values = table.values
@@ -550,14 +534,8 @@ def fit_reference(table: Scores, log_posterior: Function) -> Reference:
         [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks],
         axis=1,
     )
-    target_mean, target_std = mean_and_std(of_targets.T)
-    return Reference(
-        table.kind,
-        mean,
-        std,
-        np.asarray(target_mean, np.float64),
-        np.asarray(target_std, np.float64),
-    )
+    targets = (np.asarray(x, np.float64) for x in mean_and_std(of_targets.T))
+    return Reference(table.kind, mean, std, *targets)
 
 
 def require_enough(reference: Scores) -> None:

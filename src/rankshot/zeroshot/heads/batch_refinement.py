@@ -21,10 +21,9 @@ from rankshot.core.arrays import (
     Lost,
     log_softmax,
     with_prefix,
-    without_prefix,
 )
 from rankshot.core.blocks import row_blocks
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError
 from rankshot.core.newton import Point, maximize
 from rankshot.core.validation import require_choice
 from rankshot.zeroshot.heads.base import ROUNDING_UNITS, BaseHead, require_temperature
@@ -86,16 +85,14 @@ class BatchRefinement(BaseHead, BaseEstimator):
     head : head
         A fitted head. The classes are those of this head.
     class_prior : {"auto", "equal", "estimated"}
-        Whether all classes are assumed to be equally frequent in the batch, or P(z) is estimated,
-        too. "auto" assumes equal frequencies unless the head's answers, or too little agreement,
-        speak against it.
+        Whether all classes are assumed to be equally frequent in the batch, or P(z) is estimated.
+        "auto" assumes equal frequencies unless the head's answers, or too little agreement,
+        contradict it.
     temperature : float or None
         t. By default as described above.
 
     Attributes
     ----------
-    items_, classes_
-        Those of the head.
     fell_back_ : bool
         Whether the head's own answers are kept. With fewer inputs than classes they are, and the
         following attributes do not exist.
@@ -156,7 +153,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
         scores : Scores or array-like
             Scores of all inputs of the batch.
         """
-        self._check_parameters()
+        require_temperature(self.temperature)
+        require_choice("class_prior", self.class_prior, CLASS_PRIORS)
         check_is_fitted(self.head, "classes_")
         self.items_, self.classes_ = self.head.items_, self.head.classes_
         table = as_scores(scores, self.items_)
@@ -187,12 +185,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
     def _expected_kind(self) -> Kind | None:
         return self._kind
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.head, BaseHead):
-            raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
-        require_temperature(self.temperature)
-        require_choice("class_prior", self.class_prior, CLASS_PRIORS)
 
     def _project(self, table: Scores) -> Floats:
         """Find the principal components of the standardised scores; return the batch in them."""
@@ -241,7 +233,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         within = np.diag(self._variances) - (self.means_.T * size) @ self.means_ / len(projected)
         mean_variance = np.trace(within) / len(within)
         within *= 1 - self._shrinkage
-        # Directions without any variance need a little, too.
+        # Directions without any variance also need a little.
         within.flat[:: len(within) + 1] += self._shrinkage * max(mean_variance, 1e-12)
         self.covariance_ = within
         self._slopes = DENSITY_WEIGHT * cho_solve(cho_factor(within), self.means_.T)
@@ -252,42 +244,33 @@ class BatchRefinement(BaseHead, BaseEstimator):
         return 1.0 if self.fell_back_ else self.calibration_temperature_
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        self._require_kind(kind)
         constants = with_prefix("head", self.head._constants(kind, dtype))
-        constants["temperature_of_head"] = np.array(self.head.temperature_)
-        if self.fell_back_:
-            return constants
-        return constants | pair_constants(len(self.items_), kind) | self._densities()
+        return constants | pair_constants(len(self.items_), kind) | self._own_constants()
 
-    def _densities(self) -> Constants:
+    def _own_constants(self) -> Constants:
         """Return what the head's answers are refined by: linear functions of the scores."""
-        return {
+        temperature = {"temperature_of_head": np.array(self.head.temperature_)}
+        if self.fell_back_:
+            return temperature
+        return temperature | {
             "center": self._center,
             "slopes": self._projection @ self._slopes,
             "offsets": self._offsets + self.log_prior_,
         }
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        by_head = self.head._formula(f, kind, without_prefix("head", c), xp, lost)
-        log_proba = log_softmax(by_head / c["temperature_of_head"], xp, 1)
-        return log_proba if self.fell_back_ else self._refined(log_proba, f, kind, c, xp)
-
     def _log_posterior(self, values: NDArray[np.floating], kind: Kind) -> Floats:
-        self._require_kind(kind)
-        log_proba = self.head.predict_log_proba(Scores(values, self.items_, kind))
-        if not self.fell_back_:
-            f = np.asarray(values, np.float64)
-            log_proba = self._refined(log_proba, f, kind, self._densities(), np)
-        return np.asarray(log_proba.T, np.float64)
+        return np.asarray(self._formula(values, kind, self._own_constants(), np, None).T)
 
-    def _refined(self, log_proba: Array, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
-        features = _features(f, kind, len(self.items_), c, xp)
-        log_density = (features - c["center"]) @ c["slopes"] + c["offsets"]
-        return log_proba + log_density
-
-    def _require_kind(self, kind: Kind) -> None:
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         if kind != self._kind:
             raise RankshotError(f"fitted to {self._kind} scores, but these are {kind}")
+        by_head = self.head._evaluate(f, kind, c, xp, lost)
+        log_proba = log_softmax(by_head / c["temperature_of_head"], xp, 1)
+        if self.fell_back_:
+            return log_proba
+        f = np.asarray(f, np.float64) if xp is np else f
+        features = _features(f, kind, len(self.items_), c, xp)
+        return log_proba + (features - c["center"]) @ c["slopes"] + c["offsets"]
 
 
 def _features(f: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:

@@ -11,12 +11,10 @@ from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.distances import chance_distance, kendall_distance
-from rankshot.ranking.matrices import rows_with_tied_choices
-from rankshot.ranking.mean_distances import mean_kendall_distance
+from rankshot.ranking.distances import chance_distance, kendall_distance, mean_kendall_distance
+from rankshot.ranking.matrices import restrict_items, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
-from rankshot.ranking.restriction import restrict_items
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_targets, require_temperature
 from rankshot.zeroshot.heads.probabilistic_ranking import (
     RankingModel,
@@ -58,10 +56,6 @@ class DeterministicRanking(BaseHead, BaseEstimator):
 
     Attributes
     ----------
-    items_ : tuple of str
-        The seen classes, in the order of the columns of the scores.
-    classes_ : ndarray of str
-        The new classes, sorted.
     consensus_ : Rankings
         One ranking per new class, cut to ``k``.
 

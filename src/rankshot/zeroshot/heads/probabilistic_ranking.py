@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from math import log, perm
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,17 +47,8 @@ from rankshot.zeroshot.likelihoods.formulas import (
 from rankshot.zeroshot.likelihoods.scorers import Scorers, require_decay
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, n_columns
 
-
-class RankingModel(Protocol):
-    """The interface of a prior: that of `PlackettLuce`, `Mallows` and `BabingtonSmith`."""
-
-    mode_: tuple[Any, ...]
-
-    def fit(self, rankings: Rankings) -> RankingModel:
-        """Fit the model to the rankings of one new class."""
-
-    def log_prob(self, rankings: Rankings) -> NDArray[np.float64]:
-        """Return the log-probability of each ranking."""
+RankingModel = Any
+"""A prior, such as `PlackettLuce`, `Mallows` and `BabingtonSmith`."""
 
 
 def require_prior(prior: RankingModel | None) -> RankingModel:
@@ -119,12 +110,8 @@ class MeanOverSources:
     sources, cannot be compared so: the value of a class is the mean over the sources that are
     connected with its own, and these values are compared as they are.
 
-    Parameters
-    ----------
-    rankings : Rankings
-        At least one ranking for each class. Rankings without a source count as one source.
-    classes : ndarray of str
-        The classes, in the order of the result.
+    There is at least one ranking for each of the ``classes``. Rankings without a source count as
+    one source, named "".
 
     Attributes
     ----------
@@ -133,7 +120,6 @@ class MeanOverSources:
         so that their log-probabilities may be added.
     missing : dict of str to list of str
         For each source that does not rank all classes connected with it: those that it lacks.
-        Rankings without a source have the name "".
     unused : tuple of str
         The sources that rank one of several classes.
     """
@@ -259,11 +245,8 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
       time proportional to ``n_samples`` and to the number of inputs. See `sum_over_rankings`.
 
     The rankings may have different lengths: every P(π|x) is divided by the probability of π where
-    all scores are equal, which is the same for all rankings of one length.
-
-    The defaults gave the best results on held-out *seen* classes of two data sets;
-    the page of results has the numbers. The paper's own classifier is
-    ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
+    all scores are equal, which is the same for all rankings of one length. The paper's own
+    classifier is ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
 
     Parameters
     ----------
@@ -280,12 +263,11 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     posterior : {"mean", "consensus", "sum"}
         See above.
     temperature : float or None
-        Log-probabilities are divided by it before they are normalised. A larger temperature makes
-        the probabilities of the classes more equal; the decisions are the same. With 1 they are
-        those of the model itself. That is the default for ``"consensus"`` and ``"sum"``. For
-        ``"mean"`` it is the square root of the number of places that count, because the places of a
-        ranking are not independent observations; and .25 with a reference, whose log-posteriors
-        are standardised. `Rehearsal` finds a better value.
+        Log-probabilities are divided by it before they are normalised: a larger one makes the
+        probabilities of the classes more equal, and changes no decision. The default is 1 for
+        ``"consensus"`` and ``"sum"``. For ``"mean"`` it is the square root of the number of places
+        that count, because the places of a ranking are not independent observations; and .25 with
+        a reference, whose log-posteriors are standardised. `Rehearsal` finds a better value.
     n_samples : int
         The number of rankings that are sampled for each input if the sum is not exact.
     random_state : int, optional
@@ -293,10 +275,6 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
     Attributes
     ----------
-    items_ : tuple of str
-        The seen classes, in the order of the columns of the scores.
-    classes_ : ndarray of str
-        The new classes, sorted.
     rankings_ : Rankings
         The rankings of the new classes, cut to ``k``.
     priors_ : dict
@@ -309,14 +287,6 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         unless ``posterior="mean"``.
     unused_ : tuple of str
         The sources that rank one of several new classes: they compare no classes.
-    temperature_ : float
-        The temperature that is used.
-    reference_ : Reference or None
-        Means and standard deviations over the ``reference`` of `fit`, if there was one.
-
-    References
-    ----------
-    Hamm and Belkin (2015), Probabilistic zero-shot classification with semantic rankings.
 
     Examples
     --------
@@ -326,17 +296,9 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     ...     items=["bus", "fox", "leopard", "tiger", "tram"], targets=["cat", "cat", "truck"])
     >>> head = rs.ProbabilisticRanking(k=2).fit(rankings)
     >>> logits = [[0.1, 1.2, 3.0, 2.5, -1.0], [4.0, 0.0, 0.0, 0.5, 2.0]]
-    >>> head.predict(logits)
-    array(['cat', 'truck'], dtype='<U5')
     >>> head.predict_proba(logits).round(3)
     array([[0.983, 0.017],
            [0.012, 0.988]])
-
-    The paper's classifier merges the two rankings of a cat, and all places count the same:
-
-    >>> paper = rs.ProbabilisticRanking(k=4, decay=0, posterior="consensus").fit(rankings)
-    >>> print(paper.consensus_.select(target="cat").orders()[0])
-    [['leopard', 'tiger'], 'fox']
 
     If buses and trams always have high scores, 4 and 2 are low scores for them:
 
@@ -527,12 +489,10 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return the contribution of each seen class, of shape (n, new classes, seen classes).
 
-        The probability of a ranking is a product over its stages. The log-ratio of each factor to
-        its value for equal scores is the contribution of the item at this place; tied items
-        share it equally. Where a source does not rank a class, its rankings of other classes
-        contribute, as far as the class depends on them; what is left is shared equally by all
-        seen classes that contribute. With ``posterior="sum"`` the contributions are those to the
-        consensus.
+        The log-ratio of each factor of P(π|x) to its value for equal scores is the contribution of
+        the item at this place; tied items share it equally. Where a source does not rank a class,
+        its rankings of other classes contribute, as far as the class depends on them; what is left
+        is shared equally by all seen classes that contribute.
         """
         if self.reference_ is None:
             return self._raw_item_contributions(values, kind)
@@ -613,9 +573,8 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
         The standard error is 0 if the sum is exact, or if all samples agree.
         """
-        check_is_fitted(self, "classes_")
-        if self.posterior != "sum":
-            raise RankshotError(f"sum_over_rankings needs posterior='sum', not {self.posterior!r}")
+        require_choice("posterior", self.posterior, ("sum",))
+        check_is_fitted(self, "_sum")
         table = as_scores(scores, self.items_)
         proba = np.empty((len(table), len(self.classes_)))
         error = np.empty(proba.shape)

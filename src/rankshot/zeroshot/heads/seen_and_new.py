@@ -21,9 +21,8 @@ from rankshot.core.arrays import (
     largest,
     log_softmax,
     with_prefix,
-    without_prefix,
 )
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
@@ -36,14 +35,7 @@ from rankshot.zeroshot.heads.base import (
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.runner import iterate_rows
-from rankshot.zeroshot.scores import (
-    LARGEST_SCORE,
-    Kind,
-    Scores,
-    as_scores,
-    class_scores,
-    pair_constants,
-)
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
 
 Coefficients = tuple[float, float, float]
 RIDGE = 100.0
@@ -59,12 +51,8 @@ class Gate:
     are linear in two features z and s: how well the input fits the best new class, and how well
     it fits the best seen class. `SeenAndNew.gate_features` returns them.
 
-    Parameters
-    ----------
-    new : three numbers
-        The coefficients of z and s and the constant, for new classes.
-    none : three numbers, optional
-        The same for inputs of neither group.
+    ``new`` has the coefficients of z and s and the constant, for new classes; ``none`` the same for
+    inputs of neither group.
 
     Examples
     --------
@@ -80,9 +68,8 @@ class Gate:
     none: Coefficients | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "new", _require_coefficients("new", self.new))
-        if self.none is not None:
-            object.__setattr__(self, "none", _require_coefficients("none", self.none))
+        for name, values in vars(self).copy().items():
+            self.__dict__[name] = None if values is None else _require_coefficients(name, values)
 
     def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
         """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
@@ -97,7 +84,7 @@ class Gate:
         return np.array(groups).T
 
 
-def _require_coefficients(name: str, values: Any) -> Coefficients:
+def _require_coefficients(name: str, values: Any) -> Any:
     numbers = np.array(values if isinstance(values, list | tuple) else np.nan, np.float64)
     if numbers.shape != (3,) or not np.isfinite(numbers).all():
         raise RankshotError(f"gate: {name} must be three finite numbers, not {short_repr(values)}")
@@ -105,7 +92,7 @@ def _require_coefficients(name: str, values: Any) -> Coefficients:
 
 
 DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
-"""Fitted to seen classes of three data sets that play new ones, with two classifiers each."""
+"""Fitted to held-out seen classes of three data sets, with two classifiers each."""
 DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(0.5, -0.5, 0.0))
 """The same without a reference. The best coefficients of the difference are .4 to .8."""
 
@@ -141,8 +128,7 @@ def fit_gate(
     True
     """
     new_odds = _odds("new_share", new_share)
-    groups = [("seen", seen), ("new", new)] + ([] if none is None else [("none", none)])
-    tables = [_require_features(name, table) for name, table in groups]
+    tables = [np.asarray(group) for group in (seen, new, none) if group is not None]
     sizes = np.array([len(table) for table in tables])
     model = LogisticRegression(C=RIDGE, max_iter=1000).fit(
         np.concatenate(tables),
@@ -162,15 +148,6 @@ def fit_gate(
 def _odds(what: str, share: float) -> float:
     share = require_number(what, share, above=0, below=1)
     return share / (1 - share)
-
-
-def _require_features(group: str, table: ArrayLike) -> NDArray[np.float64]:
-    features = np.asarray(table, np.float64)
-    if features.ndim != 2 or features.shape[1] != 2 or not np.isfinite(features).all():
-        raise RankshotError(
-            f"{group}: expected two finite features of each input, not {short_repr(table)}"
-        )
-    return features
 
 
 Floats = NDArray[np.floating]
@@ -210,8 +187,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         A fitted head over new classes.
     gate : Gate, optional
         What decides between the groups; `fit_gate` learns it. By default a gate that was fitted
-        to seen classes of three data sets that played new ones. A gate belongs to the features
-        that it was fitted to: those with, or those without a reference.
+        to held-out seen classes of three data sets. A gate belongs to the features that it was
+        fitted to: those with, or those without a reference.
     none : bool
         Whether inputs that are of no class at all may get the class "none of these".
     seen_temperature : float, optional
@@ -220,8 +197,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     Attributes
     ----------
-    items_ : tuple of str
-        The seen classes, in the order of the columns of the scores.
     classes_ : ndarray of str
         The seen and the new classes, and "none of these" if wanted, sorted.
     seen_ : ndarray of bool
@@ -230,8 +205,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
         The gate that is used.
     seen_temperature_ : float or None
         T, or None for the default of the kind of the scores.
-    reference_ : Reference or None
-        Means and standard deviations over the ``reference`` of `fit`, if there was one.
 
     Examples
     --------
@@ -278,7 +251,14 @@ class SeenAndNew(BaseHead, BaseEstimator):
         labels : array-like of str, optional
             The classes of these inputs, to fit the temperature.
         """
-        self._check_parameters(reference, labels)
+        check_is_fitted(self.head, "classes_")
+        if self.seen_temperature is not None:
+            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
+        inner = getattr(self.head, "reference_", None)
+        if reference is None and (labels is not None or inner is not None):
+            raise RankshotError(
+                "pass the reference of the head, or that of the labels, to fit as well"
+            )
         default = DEFAULT_GATE_WITHOUT_REFERENCE if reference is None else DEFAULT_GATE
         self.gate_ = self.gate or default
         if self.none and self.gate_.none is None:
@@ -289,6 +269,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         self.items_ = self.head.items_
         self.reference_: Reference | None = None
         self.seen_temperature_ = self.seen_temperature
+        self._feature_mean, self._feature_std = np.zeros(2), np.ones(2)
         # Defaults may change in a later version, which reads this head from a file.
         defaults = ProbabilisticRanking()
         self._places, self._decay = defaults.k, defaults.decay
@@ -304,7 +285,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if isinstance(self.gate_, dict):
             self.gate_ = Gate(**self.gate_)
         self._name_classes()
-        self._rankings: ProbabilisticRanking | None = None
         if self.reference_ is None:
             rankings = getattr(self.head, "rankings_", None)
             if rankings is None:
@@ -314,32 +294,16 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 )
             self._rankings = ProbabilisticRanking(k=self._places, decay=self._decay).fit(rankings)
 
-    def _check_parameters(self, reference: Any, labels: Any) -> None:
-        if not isinstance(self.head, BaseHead):
-            raise RankshotError(f"head must be a fitted head, not {short_repr(self.head)}")
-        check_is_fitted(self.head, "classes_")
-        if self.gate is not None and not isinstance(self.gate, Gate):
-            raise RankshotError(f"gate must be a Gate, not {short_repr(self.gate)}")
-        if self.seen_temperature is not None:
-            require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
-        if reference is None and labels is not None:
-            raise RankshotError("labels are those of a reference: pass their scores, too")
-        if reference is None and getattr(self.head, "reference_", None) is not None:
-            raise RankshotError("the head was fitted with a reference: pass it to fit here, too")
-
     def _name_classes(self) -> None:
         """Set the classes, and the column of each of them: seen, new, none."""
-        new = self.head.classes_.tolist()
-        if both := sorted({*self.items_} & {*new}):
+        none = [NONE_OF_THESE] if self.none else []
+        names = np.array([*self.items_, *self.head.classes_, *none])
+        found, times = np.unique(names, return_counts=True)
+        if (times > 1).any():
             raise RankshotError(
-                f"{quote_names(both)} are seen classes: the head must be fitted to rankings of new "
-                "classes only"
+                f"{quote_names(found[times > 1].tolist())} would be seen and new at once: fit the "
+                "head to rankings of new classes only"
             )
-        if self.none and NONE_OF_THESE in {*self.items_, *new}:
-            raise RankshotError(
-                f"a class is called {NONE_OF_THESE!r}: rename it, or use none=False"
-            )
-        names = np.array([*self.items_, *new, *([NONE_OF_THESE] if self.none else [])])
         self._columns = np.argsort(names, kind="stable")
         self.classes_ = names[self._columns]
         self.seen_ = self._columns < len(self.items_)
@@ -347,30 +311,27 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
         values, kind = table.values, table.kind
-        f = self._class_scores(values, kind)
+        f = np.asarray(class_scores(values, kind, len(self.items_), {}, np), np.float64)
+        blocks = iterate_rows(self.head, table)
         log_posterior = np.concatenate(
-            [
-                self._head_log_posterior(values[rows], kind)
-                for rows in iterate_rows(self.head, table)
-            ]
+            [self.head._evaluate(values[rows], kind, {}, np, None) for rows in blocks]
         )
-        of_new = (np.asarray(x, np.float64) for x in mean_and_std(log_posterior))
-        self.reference_ = Reference(kind, *mean_and_std(f), *of_new)
-        features = self._measure_fit(f, log_posterior, None, self.reference_.constants(), np)
+        self.reference_ = Reference(kind, *mean_and_std(f), *mean_and_std(log_posterior))
+        c = self.reference_.constants() | self._feature_constants()
+        features = self._features(f, log_posterior, c, np, None)
         self._feature_mean, self._feature_std = mean_and_std(features)
 
     def _fit_temperature(self, table: Scores, labels: ArrayLike) -> float:
         """Return the temperature with the largest likelihood of the labels."""
         truth = np.asarray(labels).astype(str)
-        if truth.shape != (len(table),):
-            raise RankshotError(f"{len(table)} inputs need as many labels, not {truth.shape}")
-        unknown = ~np.isin(truth, self.items_)
-        if unknown.any():
-            name = str(truth[unknown.argmax()])
-            raise RankshotError(f"labels: no seen class {name!r}{suggest_name(name, self.items_)}")
-        f = self._class_scores(table.values, table.kind)
-        f = (f - f.mean(axis=1, keepdims=True)) / _row_std(f, np)
         own = truth[:, None] == np.array(self.items_)
+        if len(truth) != len(table) or not own.any(axis=1).all():
+            raise RankshotError(
+                f"labels must be a seen class for each of {len(table)} inputs, not "
+                f"{short_repr(labels)}"
+            )
+        f = np.asarray(class_scores(table.values, table.kind, len(self.items_), {}, np), float)
+        f = (f - f.mean(axis=1, keepdims=True)) / _row_std(f, np)
 
         def loss(log_temperature: float) -> float:
             return -float(log_softmax(f / np.exp(log_temperature), np, 1)[own].mean())
@@ -378,38 +339,26 @@ class SeenAndNew(BaseHead, BaseEstimator):
         found = minimize_scalar(loss, bounds=np.log(TEMPERATURE_BOUNDS), method="bounded")
         return float(np.exp(found.x))
 
-    def _class_scores(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        f = class_scores(values, kind, len(self.items_), {}, np)
-        return np.asarray(f, np.float64)
-
-    def _head_log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the log-posteriors of the head, finite, with one row per input."""
-        log_posterior = self.head._log_posterior(values, kind).T
-        return np.maximum(log_posterior, -LARGEST_SCORE, dtype=np.float64)
-
-    def _ranking_log_posterior(self, f: NDArray[np.float64]) -> Floats | None:
-        """Return the log-posteriors that new classes are compared by without a reference."""
-        return None if self._rankings is None else self._rankings._log_posterior(f, "multiclass").T
-
-    def _measure_fit(
-        self, f: Array, log_posterior: Array, by_rankings: Array | None, c: Constants, xp: Library
-    ) -> Array:
-        """Return how well each input fits the best new and the best seen class, as columns."""
-        if by_rankings is not None:
-            z = largest(by_rankings, xp, 1)
-            s = largest(log_softmax(f, xp, 1), xp, 1) + log(len(self.items_))
-            return xp.concat([z, s], axis=1) / _row_std(f, xp)
-        z = largest(standardize(log_posterior, c["target_mean"], c["target_std"]), xp, 1)
-        s = largest(standardize(f, c["score_mean"], c["score_std"]), xp, 1)
-        return xp.concat([z, s], axis=1)
+    def _measure(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost
+    ) -> tuple[Array, Array, Array]:
+        """Return the scores of seen classes, log-posteriors of new ones, and the features."""
+        log_posterior = self.head._evaluate(f, kind, c, xp, lost)
+        f = class_scores(f, kind, len(self.items_), c, xp)
+        f = np.asarray(f, np.float64) if xp is np else f
+        return f, log_posterior, self._features(f, log_posterior, c, xp, lost)
 
     def _features(
-        self, f: Array, log_posterior: Array, by_rankings: Array | None, c: Constants, xp: Library
+        self, f: Array, log_posterior: Array, c: Constants, xp: Library, lost: Lost
     ) -> Array:
-        features = self._measure_fit(f, log_posterior, by_rankings, c, xp)
+        """Return how well each input fits the best new and the best seen class, as columns."""
         if self.reference_ is None:
-            return features
-        return standardize(features, c["feature_mean"], c["feature_std"])
+            by_rankings = self._rankings._evaluate(f, "multiclass", c, xp, lost, "rankings")
+            s = largest(log_softmax(f, xp, 1), xp, 1) + log(len(self.items_))
+            return xp.concat([largest(by_rankings, xp, 1), s], axis=1) / _row_std(f, xp)
+        z = largest(standardize(log_posterior, c["target_mean"], c["target_std"]), xp, 1)
+        s = largest(standardize(f, c["score_mean"], c["score_std"]), xp, 1)
+        return standardize(xp.concat([z, s], axis=1), c["feature_mean"], c["feature_std"])
 
     def gate_features(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return the two features of the gate for each input: of new classes, of seen classes."""
@@ -418,11 +367,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         features = np.empty((len(table), 2))
         c = self._own_constants(table.kind)
         for rows in iterate_rows(self, table):
-            values = table.values[rows]
-            f = self._class_scores(values, table.kind)
-            log_posterior = self._head_log_posterior(values, table.kind)
-            by_rankings = self._ranking_log_posterior(f)
-            features[rows] = self._features(f, log_posterior, by_rankings, c, np)
+            features[rows] = self._measure(table.values[rows], table.kind, c, np, None)[2]
         return features
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
@@ -443,41 +388,22 @@ class SeenAndNew(BaseHead, BaseEstimator):
         }
         if self.reference_ is None:
             return constants
-        features = {"feature_mean": self._feature_mean, "feature_std": self._feature_std}
-        return constants | self.reference_.constants() | features
+        return constants | self.reference_.constants() | self._feature_constants()
+
+    def _feature_constants(self) -> Constants:
+        return {"feature_mean": self._feature_mean, "feature_std": self._feature_std}
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         constants = with_prefix("head", self.head._constants(kind, dtype))
-        if self._rankings is not None:
+        if self.reference_ is None:
             constants |= with_prefix("rankings", self._rankings._constants("multiclass", dtype))
         return constants | self._own_constants(kind) | pair_constants(len(self.items_), kind)
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        log_posterior = self.head._formula(f, kind, without_prefix("head", c), xp, lost)
-        f = class_scores(f, kind, len(self.items_), c, xp)
-        by_rankings = None
-        if self._rankings is not None:
-            theirs = without_prefix("rankings", c)
-            by_rankings = self._rankings._formula(f, "multiclass", theirs, xp, lost)
-        return self._combine(f, log_posterior, by_rankings, c, xp)
-
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        f = self._class_scores(values, kind)
-        log_posterior = self._head_log_posterior(values, kind)
-        by_rankings = self._ranking_log_posterior(f)
-        result = self._combine(f, log_posterior, by_rankings, self._own_constants(kind), np)
-        return np.asarray(result.T)
+        return np.asarray(self._formula(values, kind, self._own_constants(kind), np, None).T)
 
-    def _combine(
-        self,
-        f: Array,
-        log_posterior: Array,
-        by_rankings: Array | None,
-        c: Constants,
-        xp: Library,
-    ) -> Array:
-        """Return the log-probabilities of seen and new classes, in the order of ``classes_``."""
-        features = self._features(f, log_posterior, by_rankings, c, xp)
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        f, log_posterior, features = self._measure(f, kind, c, xp, lost)
         log_gate = log_softmax(features @ c["gate"][:2, :] + c["gate"][2, :], xp, 1)
         f = f - xp.mean(f, axis=1, keepdims=True)
         seen = log_softmax(f / _row_std(f, xp) / c["temperature_of_seen"], xp, 1)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost, largest
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
@@ -46,10 +46,6 @@ class DirectSimilarity(BaseHead, BaseEstimator):
 
     Attributes
     ----------
-    items_ : tuple of str
-        The seen classes, in the order of the columns of the scores.
-    classes_ : ndarray of str
-        The new classes, sorted.
     exponents_ : ndarray of shape (new classes, seen classes)
         y_k^z; each row adds up to one.
 
@@ -104,11 +100,8 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     def _log_prior_of_items(self) -> NDArray[np.float64]:
         if self.class_prior is None:
             return np.zeros(len(self.items_))
-        if missing := [item for item in self.items_ if item not in self.class_prior]:
-            near = suggest_name(missing[0], self.class_prior)
-            raise RankshotError(f"class_prior has no value for {quote_names(missing)}{near}")
         prior = [
-            require_number(f"class_prior[{item!r}]", self.class_prior[item], above=0, below=np.inf)
+            require_number(f"class_prior[{item!r}]", self.class_prior.get(item, 0), above=0)
             for item in self.items_
         ]
         return np.asarray(np.log(prior))
@@ -189,13 +182,6 @@ class ConSE(BaseHead, BaseEstimator):
         T; the original takes up to 10. Classes that tie for the last places share them.
     temperature : float or None
         Temperature of the softmax; it does not change the decision. By default .1.
-
-    Attributes
-    ----------
-    items_ : tuple of str
-        The seen classes, in the order of the columns of the scores.
-    classes_ : ndarray of str
-        The new classes, sorted.
 
     Examples
     --------

@@ -50,20 +50,8 @@ class SumOverRankings:
     them. The same random numbers are used for all inputs, so that the result of one input does
     not depend on the others.
 
-    The cost is proportional to ``n_rankings``, to the number of inputs and to that of new classes;
-    `describe_cost` says beforehand how long it takes.
-
-    Parameters
-    ----------
-    models : sequence of ranking models
-        P(π|z), one model per new class.
-    items : tuple of str
-        The seen classes.
-    k : int
-        The length of the rankings π.
-    log_uniform, seed : ndarray of shape (k, n_samples), int
-        Logarithms of uniform random numbers, from which the rankings are sampled, and a seed for
-        one-vs-one scores. Without them, all rankings are enumerated.
+    ``models`` has P(π|z) of each new class. The rankings are sampled from ``log_uniform``, of shape
+    (k, n_samples), and for one-vs-one scores by ``seed``; without, all rankings are enumerated.
     """
 
     def __init__(
@@ -173,12 +161,8 @@ def multiply_logs(a: Floats, b: Floats) -> Floats:
 class _Priors:
     """P(z|π) of lists of items, from P(π|z).
 
-    Attributes
-    ----------
-    class_of : ndarray of shape (C,)
-        The class of each item. Items of one class have the same worth in every prior, so P(π|z)
-        depends only on the classes of the items of π. Only Plackett-Luce priors have such
-        classes; otherwise each item is its own.
+    Items of one class (``class_of``) have the same worth in every prior, so P(π|z) depends only on
+    the classes of the items of π. Only Plackett-Luce priors have such classes.
     """
 
     def __init__(self, models: Sequence[Any], items: tuple[str, ...]) -> None:
@@ -242,13 +226,7 @@ def draw_lists(scores: Floats, log_uniform: Floats) -> NDArray[np.intp]:
     The items are sorted by score, and T_j is the total worth of item j and all after it. A
     uniform share u of the worth M of the items left is taken, from the last item on, and the item
     where it ends is drawn. All sums are of positive numbers, kept as logarithms, so the draws are
-    right for scores of any range.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (C,)
-    log_uniform : ndarray of shape (k, n)
-        Logarithms of uniform random numbers.
+    right for scores of any range. ``log_uniform`` has logarithms of k n uniform random numbers.
     """
     C, (k, n) = len(scores), log_uniform.shape
     by_score = np.argsort(-scores, kind="stable")

@@ -64,13 +64,6 @@ class PlackettLuceFormula:
               \log P = \sum_i w_i (f_{\pi^{-1}(i)} - L_i)
 
     The items of a tie have the weight 0 in this sum, and an integral of their own.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full, top-K or subset rankings.
-    decay : float
-        The logarithm of the i-th factor has the weight i^-decay.
     """
 
     def __init__(self, rankings: Rankings, decay: float) -> None:
@@ -151,19 +144,7 @@ class PlackettLuceFormula:
         return 4 * (self.n_items + self.n_rankings) + tied
 
     def __call__(self, f: Array, c: Constants, xp: Library, lost: Lost) -> Array:
-        """Return one column per ranking.
-
-        Parameters
-        ----------
-        f : array of shape (n, C)
-            Scores.
-        c : dict
-            The `constants`, in the same library.
-        xp : namespace
-            The functions of the library.
-        lost : list or None
-            See `rankshot.core.arrays.Lost`.
-        """
+        """Return one column per ranking, from scores ``f`` and the `constants` in one library."""
         # What all scores of an input have in common would cost digits.
         top, bottom = largest(f, xp, 1), smallest(f, xp, 1)
         common = xp.where(top < 0, top, xp.where(bottom > 0, bottom, 0.0))

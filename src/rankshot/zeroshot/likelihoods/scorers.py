@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place, iterate_choices, rows_with_tied_choices
 from rankshot.ranking.models.babington_smith import (
@@ -67,8 +67,6 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
 
 def require_decay(decay: float) -> float:
     """Return the decay of the weights as a float; it must be finite and not negative."""
-    if isinstance(decay, str | bytes | bool | np.bool_):
-        raise RankshotError(f"decay must be a number, not {short_repr(decay)}")
     return require_number("decay", decay, least=0, below=np.inf)
 
 
@@ -94,26 +92,15 @@ class BabingtonSmithScorer:
 
     Its logarithm is linear in the scores. The missing factor differs between rankings of
     different lengths, so all rankings must have one length. The probability of a tied ranking is
-    the mean over the orders that it allows.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full or top-K rankings of one length.
-    decay : float
-        The logarithm of the i-th factor has the weight i^-decay.
-    groups : ndarray of int, optional
-        A number for each ranking, from 0. The log-weights of the rankings of one group are added.
-        By default every ranking is a group of its own.
+    the mean over the orders that it allows. The parameters are those of `PlackettLuceScorer`.
 
     Attributes
     ----------
     log_chance : ndarray of shape (groups,)
         The log-weight of each group where all scores are equal: 0, without the normaliser.
     design : sparse array of shape (groups, C (C - 1) / 2)
-        What scores are multiplied by for the log-weights of strict rankings.
-    has_ties : bool
-        Whether some rankings have ties; they are not in ``design``.
+        What scores are multiplied by for the log-weights of strict rankings; ``has_ties`` tells
+        whether there are others.
     """
 
     block_cells = CACHED_CELLS
@@ -141,21 +128,13 @@ class BabingtonSmithScorer:
         self._tied = rows_with_tied_choices(rankings)
         self.has_ties = self._tied.size > 0
         self._strict = np.setdiff1d(np.arange(len(rankings)), self._tied)
-        design = self._signs_of_lists(rankings[self._strict], decay)
-        self.design = self._sum_over_groups(self._strict) @ design
-
-    def _sum_over_groups(self, rows: NDArray[np.intp]) -> csr_array:
-        cells = np.ones(rows.size), (self._groups[rows], np.arange(rows.size))
-        return csr_array(cells, shape=(self.n_groups, rows.size))
+        n = self._strict.size
+        cells = np.ones(n), (self._groups[self._strict], np.arange(n))
+        by_group = csr_array(cells, shape=(self.n_groups, n))
+        self.design = by_group @ self._signs_of_lists(rankings[self._strict], decay)
 
     def log_prob_by_group(self, values: Floats) -> NDArray[np.float64]:
-        """Return log P(π|x) without its normaliser, with one row per group of rankings.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n, C (C - 1) / 2)
-            Scores, with one row per input.
-        """
+        """Return log P(π|x) without its normaliser, with one row per group of rankings."""
         # Thousands of scores are added: single precision is not enough.
         f = np.ascontiguousarray(values.T, np.float64)
         result = np.asarray(self.design @ f)
@@ -165,13 +144,7 @@ class BabingtonSmithScorer:
         return result
 
     def stage_log_probs(self, f: Floats) -> Iterator[StageLogProb]:
-        """Yield the stages of all rankings, with log-weights; their chance is 0.
-
-        Parameters
-        ----------
-        f : ndarray of shape (C (C - 1) / 2, n)
-            Scores, with one column per input.
-        """
+        """Yield the stages of all rankings, with log-weights; scores have one column per input."""
         for row in range(len(self._rankings)):
             yield from self._stages_of(row, f)
 
@@ -227,7 +200,8 @@ class BabingtonSmithScorer:
         return np.asarray(result - gammaln(g + 1) + gammaln(g - taken + 1))
 
 
-TIE_TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-14}
+FLOAT64 = np.dtype(np.float64)
+TIE_TOLERANCE = {np.dtype(np.float32): 1e-6, FLOAT64: 1e-14}
 """The relative error of the probability that tied items come next."""
 SPARSE = 0.05
 """Below this share of cells that are not 0, a sparse matrix is faster than a dense one."""
@@ -254,28 +228,6 @@ class _Lists(NamedTuple):
     order: NDArray[np.intp]
     weights: NDArray[np.float64]
     rest: NDArray[np.bool_]
-
-
-class _Tied(NamedTuple):
-    """A ranking with ties: for each stage, the last one first, its items, their number and weight.
-
-    ``has_rest`` tells whether any items come after all placed items.
-    """
-
-    group: int
-    stages: list[tuple[NDArray[np.intp], int, float]]
-    has_rest: bool
-
-
-class _Matrices(NamedTuple):
-    """What scores and worths are multiplied by, in one precision.
-
-    ``numerators`` has one row per group of rankings, ``rests`` one matrix per `_Lists`.
-    """
-
-    numerators: Any
-    rests: list[Floats]
-    tied_rest: Floats
 
 
 class PlackettLuceScorer:
@@ -332,12 +284,10 @@ class PlackettLuceScorer:
         tied = rows_with_tied_choices(rankings)
         self._lists = list(self._gather(np.setdiff1d(np.arange(len(rankings)), tied)))
         self._tied_rows = tied
-        self._tied = [self._split(row) for row in tied]
-        self._tied_rest = self._sum_rest(tied)
         # Ties take most of the time, and less of it for many inputs at once.
-        self.block_cells = BLOCK_CELLS // 2 if self._tied else BLOCK_CELLS // 8
+        self.block_cells = BLOCK_CELLS // 2 if tied.size else BLOCK_CELLS // 8
         self._numerators = self._sum_placed()
-        self._converted: dict[np.dtype[np.floating], _Matrices] = {}
+        self._converted: dict[np.dtype[np.floating], Any] = {}
 
     def _gather(self, strict: NDArray[np.intp]) -> Iterator[_Lists]:
         """Yield the strict rankings by their length and the size of their groups."""
@@ -375,15 +325,6 @@ class PlackettLuceScorer:
         matrix = csr_array((weights, (row.astype(int), column.astype(int))), shape=shape)
         return matrix if matrix.nnz < SPARSE * np.prod(shape) else matrix.toarray()
 
-    def _split(self, row: int) -> _Tied:
-        """Split a tied ranking into its stages."""
-        stages, place = [], 0
-        for members, taken in iterate_choices(self._rankings[row]):
-            weight = float(self._weights[row, place])
-            stages.append((self._place[members], taken, weight))
-            place += taken
-        return _Tied(int(self._groups[row]), stages[::-1], bool(self._rest[row].any()))
-
     def _sum_rest(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Mark the worths to add for the items after all placed ones; the last is the unlisted."""
         unlisted = ~self._rankings.is_subset[rows]
@@ -392,10 +333,7 @@ class PlackettLuceScorer:
     def log_prob_by_group(self, values: Floats) -> Floats:
         """Return log P(π|x), with one row per group of rankings and one column per input.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n, C)
-            Scores. For float32, all that takes time is float32.
+        For scores in float32, all that takes time is float32.
         """
         result = np.empty((self.n_groups, len(values)), values.dtype)
         for rows in row_blocks(len(values), self.n_items + self._groups.size, self.block_cells):
@@ -411,38 +349,31 @@ class PlackettLuceScorer:
         # The items that no ranking lists matter only by the sum of their worths.
         worths[n_listed] = worths[n_listed:-1].sum(axis=0)
         f, worths = f[:n_listed], worths[: n_listed + 1]
-        matrices = self._matrices(f.dtype)
         # Sums of large numbers in float32 would depend on the order of the items.
         precise = np.dtype(np.float64) if f.min(initial=0) < -LARGE else f.dtype
-        numerators = self._matrices(precise).numerators
+        numerators = self._numerators_in(precise)
         result = np.asarray(numerators @ f.astype(precise, copy=False), f.dtype)
         least = np.full(len(values), np.inf, f.dtype)
-        for lists, rest in zip(self._lists, matrices.rests, strict=True):
+        for lists in self._lists:
             # What underflows is computed again.
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_totals, smallest = _weighted_log_totals(lists, rest, worths, self.n_items)
+                log_totals, smallest = _weighted_log_totals(lists, worths, self.n_items)
             if lists.groups.size == self.n_groups:
                 result -= log_totals
             else:
                 result[lists.groups] -= log_totals
             np.minimum(least, smallest, out=least)
-        for tied, later in zip(self._tied, matrices.tied_rest @ worths, strict=True):
-            log_prob, smallest = _tied_ranking_log_prob(tied, later, f, worths)
-            result[tied.group] += log_prob
-            np.minimum(least, smallest, out=least, casting="same_kind")
+        if self._tied_rows.size:
+            self._add_tied(result, np.asarray(values.T, np.float64))
         lost = np.flatnonzero(least < LEAST_TOTAL[f.dtype])
         if lost.size:
             result[:, lost] = self._log_prob_despite_underflow(values[lost])
         return np.asarray(result)
 
-    def _matrices(self, dtype: np.dtype[np.floating]) -> _Matrices:
-        """Return the matrices in the precision of the scores; they are converted once."""
+    def _numerators_in(self, dtype: np.dtype[np.floating]) -> Any:
+        """Return the matrix of the placed items in some precision; it is converted once."""
         if dtype not in self._converted:
-            self._converted[dtype] = _Matrices(
-                self._numerators.astype(dtype),
-                [lists.rest.astype(dtype) for lists in self._lists],
-                self._tied_rest.astype(dtype),
-            )
+            self._converted[dtype] = self._numerators.astype(dtype)
         return self._converted[dtype]
 
     def _log_prob_despite_underflow(self, values: Floats) -> Floats:
@@ -457,31 +388,27 @@ class PlackettLuceScorer:
     def stage_log_probs(self, scores: Floats) -> Iterator[StageLogProb]:
         """Yield the stages of all rankings, the last ones first; those of strict lists together.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (C, n)
-            Scores, with one column per input.
+        Scores have one column per input.
         """
         f = np.asarray(scores, np.float64)
-        log_rest = self._log_rest(f)
         for lists in self._lists:
-            yield from self._stages_of_lists(lists, f, log_rest[lists.rows])
-        for row in self._tied_rows:
-            yield from self._stages_of_tied(row, f, log_rest[row])
+            yield from self._stages_of_lists(lists, f)
+        for row, later in zip(self._tied_rows, self._log_rest(self._tied_rows, f), strict=True):
+            yield from self._stages_of_tied(row, f, later)
 
-    def _log_rest(self, f: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the log of the total worth of the items after each ranking, for each input."""
-        top = f.max(axis=0)
-        total = self._rest.astype(np.float64) @ np.exp(f - top)
+    def _log_rest(self, rows: NDArray[np.intp], f: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log of the total worth of the items after some rankings, for each input."""
+        top, rest = f.max(axis=0), self._rest[rows]
+        total = rest.astype(np.float64) @ np.exp(f - top)
         with np.errstate(divide="ignore"):
             log_rest = np.log(total) + top
-        has_rest = np.asarray(self._rest.any(axis=1))
-        lost = (total < LEAST_TOTAL[f.dtype]) & has_rest[:, None]
-        for row in np.flatnonzero(lost.any(axis=1)):
-            log_rest[row, lost[row]] = _log_total(f[:, lost[row]][self._rest[row]])
+        lost = (total < LEAST_TOTAL[f.dtype]) & rest.any(axis=1)[:, None]
+        for i in np.flatnonzero(lost.any(axis=1)):
+            log_rest[i, lost[i]] = _log_total(f[:, lost[i]][rest[i]])
         return np.asarray(log_rest)
 
-    def _stages_of_lists(self, lists: _Lists, f: Floats, later: Floats) -> Iterator[StageLogProb]:
+    def _stages_of_lists(self, lists: _Lists, f: Floats) -> Iterator[StageLogProb]:
+        later = self._log_rest(lists.rows, f)
         groups, n_later = self._groups[lists.rows], self._rest[lists.rows].sum(axis=1)
         for place in reversed(range(len(lists.order))):
             items = self._columns[lists.order[place]]
@@ -493,8 +420,15 @@ class PlackettLuceScorer:
             yield StageLogProb(groups, items[:, None], log_prob, -np.log(n_later), weight)
             later = np.logaddexp(later, theirs)
 
+    def _add_tied(self, result: Floats, f: NDArray[np.float64]) -> None:
+        """Add the log-probabilities of the tied rankings to those of their groups."""
+        tolerance = TIE_TOLERANCE[result.dtype]
+        for row, later in zip(self._tied_rows, self._log_rest(self._tied_rows, f), strict=True):
+            stages = self._stages_of_tied(row, f, later, tolerance)
+            result[self._groups[row]] += sum(each.weight * each.log_prob[0] for each in stages)
+
     def _stages_of_tied(
-        self, row: int, f: NDArray[np.float64], later: NDArray[np.float64]
+        self, row: int, f: Floats, later: Floats, tolerance: float = TIE_TOLERANCE[FLOAT64]
     ) -> Iterator[StageLogProb]:
         n_later, place = int(self._rest[row].sum()), int(self._rankings.lengths[row])
         for members, taken in reversed(list(iterate_choices(self._rankings[row]))):
@@ -505,7 +439,7 @@ class PlackettLuceScorer:
             else:
                 log_prob = np.full(later.size, gammaln(g - taken + 1) - gammaln(g + 1))
                 if n_later:
-                    log_prob += tied_log_prob(theirs, later, taken)
+                    log_prob += tied_log_prob(theirs, later, taken, tolerance)
             chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
             group, weight = self._groups[[row]], float(self._weights[row, place])
             yield StageLogProb(group, members[None], log_prob[None], np.array([chance]), weight)
@@ -564,14 +498,12 @@ class _LogSum:
         return self._sum
 
 
-def _weighted_log_totals(
-    lists: _Lists, rest: Floats, worths: Floats, n_items: int
-) -> tuple[Floats, Floats]:
+def _weighted_log_totals(lists: _Lists, worths: Floats, n_items: int) -> tuple[Floats, Floats]:
     """Return Σ weight · log(total) over the stages of all rankings of each group.
 
     The second array holds the smallest total of each input.
     """
-    remaining = rest @ worths
+    remaining = lists.rest.astype(worths.dtype) @ worths
     taken = np.empty_like(remaining)
     np.take(worths, lists.order[-1], axis=0, out=taken, mode="clip")
     remaining += taken
@@ -596,36 +528,6 @@ def _most_factors(smallest: Floats, n_items: int) -> int:
     least = smallest[smallest >= LEAST_TOTAL[smallest.dtype]].min(initial=1.0)
     most = -np.log(np.finfo(smallest.dtype).tiny)
     return max(1, int(most / max(-np.log(least), np.log(n_items), 1.0)))
-
-
-def _tied_ranking_log_prob(
-    tied: _Tied, later: Floats, f: Floats, worths: Floats
-) -> tuple[Floats, Floats]:
-    """Return the log-probability of a tied ranking, and its smallest total, for each input.
-
-    ``later`` is the total worth of the items after all placed items.
-    """
-    has_later, lost = tied.has_rest, LEAST_TOTAL[f.dtype]
-    remaining = later.astype(np.float64)
-    smallest = np.full(remaining.size, np.inf)
-    result = np.zeros(remaining.size)
-    for members, taken, weight in tied.stages:
-        g, total = len(members), worths[members].sum(axis=0)
-        if g == 1:
-            used = remaining + total
-            result += weight * (f[members[0]] - np.log(np.maximum(used, lost)))
-        else:
-            used = remaining
-            result -= weight * (gammaln(g + 1) - gammaln(g - taken + 1))
-            if has_later:
-                theirs, log_rest = f[members].astype(np.float64), np.log(np.maximum(used, lost))
-                tolerance = TIE_TOLERANCE[f.dtype]
-                result += weight * tied_log_prob(theirs, log_rest, taken, tolerance)
-        if g == 1 or has_later:
-            np.minimum(smallest, used, out=smallest)
-        remaining = remaining + total
-        has_later = True
-    return result, smallest
 
 
 Scorer = PlackettLuceScorer | BabingtonSmithScorer
