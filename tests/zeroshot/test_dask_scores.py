@@ -168,7 +168,7 @@ def test_bad_values_name_their_block_and_row(rng):
     [
         (da.zeros((4, 7)), r"need a table of 5 columns, not one of shape \(4, 7\)"),
         (da.zeros(5), "a Dask array or data frame is needed"),
-        (da.zeros((4, 5), dtype=complex), "complex128 is not a real number"),
+        (da.zeros((4, 5), dtype=complex), "scores must be a table of numbers: Cannot cast"),
         (unknown_lengths(da.zeros((5, 4))).T, "a Dask array or data frame is needed"),
         (dask.delayed(np.zeros((4, 5))), "a Dask array or data frame is needed"),
     ],

@@ -15,7 +15,7 @@ from rankshot.zeroshot.likelihoods.scorers import BabingtonSmithScorer, Plackett
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
 SEEN = ["airplane", "automobile", "bird", "deer", "dog", "frog", "horse", "ship"]
-LENGTHS = pytest.mark.parametrize("K", range(1, C + 1))
+LENGTHS = pytest.mark.parametrize("K", [1, 3, 5])
 
 
 def rankings(orders, **options):

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import sys
 import tracemalloc
 from contextlib import suppress
 
@@ -233,16 +232,6 @@ def test_bad_targets_and_places(tmp_path):
     refused("cannot write there", "none/p.csv", ["a"])
     with pytest.raises(RankshotError, match=r"unknown ending '.npz'; known are .csv, .parquet"):
         read_predictions("p.npz")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_without_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with (
-        pytest.raises(RankshotError, match=r"pip install 'rankshot\[parquet\]'"),
-        open_predictions(tmp_path / "p.parquet", ["a", "b"]),
-    ):
-        pytest.fail("it opened")
     assert list(tmp_path.iterdir()) == []
 
 

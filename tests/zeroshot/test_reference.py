@@ -79,7 +79,7 @@ def test_what_is_added_to_a_column_and_the_scale_of_all_do_not_matter(rng, name,
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "constant"), [(10, 0.0), (10, -1 / 3), (1000, 1e5 / 7)])
+@pytest.mark.parametrize(("n", "constant"), [(10, -1 / 3), (1000, 1e5 / 7)])
 def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
     """The mean of many tenths is no tenth: rounding error is no deviation."""
     usual = scores(rng, "multiclass", n).values.astype(dtype)

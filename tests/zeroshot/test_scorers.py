@@ -172,7 +172,7 @@ def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
         np.testing.assert_allclose(column, model_of(row).log_weight(of_length(k)), atol=1e-12)
 
 
-@pytest.mark.parametrize("k", range(1, C + 1))
+@pytest.mark.parametrize("k", [1, 3, 5])
 def test_the_weights_of_all_lists_add_up_to_the_normaliser(rng, k):
     lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
     values = rng.normal(size=(3, PAIRS))

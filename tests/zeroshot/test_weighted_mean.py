@@ -187,7 +187,7 @@ def test_equal_scores_decide_nothing(constant, dtype):
     np.testing.assert_array_equal(rs.WeightedMean().fit(lists).predict_proba(row), 0.5)
 
 
-@pytest.mark.parametrize("constant", [0.0, 0.1, 1e5 / 7])
+@pytest.mark.parametrize("constant", [0.0, 1e5 / 7])
 def test_a_column_that_never_changes_is_only_moved(rng, constant):
     usual, new = scores(rng).values, scores(rng, n=7).values
     usual[:, 2] = constant

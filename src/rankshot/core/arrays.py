@@ -29,13 +29,7 @@ LEAST = -1e37
 
 
 def other_library(array: Any) -> Library | None:
-    """Return the namespace of an array that is not NumPy's; None for everything else.
-
-    Examples
-    --------
-    >>> other_library(np.zeros(3)) is None, other_library([1, 2]) is None
-    (True, True)
-    """
+    """Return the namespace of an array that is not NumPy's; None for everything else."""
     if isinstance(array, np.ndarray | np.generic):
         return None
     # Tensors of torch, and arrays of older CuPy, do not name their namespace themselves.
@@ -117,11 +111,6 @@ def largest(x: Array, xp: Library, axis: int) -> Array:
         # Its own maximum becomes a subgraph for NaN and for empty arrays.
         return xp.take_along_axis(x, xp.argmax(x, axis=axis, keepdims=True), axis=axis)
     return xp.max(x, axis=axis, keepdims=True)
-
-
-def smallest(x: Array, xp: Library, axis: int) -> Array:
-    """Return the minimum along an axis, which stays with length 1."""
-    return -largest(-x, xp, axis) if _is_symbolic(xp) else xp.min(x, axis=axis, keepdims=True)
 
 
 def row_norm(x: Array, xp: Library) -> Array:

@@ -18,12 +18,6 @@ def is_dask(data: object) -> bool:
     """Return whether data are a collection of Dask, such as an array or a data frame.
 
     Who has a collection of Dask has imported Dask, so it is not imported here.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> is_dask(da.zeros(3)), is_dask(np.zeros(3))
-    (True, False)
     """
     dask = sys.modules.get("dask.base")
     return dask is not None and bool(dask.is_dask_collection(data))
@@ -33,12 +27,6 @@ def as_dask_array(data: Any) -> Array:
     """Return a table of Dask as an array in which each block has all columns of its rows.
 
     The numbers of a data frame become float32 if all columns are, else float64.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> as_dask_array(da.zeros((6, 4), chunks=2)).chunks
-    ((2, 2, 2), (4,))
     """
     # A `dask.delayed` value has attributes of any name; its type has not.
     if hasattr(type(data), "columns"):

@@ -403,7 +403,9 @@ class ScoredTable(NamedTuple):
 
 def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
     """Divide, with NaN where the divisor is 0."""
-    return np.divide(parts, wholes, out=np.full(wholes.shape, np.nan), where=wholes > 0)
+    shares = np.full(wholes.shape, np.nan)
+    np.divide(parts, wholes, out=shares, where=wholes > 0)
+    return shares
 
 
 def require_probabilities(

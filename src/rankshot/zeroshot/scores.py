@@ -245,11 +245,6 @@ def are_probabilities(values: Floats) -> bool:
     They are if there are two columns or more, and the first rows (at most a thousand) have only
     numbers from 0 to 1 that add up to one, give or take `SUM_TOLERANCE`. These are the rows that
     `Scores.from_probabilities` accepts, also those with a single 1, which decision trees return.
-
-    Examples
-    --------
-    >>> [are_probabilities(np.array([row])) for row in ([0.3, 0.7], [0, 1], [0.5, 0.6], [-1, 2])]
-    [True, True, False, False]
     """
     rows = values[:MAX_INSPECTED_ROWS]
     if rows.size == 0 or rows.shape[1] < 2 or rows.min() < 0 or rows.max() > 1:
@@ -310,10 +305,10 @@ def _as_floats(values: ArrayLike | Array) -> Array:
         return as_real_floats(values, xp)
     try:
         table = np.asarray(values)
-        if table.dtype.kind in "cmM":
-            raise TypeError(f"{table.dtype} is not a real number")  # noqa: TRY301
         single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
-        return table.astype(np.float32 if single else np.float64, copy=False)
+        # Complex numbers and dates would be converted, but not safely.
+        casting: Any = "safe" if table.dtype.kind in "cmM" else "unsafe"
+        return table.astype(np.float32 if single else np.float64, casting=casting, copy=False)
     except (TypeError, ValueError, RuntimeError) as error:
         # A tensor that requires a gradient, or is on a GPU, raises RuntimeError.
         raise RankshotError(f"scores must be a table of numbers: {error}") from None
@@ -332,13 +327,7 @@ def _log_positive(p: Array, xp: Library = np) -> Array:
 
 
 def log_class_probabilities(values: Array, kind: Kind, asker: str, xp: Library = np) -> Array:
-    """Return log P(y|x), one row per input: the log-softmax, or log-sigmoid for one-vs-rest.
-
-    Examples
-    --------
-    >>> log_class_probabilities(np.array([[0.0, -99.0]]), "one-vs-rest", "example").round(3)
-    array([[ -0.693, -99.   ]])
-    """
+    """Return log P(y|x), one row per input: the log-softmax, or log-sigmoid for one-vs-rest."""
     if kind == "one-vs-one":
         raise RankshotError(
             f"{asker} needs one score per class, not one per pair: one-vs-one scores are for "

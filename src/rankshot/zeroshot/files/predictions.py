@@ -294,25 +294,13 @@ def classify_to_file(
     describe: Callable[[Classified], dict[str, str]] | None = None,
     advance: Callable[[int], None] | None = None,
 ) -> Classified:
-    """Write the predictions of a fitted head for a table of scores.
+    """Write the predictions of a fitted head for a table of scores, CSV or Parquet.
 
-    Parameters
-    ----------
-    table, head
-    score_type : str
-        One of `SCORE_TYPES` except auto.
-    output : Path
-        Ends in .csv or .parquet; it is replaced when all rows are written.
-    reject_below : float, optional
-        Inputs of which no class has this probability are labelled `REJECTED`.
-    id_prefix : str
-        Comes before the number of a row, which is its id in a table without ids.
-    check_first : callable, optional
-        Called with the numbers of the first batch, before they are used as such scores.
-    describe : callable, optional
-        Called after the last row; returns what goes into the footer of a Parquet file.
-    advance : callable, optional
-        Called with the number of rows of each batch.
+    The file is replaced when all rows are written. Inputs of which no class has the probability
+    ``reject_below`` are labelled `REJECTED`. ``id_prefix`` comes before the number of a row, which
+    is its id in a table without ids. ``check_first`` is called with the numbers of the first batch
+    before these are used, ``advance`` with the number of rows of each batch; ``describe``, after
+    the last row, returns what goes into the footer of a Parquet file.
     """
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}

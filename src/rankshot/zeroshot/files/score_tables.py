@@ -317,33 +317,12 @@ def write_score_table(
     kind: Kind = "multiclass",
     metadata: dict[str, str] | None = None,
 ) -> int:
-    r"""Write a table of scores as CSV, Parquet or .npz, with a column of ids; return its rows.
+    """Write a table of scores as CSV, Parquet or .npz, with a column of ids; return its rows.
 
-    Parameters
-    ----------
-    path : str or Path
-        Ends in .csv, .parquet or .npz. An older file is replaced when all rows are written.
-    items : sequence of str
-        The seen classes.
-    read_blocks : callable
-        Yields the ids and scores of some rows at a time. For .npz it is called several times,
-        because these files begin with the number of rows.
-    kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        The kind of scores; CSV does not store it.
-    metadata : dict of str to str, optional
-        What goes into the footer of a Parquet file after the last block.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from rankshot.zeroshot.files.score_tables import write_score_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "scores.csv"
-    ...     blocks = [(["x1", "x2"], np.array([[2.5, -1], [0, 1]]))]
-    ...     write_score_table(path, ["leopard", "bus"], lambda: blocks)
-    ...     path.read_text()
-    2
-    'id,leopard,bus\nx1,2.5,-1.0\nx2,0.0,1.0\n'
+    An older file is replaced when all rows are written. ``read_blocks`` yields the ids and scores
+    of some rows at a time; for .npz it is called several times, because these files begin with the
+    number of rows. CSV does not store the kind. ``metadata`` goes into the footer of a Parquet
+    file after the last block.
     """
     path = Path(path)
     require_score_file(path, items, kind)

@@ -186,16 +186,6 @@ class BaseHead(ABC):
         device. Its ``classes`` are the names of the columns. It is differentiable, except that of
         `DeterministicRanking`, whose answers change in steps. It computes in single precision;
         after ``double()`` in double precision, with constants of single precision.
-
-        Examples
-        --------
-        >>> import rankshot as rs, torch
-        >>> rankings = rs.Rankings.from_orders(
-        ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
-        ...     targets=["cat", "truck"])
-        >>> module = rs.WeightedMean().fit(rankings).to_torch()
-        >>> module.classes, module(torch.tensor([[0.0, 3.0, 1.0]])).exp().round(decimals=2)
-        (('cat', 'truck'), tensor([[0.9000, 0.1000]]))
         """
         check_is_fitted(self, "classes_")
         require_choice("kind", kind, KINDS)
@@ -225,24 +215,6 @@ class BaseHead(ABC):
             A remark for those who use the file.
         provenance : mapping, optional
             More about how the head came about, as plain values (text, numbers, lists).
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import rankshot as rs
-        >>> rankings = rs.Rankings.from_orders(
-        ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
-        ...     targets=["cat", "truck"], sources="me")
-        >>> head = rs.WeightedMean(k=2).fit(rankings)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     head.save(folder + "/new-classes.rankshot", note="first try")
-        ...     again = rs.load_head(folder + "/new-classes.rankshot")
-        >>> again
-        WeightedMean(k=2)
-        >>> again.predict([[0.0, 3.0, 1.0]])
-        array(['cat'], dtype='<U5')
-        >>> again.provenance_["sources"], again.provenance_["note"]
-        (['me'], 'first try')
         """
         check_is_fitted(self, "classes_")
         write_head(self, Path(path), {**(provenance or {}), **({"note": note} if note else {})})
@@ -489,8 +461,8 @@ class Reference:
     kind: Kind
     score_mean: Floats
     score_std: Floats
-    target_mean: NDArray[np.float64]
-    target_std: NDArray[np.float64]
+    target_mean: Floats
+    target_std: Floats
 
     def standardize_scores(self, values: Floats, kind: Kind) -> Floats:
         """Return scores in standard deviations from their mean; they must be of the same kind."""

@@ -115,10 +115,9 @@ def fit_gate(
         The features of inputs of new classes, of seen classes and of neither, as returned by
         `SeenAndNew.gate_features`. In a rehearsal, the new classes are held-out seen classes, and
         ``none`` are inputs of other held-out classes whose rankings the head does not have.
-    new_share : float
-        The share of new classes among the inputs to classify, without those of neither group.
-    none_share : float
-        The share of inputs of neither group among those to classify.
+    new_share, none_share : float
+        The shares, among the inputs to classify, of new classes (without those of neither group)
+        and of inputs of neither group.
 
     Examples
     --------
@@ -269,7 +268,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         self.items_ = self.head.items_
         self.reference_: Reference | None = None
         self.seen_temperature_ = self.seen_temperature
-        self._feature_mean, self._feature_std = np.zeros(2), np.ones(2)
+        self._feature_mean: Floats = np.zeros(2)
+        self._feature_std: Floats = np.ones(2)
         # Defaults may change in a later version, which reads this head from a file.
         defaults = ProbabilisticRanking()
         self._places, self._decay = defaults.k, defaults.decay

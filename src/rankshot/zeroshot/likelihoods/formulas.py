@@ -23,7 +23,6 @@ from rankshot.core.arrays import (
     largest,
     logaddexp,
     logsumexp,
-    smallest,
 )
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.matrices import group_by_place
@@ -146,7 +145,7 @@ class PlackettLuceFormula:
     def __call__(self, f: Array, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return one column per ranking, from scores ``f`` and the `constants` in one library."""
         # What all scores of an input have in common would cost digits.
-        top, bottom = largest(f, xp, 1), smallest(f, xp, 1)
+        top, bottom = largest(f, xp, 1), -largest(-f, xp, 1)
         common = xp.where(top < 0, top, xp.where(bottom > 0, bottom, 0.0))
         f = f - common
         if lost is None:

@@ -81,6 +81,7 @@ def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.f
 
 
 Ints = NDArray[np.int32]
+Doubles = NDArray[np.float64]
 
 
 class BabingtonSmithScorer:
@@ -284,10 +285,11 @@ class PlackettLuceScorer:
         tied = rows_with_tied_choices(rankings)
         self._lists = list(self._gather(np.setdiff1d(np.arange(len(rankings)), tied)))
         self._tied_rows = tied
+        self._choices = {row: list(iterate_choices(rankings[row]))[::-1] for row in tied}
         # Ties take most of the time, and less of it for many inputs at once.
         self.block_cells = BLOCK_CELLS // 2 if tied.size else BLOCK_CELLS // 8
         self._numerators = self._sum_placed()
-        self._converted: dict[np.dtype[np.floating], Any] = {}
+        self._converted: dict[np.dtype[np.floating], tuple[Any, list[Floats]]] = {}
 
     def _gather(self, strict: NDArray[np.intp]) -> Iterator[_Lists]:
         """Yield the strict rankings by their length and the size of their groups."""
@@ -351,13 +353,13 @@ class PlackettLuceScorer:
         f, worths = f[:n_listed], worths[: n_listed + 1]
         # Sums of large numbers in float32 would depend on the order of the items.
         precise = np.dtype(np.float64) if f.min(initial=0) < -LARGE else f.dtype
-        numerators = self._numerators_in(precise)
+        numerators = self._convert(precise)[0]
         result = np.asarray(numerators @ f.astype(precise, copy=False), f.dtype)
         least = np.full(len(values), np.inf, f.dtype)
-        for lists in self._lists:
+        for lists, rest in zip(self._lists, self._convert(f.dtype)[1], strict=True):
             # What underflows is computed again.
             with np.errstate(divide="ignore", invalid="ignore"):
-                log_totals, smallest = _weighted_log_totals(lists, worths, self.n_items)
+                log_totals, smallest = _weighted_log_totals(lists, rest, worths, self.n_items)
             if lists.groups.size == self.n_groups:
                 result -= log_totals
             else:
@@ -370,10 +372,11 @@ class PlackettLuceScorer:
             result[:, lost] = self._log_prob_despite_underflow(values[lost])
         return np.asarray(result)
 
-    def _numerators_in(self, dtype: np.dtype[np.floating]) -> Any:
-        """Return the matrix of the placed items in some precision; it is converted once."""
+    def _convert(self, dtype: np.dtype[np.floating]) -> tuple[Any, list[Floats]]:
+        """Return the matrices of placed and of unplaced items in some precision; kept."""
         if dtype not in self._converted:
-            self._converted[dtype] = self._numerators.astype(dtype)
+            rests = [lists.rest.astype(dtype) for lists in self._lists]
+            self._converted[dtype] = self._numerators.astype(dtype), rests
         return self._converted[dtype]
 
     def _log_prob_despite_underflow(self, values: Floats) -> Floats:
@@ -402,12 +405,12 @@ class PlackettLuceScorer:
         total = rest.astype(np.float64) @ np.exp(f - top)
         with np.errstate(divide="ignore"):
             log_rest = np.log(total) + top
-        lost = (total < LEAST_TOTAL[f.dtype]) & rest.any(axis=1)[:, None]
+        lost = (total < LEAST_TOTAL[f.dtype]) & np.asarray(rest.any(axis=1))[:, None]
         for i in np.flatnonzero(lost.any(axis=1)):
             log_rest[i, lost[i]] = _log_total(f[:, lost[i]][rest[i]])
         return np.asarray(log_rest)
 
-    def _stages_of_lists(self, lists: _Lists, f: Floats) -> Iterator[StageLogProb]:
+    def _stages_of_lists(self, lists: _Lists, f: Doubles) -> Iterator[StageLogProb]:
         later = self._log_rest(lists.rows, f)
         groups, n_later = self._groups[lists.rows], self._rest[lists.rows].sum(axis=1)
         for place in reversed(range(len(lists.order))):
@@ -418,7 +421,7 @@ class PlackettLuceScorer:
             log_prob = -np.logaddexp(0, later - theirs)
             weight = float(lists.weights[place])
             yield StageLogProb(groups, items[:, None], log_prob, -np.log(n_later), weight)
-            later = np.logaddexp(later, theirs)
+            later = theirs - log_prob
 
     def _add_tied(self, result: Floats, f: NDArray[np.float64]) -> None:
         """Add the log-probabilities of the tied rankings to those of their groups."""
@@ -428,22 +431,24 @@ class PlackettLuceScorer:
             result[self._groups[row]] += sum(each.weight * each.log_prob[0] for each in stages)
 
     def _stages_of_tied(
-        self, row: int, f: Floats, later: Floats, tolerance: float = TIE_TOLERANCE[FLOAT64]
+        self, row: int, f: Doubles, later: Doubles, tolerance: float = TIE_TOLERANCE[FLOAT64]
     ) -> Iterator[StageLogProb]:
         n_later, place = int(self._rest[row].sum()), int(self._rankings.lengths[row])
-        for members, taken in reversed(list(iterate_choices(self._rankings[row]))):
+        for members, taken in self._choices[row]:
             place -= taken
             theirs, g = f[members], len(members)
             if g == 1:
                 log_prob = np.asarray(-np.logaddexp(0, later - theirs[0]), np.float64)
+                total = theirs[0] - log_prob
             else:
+                total = np.logaddexp(later, _log_total(theirs))
                 log_prob = np.full(later.size, gammaln(g - taken + 1) - gammaln(g + 1))
                 if n_later:
                     log_prob += tied_log_prob(theirs, later, taken, tolerance)
             chance = gammaln(n_later + g - taken + 1) - gammaln(n_later + g + 1)
             group, weight = self._groups[[row]], float(self._weights[row, place])
             yield StageLogProb(group, members[None], log_prob[None], np.array([chance]), weight)
-            later = np.logaddexp(later, _log_total(theirs))
+            later = total
             n_later += g
 
 
@@ -498,12 +503,14 @@ class _LogSum:
         return self._sum
 
 
-def _weighted_log_totals(lists: _Lists, worths: Floats, n_items: int) -> tuple[Floats, Floats]:
+def _weighted_log_totals(
+    lists: _Lists, rest: Floats, worths: Floats, n_items: int
+) -> tuple[Floats, Floats]:
     """Return Σ weight · log(total) over the stages of all rankings of each group.
 
     The second array holds the smallest total of each input.
     """
-    remaining = lists.rest.astype(worths.dtype) @ worths
+    remaining = rest @ worths
     taken = np.empty_like(remaining)
     np.take(worths, lists.order[-1], axis=0, out=taken, mode="clip")
     remaining += taken
