@@ -5,19 +5,48 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
+
+from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
 RIDGE = 1.0
 """The penalty, in units of the mean squared length of the features. From .3 to 3, the accuracy on
 held-out seen classes is the same."""
-USUAL_LOG_WEIGHTS = np.log([0.8, 0.2])
-"""Logarithms of the usual weights of the rankings and of one example per class. The first is what
-is best for held-out seen classes with one example each."""
-LOG_WEIGHT_STD = np.array([0.5, 1.0])
-"""How far these logarithms are from the usual ones for held-out seen classes of three data sets."""
+HEAD_WEIGHT, EXAMPLE_WEIGHT = 0.8, 0.2
+"""The usual weights of the head and of one example per class, chosen on held-out seen classes of
+three data sets. The second grows with the square root of the number of examples per class."""
+LOG_WEIGHT_STD = np.array([0.25, 0.5])
+"""How far the logarithms of the weights may be from those of the usual ones."""
+
+
+def as_examples(
+    examples: tuple[Scores | ArrayLike, ArrayLike], rankings: Rankings
+) -> tuple[Scores, NDArray[np.str_]]:
+    """Return the scores and labels of examples of new classes, checked against the rankings."""
+    try:
+        given, names = examples
+    except (TypeError, ValueError):
+        raise RankshotError("examples must be a pair: scores, and the class of each row") from None
+    scores = as_scores(given, rankings.items)
+    labels = np.asarray(names).astype(str)
+    if labels.shape != (len(scores),) or len(scores) == 0:
+        raise RankshotError(
+            f"examples: {len(scores)} rows of scores need as many labels, not {labels.shape}"
+        )
+    ranked = rankings.target_names
+    for name in np.unique(labels):
+        if name in rankings.items:
+            raise RankshotError(
+                f"examples: {name!r} is a seen class; examples are inputs of new classes"
+            )
+        if name not in ranked and (close := suggest_name(name, ranked)):
+            raise RankshotError(f"examples: there is no ranking of {name!r}{close}")
+    return scores, labels
 
 
 class Refinement(NamedTuple):
@@ -31,11 +60,15 @@ class Refinement(NamedTuple):
         W. Classes without examples have zeros.
     center : ndarray of shape (features,)
         m, the mean of the features over the examples; all classes have the same weight.
+    example_weight : float
+        b, by which the slopes of the regression were multiplied, in units of the standard deviation
+        of its predictions for examples that are left out.
     """
 
     head_weight: float
     slopes: Floats
     center: Floats
+    example_weight: float
 
 
 def refine(log_proba: Floats, features: Floats, labels: NDArray[np.intp]) -> Refinement:
@@ -68,9 +101,10 @@ def refine(log_proba: Floats, features: Floats, labels: NDArray[np.intp]) -> Ref
     # The only example of a class cannot be predicted from the others.
     several = size > 1
     head_weight, example_weight = _most_probable_weights(
-        log_proba[several], left_out[several] / scale, labels[several], weight[several]
+        *(log_proba[several], left_out[several] / scale, labels[several], weight[several]),
+        usual=np.array([HEAD_WEIGHT, EXAMPLE_WEIGHT * np.sqrt(n / n_classes)]),
     )
-    return Refinement(head_weight, slopes * (example_weight / scale), center)
+    return Refinement(head_weight, slopes * (example_weight / scale), center, example_weight)
 
 
 def _ridge(features: Floats, targets: Floats, weight: Floats) -> tuple[Floats, Floats]:
@@ -88,7 +122,12 @@ def _ridge(features: Floats, targets: Floats, weight: Floats) -> tuple[Floats, F
 
 
 def _most_probable_weights(
-    by_head: Floats, by_examples: Floats, labels: NDArray[np.intp], weight: Floats
+    by_head: Floats,
+    by_examples: Floats,
+    labels: NDArray[np.intp],
+    weight: Floats,
+    *,
+    usual: Floats,
 ) -> tuple[float, float]:
     """Return the weights of two predictions that make the labels most probable, given the prior."""
     rows = np.arange(len(labels))
@@ -99,10 +138,10 @@ def _most_probable_weights(
         excess = np.exp(log_proba)
         excess[rows, labels] -= 1
         excess *= weight[:, None]
-        off = (log_weights - USUAL_LOG_WEIGHTS) / LOG_WEIGHT_STD
+        off = (log_weights - np.log(usual)) / LOG_WEIGHT_STD
         value = 0.5 * off @ off - weight @ log_proba[rows, labels]
         gradient = np.array([a * (excess * by_head).sum(), b * (excess * by_examples).sum()])
         return value, gradient + off / LOG_WEIGHT_STD
 
-    head_weight, example_weight = np.exp(minimize(loss, USUAL_LOG_WEIGHTS, jac=True).x)
+    head_weight, example_weight = np.exp(minimize(loss, np.log(usual), jac=True).x)
     return float(head_weight), float(example_weight)

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from rankshot.core.arrays import (
     Array,
@@ -60,6 +61,9 @@ class Scores:
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
         How the classifier was trained. The softmax of multiclass scores and the sigmoid of
         one-vs-rest scores are probabilities.
+    features : array-like or sparse matrix of shape (n, d), optional
+        More about each input, such as the last hidden layer of a network: what labelled examples
+        of new classes are compared by (see `WeightedMean.fit`).
 
     Examples
     --------
@@ -72,13 +76,22 @@ class Scores:
     values: Floats
     items: tuple[str, ...]
     kind: Kind = "multiclass"
+    features: Any = None
 
-    def __init__(self, values: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass") -> None:
+    def __init__(
+        self,
+        values: ArrayLike,
+        items: Iterable[Any],
+        kind: Kind = "multiclass",
+        features: Any = None,
+    ) -> None:
         require_choice("kind", kind, KINDS)
         names = as_names(items)
         table = _as_floats(values)
         require_columns(tuple(table.shape), len(names), kind)
-        self.__dict__.update(values=table, items=names, kind=kind)
+        self.__dict__.update(values=table, items=names, kind=kind, features=None)
+        if features is not None:
+            self.__dict__["features"] = _as_features(features, len(table))
         if other_library(table) is None and not is_dask(table):
             refuse_infinite(table, names, kind)
 
@@ -86,7 +99,7 @@ class Scores:
     def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
         """Take scores that the caller has validated, as readers of files do; check nothing."""
         scores = object.__new__(cls)
-        scores.__dict__.update(values=values, items=items, kind=kind)
+        scores.__dict__.update(values=values, items=items, kind=kind, features=None)
         return scores
 
     @classmethod
@@ -142,7 +155,8 @@ class Scores:
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> Scores:
         """Select inputs by slice, index array or mask."""
-        return Scores(self.values[rows], self.items, self.kind)
+        features = None if self.features is None else self.features[rows]
+        return Scores(self.values[rows], self.items, self.kind, features)
 
     def with_items(self, items: Iterable[Any]) -> Scores:
         """Return the same scores with the classes in another order."""
@@ -170,13 +184,30 @@ class Scores:
         index = np.array([code[name] for name in names])
         xp = other_library(self.values)
         if self.kind != "one-vs-one":
-            return Scores(_take_columns(self.values, index, xp), names, self.kind)
+            values = _take_columns(self.values, index, xp)
+            return Scores(values, names, self.kind, self.features)
         column, sign = pair_columns(len(self.items))
         first, second = (index[i] for i in np.triu_indices(len(names), 1))
         values = _take_columns(self.values, column[first, second], xp)
         signs: Array = sign[first, second].astype(np.float32)
         values = values * (signs if xp is None else to_library(signs, xp, values))
-        return Scores(values, names, self.kind)
+        return Scores(values, names, self.kind, self.features)
+
+    def inputs(self, rows: slice, n_features: int) -> Array:
+        """Return what a head sees of some inputs: their scores, and then the features it needs."""
+        values = self.values[rows]
+        if not n_features:
+            return values
+        given = 0 if self.features is None else self.features.shape[1]
+        if given != n_features:
+            raise RankshotError(
+                f"the head was fitted to examples with {n_features} features, but these inputs "
+                f"have {given}: pass Scores(values, items, features=...)"
+            )
+        features = self.features[rows]
+        xp = other_library(values) or np
+        dense = features.toarray() if issparse(features) else features
+        return xp.concat([values, xp.astype(dense, values.dtype)], axis=1)
 
 
 def _log_of_probabilities(block: Array, names: tuple[tuple[str, ...], Kind]) -> Array:
@@ -314,6 +345,20 @@ def _as_floats(values: ArrayLike | Array) -> Array:
         raise RankshotError(f"scores must be a table of numbers: {error}") from None
 
 
+def _as_features(features: Any, n: int) -> Any:
+    """Return features that are finite numbers, one row per input; sparse ones stay sparse."""
+    if other_library(features) is None:
+        features = features.tocsr() if issparse(features) else _as_floats(features)
+        values = features.data if issparse(features) else features
+        if not np.isfinite(values).all():
+            raise RankshotError("features must be finite numbers")
+    if features.ndim != 2 or features.shape[0] != n:
+        raise RankshotError(
+            f"features need one row for each of {n} inputs, not the shape {tuple(features.shape)}"
+        )
+    return features
+
+
 def _log_positive(p: Array, xp: Library = np) -> Array:
     """Return log p; zeros are replaced by a value below all others of the row."""
     smallest = xp.min(xp.where(p > 0, p, 1.0), axis=1, keepdims=True)
@@ -344,10 +389,10 @@ def log_class_probabilities(values: Array, kind: Kind, asker: str, xp: Library =
 def class_scores(values: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:
     """Return one score per seen class: of one-vs-one scores, the sum over its pairs.
 
-    For other libraries than NumPy, ``c`` has the constants of `pair_constants`.
+    Columns after the scores, which are features, are left out. For other libraries than NumPy, ``c`` has the constants of `pair_constants`.
     """
     if kind != "one-vs-one":
-        return values
+        return values if values.shape[1] == n_items else values[:, :n_items]
     if xp is np:
         return sum_pair_scores(values, n_items)
     pairs = xp.reshape(xp.take(values, c["pair_columns"], axis=1), (-1, n_items, n_items))

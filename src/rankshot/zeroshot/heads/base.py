@@ -116,6 +116,11 @@ class BaseHead(ABC):
         # Sums of infinite numbers are not known.
         return np.maximum(self._log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
 
+    @property
+    def n_features_(self) -> int:
+        """The number of features that inputs need beside their scores."""
+        return 0
+
     def _default_temperature(self) -> float:
         return 1.0
 
