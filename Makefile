@@ -17,12 +17,12 @@ export PYTHONDONTWRITEBYTECODE =
 demo: $(VENV)/.demo
 	$(BIN)/rankshot demo
 
-test: $(VENV)/.test $(VENV)/.docs
+test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	bash scripts/system_packages.sh
 	$(MAKE) --jobs 3 types docs quick-tests
-	$(BIN)/python -m pytest --numprocesses auto tests/site
+	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' tests/site
 
 # The types are checked while the tests start: many of these wait for a browser or a server.
 types: $(VENV)/.test
@@ -114,9 +114,10 @@ $(VENV)/.demo: $(VENV)/.core
 	$(PIP) --editable '.[cli,report]'
 	touch $@
 
-$(VENV)/.test: $(VENV)/.core
-	$(PIP) --editable '.[test]'
-	touch $@
+# In one call: each takes a while to find out what is there.
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[docs,test]'
+	touch $(VENV)/.core $(VENV)/.docs $@
 
 $(VENV)/.reproduce: $(VENV)/.core
 	$(PIP) --editable '.[glove,plot]'

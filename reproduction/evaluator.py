@@ -34,26 +34,7 @@ Head = ProbabilisticRanking | WeightedMean
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """All parts and settings of a zero-shot classifier.
-
-    Attributes
-    ----------
-    setting, C : str, float
-        The classifier and its regularization.
-    head : ProbabilisticRanking or WeightedMean
-        Not fitted.
-    reference : bool
-        Whether the head is fitted with the scores of the seen validation inputs as reference.
-    partner : tuple of str and float, or None
-        A second classifier and its regularization. The scores of both are standardised and
-        averaged.
-    questions : tuple of str
-        The questions whose answers by the panel are used; all if empty.
-    sources : mapping of str to float
-        The weight of each source beside the panel, whose weight is 1.
-    raters : mapping of str to float
-        The weight of each rater of the panel; all weigh the same if empty.
-    """
+    """All parts and settings of a zero-shot classifier."""
 
     setting: str
     C: float

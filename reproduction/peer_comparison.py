@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -83,13 +83,6 @@ class PeerMethod(NamedTuple):
     missing: str = ""
 
 
-class PeerTrial(NamedTuple):
-    """A setting and its mean class accuracy in the rehearsal."""
-
-    setting: Setting
-    accuracy: float
-
-
 def peer_table(
     benchmark: Benchmark,
     rehearsal_classifier: LinearClassifier,
@@ -116,14 +109,14 @@ def peer_table(
             rows.append((one.method, one.vectors, one.trains, one.missing, None, None, None))
             continue
         announce(f"testing {one.method} with {one.vectors}")
-        correct = one.predict(real, trial.setting) == benchmark.real.test_label
+        correct = one.predict(real, trial[0]) == benchmark.real.test_label
         rows.append(
             (
                 one.method,
                 one.vectors,
                 one.trains,
-                format_setting(trial.setting),
-                trial.accuracy,
+                format_setting(trial[0]),
+                trial[1],
                 bootstrap.interval(correct),
                 bootstrap.interval(correct, weights),
             )
@@ -207,29 +200,20 @@ def format_setting(setting: Setting) -> str:
 
 def _tune(
     task: Task, classifier: LinearClassifier, methods: Iterable[PeerMethod], announce: AnnounceStep
-) -> list[PeerTrial | None]:
-    """Return the best trial of each method; None for one that cannot be used."""
+) -> list[tuple[Setting, float] | None]:
+    """Return the best setting of each method and its mean class accuracy; None without any."""
     rehearsal = prepare_task(task, classifier)
-    best: list[PeerTrial | None] = []
+    best: list[tuple[Setting, float] | None] = []
     for one in methods:
-        if one.missing:
-            best.append(None)
-            continue
-        announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
-        best.append(choose_best_trial(try_settings(one, rehearsal)))
+        if not one.missing:
+            announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
+        found = [
+            (setting, mean_class_accuracy(task.test_label, one.predict(rehearsal, setting)))
+            for setting in ([] if one.missing else one.settings)
+        ]
+        # The first one of a tie.
+        best.append(max(found, key=lambda trial: trial[1], default=None))
     return best
-
-
-def try_settings(method: PeerMethod, rehearsal: PeerTask) -> Iterator[PeerTrial]:
-    """Evaluate every setting of a method in the rehearsal."""
-    for setting in method.settings:
-        found = method.predict(rehearsal, setting)
-        yield PeerTrial(setting, mean_class_accuracy(rehearsal.task.test_label, found))
-
-
-def choose_best_trial(tried: Iterable[PeerTrial]) -> PeerTrial:
-    """Return the trial with the highest accuracy; the first one of a tie."""
-    return max(tried, key=lambda trial: trial.accuracy)
 
 
 def prepare_task(task: Task, classifier: LinearClassifier) -> PeerTask:

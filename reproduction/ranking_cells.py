@@ -18,14 +18,7 @@ Signs = NDArray[np.int8]
 CLASSES = {
     "cifar": ("bus", "cattle", "fox", "lizard", "pickup_truck", "rocket", "whale", "wolf"),
     "animals": (
-        "elephant",
-        "gorilla",
-        "horse",
-        "killer+whale",
-        "mouse",
-        "otter",
-        "tiger",
-        "wolf",
+        *("elephant", "gorilla", "horse", "killer+whale", "mouse", "otter", "tiger", "wolf"),
     ),
 }
 """Eight seen classes of each data set: some of them similar, some not."""
@@ -61,12 +54,6 @@ class RankingCells:
     grid: NDArray[np.int64]
     inputs: Floats
     input_labels: NDArray[np.str_]
-
-    @property
-    def share_not_transitive(self) -> float:
-        """The share of the grid in cells with a circle: a beats b, b beats c, c beats a."""
-        odd = [not cell.transitive for cell in self.cells]
-        return float(np.append(odd, False)[self.grid].mean())
 
 
 def build_ranking_cells(benchmark: Benchmark) -> RankingCells:

@@ -120,29 +120,7 @@ class Reproduction:
 def reproduce(
     benchmark: Benchmark, directory: Path, announce: AnnounceStep, grid: Grid = GRID
 ) -> Reproduction:
-    """Run all experiments of the paper on one data set.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    directory : Path
-        The directory of trained classifiers. A run that was stopped continues from there.
-    announce : callable
-        Called with a text before each part of the run.
-    grid : mapping of str to tuple of float
-        The values of C to try, by classifier.
-
-    Examples
-    --------
-    It takes many minutes, so tests do not run this example. The command ``rankshot reproduce`` does
-    the same.
-
-    >>> from pathlib import Path
-    >>> from rankshot.datasets import load_cifar
-    >>> from reproduction.benchmark import load_benchmark
-    >>> from reproduction.reproduction import reproduce
-    >>> found = reproduce(load_benchmark(load_cifar()), Path("runs"), print)  # doctest: +SKIP
-    """
+    """Run all experiments of the paper on one data set."""
     start = perf_counter()
     evaluator = _make_evaluator(benchmark, directory, announce)
     real, cache = benchmark.real, evaluator.caches[benchmark.real.name]

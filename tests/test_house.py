@@ -193,7 +193,7 @@ DISPLAY, SHARES = rs.plots.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
         ("openai", "llm", lambda path: rs.LanguageModel("m", "http://a/v1").rankings(["x"], ["a"])),
         ("gensim.models", "corpus", lambda path: rs.sources.train_word2vec(path, ["cat"])),
         ("pyarrow", "parquet", lambda path: rs.read_similarity(path.with_suffix(".parquet"))),
-        ("matplotlib", "plot", lambda path: DISPLAY.from_results(SHARES).to_svg("")),
+        ("matplotlib.pyplot", "plot", lambda path: DISPLAY.from_results(SHARES).to_svg("")),
     ],
 )
 def test_a_missing_extra_is_named(tmp_path, monkeypatch, module, extra, call):

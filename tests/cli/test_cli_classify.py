@@ -178,10 +178,8 @@ def test_any_name_will_do(folder, output):
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
-@pytest.mark.parametrize("old", [None, b"the old one"])
-def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, small_batches, output, old):
-    if old is not None:
-        (folder / output).write_bytes(old)
+def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, small_batches, output):
+    (folder / output).write_bytes(b"the old one")
     before = sorted(folder.iterdir())
     batches = iter(range(9))
     label_or_reject = predictions.label_or_reject
@@ -197,8 +195,7 @@ def test_an_interrupted_run_leaves_what_was_there(folder, monkeypatch, small_bat
     assert done.status not in {0, 2}
     assert "Traceback" not in done.err
     assert sorted(folder.iterdir()) == before
-    if old is not None:
-        assert (folder / output).read_bytes() == old
+    assert (folder / output).read_bytes() == b"the old one"
 
 
 def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
@@ -217,10 +214,9 @@ def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_behind(folder, number):
     """The run takes far longer than we wait."""
     write_scores(folder / "scores.npz", np.tile(LOGITS, (100_000, 1)), ids=[])

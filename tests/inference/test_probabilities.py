@@ -81,7 +81,9 @@ def ask_export(row, head, folder):
     return exported.from_probabilities
 
 
-@pytest.mark.parametrize("ask", [ask_scores, ask_command, ask_score, ask_export])
+@pytest.mark.parametrize(
+    "ask", [ask_scores, ask_command, ask_score, pytest.param(ask_export, marks=pytest.mark.slow)]
+)
 def test_every_way_gives_the_same_answer(tmp_path, head, ask):
     # An export takes a second.
     rows = ROWS[2:7:2] if ask is ask_export else ROWS

@@ -97,17 +97,6 @@ def test_the_answers_are_those_of_one_table(place, client, where):
     assert (run.n_done, run.n_resumed, run.failed) == (5, 0, [])
 
 
-def test_ids_names_and_patterns(place):
-    """Ids of a part are kept, and columns in other spellings and orders are matched."""
-    write_scores(place / "some-1.csv", LOGITS[:, ::-1], [name.title() for name in SEEN[::-1]])
-    write_scores(place / "some-2.csv", LOGITS, ids=[])
-    classify("some-*.csv", "new.rankshot", "out")
-    first, second = (read_predictions(f"out/some-{i}.parquet") for i in (1, 2))
-    assert first.ids.tolist() == [f"x{i}" for i in range(1, 8)]
-    assert second.ids.tolist() == [f"some-2:{i}" for i in range(7)]
-    assert (first.proba == second.proba).all()
-
-
 def test_the_score_type_is_that_of_the_first_part(place):
     proba = softmax(LOGITS)
     write_scores(place / "mixed-1.csv", proba)

@@ -199,7 +199,7 @@ def test_a_missing_folder_or_library_is_named(tmp_path, monkeypatch):
     with pytest.raises(RankshotError, match="nowhere: there is no such folder"):
         PictureFolder(tmp_path / "nowhere")
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(RankshotError, match=r"need Pillow: pip install 'rankshot\[pictures\]'"):
+    with pytest.raises(RankshotError, match=r"need PIL.Image: pip install 'rankshot\[pictures\]'"):
         PictureFolder(tmp_path)
 
 

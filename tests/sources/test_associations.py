@@ -121,7 +121,7 @@ def test_a_small_file_cannot_ask_for_a_huge_table(tmp_path):
     path = tmp_path / "hits.csv"
     lines = [f"t{i},i{i},5,5,1" for i in range(20_000)]
     path.write_text("\n".join(["target,item,n_target,n_item,n_both", *lines]))
-    with pytest.raises(RankshotError, match="20000 rows of 20000 items, too many to hold"):
+    with pytest.raises(RankshotError, match="20000 rows of 20000 columns, too many to hold"):
         read_hit_counts(path)
 
 

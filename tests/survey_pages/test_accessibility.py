@@ -52,6 +52,7 @@ def test_every_page_of_a_survey(open_page, survey):
     check(page)
 
 
+@pytest.mark.slow
 def test_the_pages_of_a_pilot_of_a_pause_and_of_who_withdraws(open_page, tmp_path):
     page = open_page()
     with serve_study(ONE_QUESTION, tmp_path) as running:

@@ -1,5 +1,6 @@
 """Reload, back, double clicks, two tabs, a lost connection: nothing is lost, nothing is double."""
 
+import pytest
 from pages import arrive, begin, choose, ranked_names, send, skip, status, unranked_names
 
 
@@ -38,6 +39,7 @@ def test_a_lost_connection_loses_nothing(open_page, survey):
     assert survey.orders("offline") == [(b, a)]
 
 
+@pytest.mark.slow
 def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, survey):
     page = open_page()
     begin(page, survey.url, "tabs")
@@ -62,6 +64,7 @@ def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, su
     assert survey.orders("tabs") == [(a, b)]
 
 
+@pytest.mark.slow
 def test_nothing_ranked_is_not_sent_and_a_ranking_is_not_skipped_by_mistake(open_page, survey):
     page = open_page()
     begin(page, survey.url, "empty")

@@ -11,6 +11,7 @@ from rankshot.report.pictures import Outcomes, Thumbnail, build_gallery, choose_
 from rankshot.report.predictions import count_predictions, evaluate_predictions
 from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
 
+pytestmark = pytest.mark.slow
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
 CLIPPED = """() => [...document.querySelectorAll('.scroll')]
   .filter(box => box.scrollWidth > box.clientWidth)

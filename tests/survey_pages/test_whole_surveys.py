@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from axe import check
 from pages import (
     arrive,
@@ -112,6 +113,7 @@ def test_a_whole_survey_by_touch(open_page, survey):
     assert survey.orders("touch") == orders
 
 
+@pytest.mark.slow
 def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     page = open_page(viewport={"width": 1280, "height": 900})
 
@@ -170,6 +172,7 @@ def test_a_whole_survey_by_keyboard_alone(open_page, survey):
     assert survey.orders("keyboard") == [(b, c), everything[:1], ()]
 
 
+@pytest.mark.slow
 def test_a_whole_survey_without_scripts(open_page, survey):
     page = open_page(java_script_enabled=False)
     begin(page, survey.url, "plain")

@@ -20,9 +20,10 @@ from rankshot.zeroshot.scores import KINDS
 ALONE = [
     *(("weighted", kind, kind != "multiclass") for kind in KINDS),
     ("strict-mean", "one-vs-rest", True),
+    ("default", "multiclass", False),
     *(
-        (name, "multiclass", False)
-        for name in ("default", "consensus", "uneven", "full", "sources")
+        pytest.param(name, "multiclass", False, marks=pytest.mark.slow)
+        for name in ("consensus", "uneven", "full", "sources")
     ),
     *((name, "multiclass", False) for name in ("conse", "direct", "nearest-3")),
     *((name, "one-vs-rest", False) for name in ("conse", "direct", "nearest-all")),
@@ -63,7 +64,7 @@ def test_a_head_alone(tmp_path, name, kind, with_reference):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        *(("seen", kind) for kind in KINDS),
+        *(pytest.param("seen", kind, marks=pytest.mark.slow) for kind in KINDS),
         *(("seen-reference", "one-vs-one"), ("none", "multiclass")),
         *(("refined", "one-vs-one"), ("kept", "multiclass")),
     ],
@@ -218,7 +219,7 @@ def test_a_network_of_other_classes(tmp_path):
     assert not (tmp_path / "zero-shot.onnx").exists()
 
 
-@pytest.mark.parametrize(("key", "as_mapping"), [("classes", False), ("names", True)])
+@pytest.mark.parametrize(("key", "as_mapping"), [("names", True)])
 def test_class_names_of_the_network_are_checked(tmp_path, key, as_mapping):
     head = fitted("weighted", "multiclass", False)
 

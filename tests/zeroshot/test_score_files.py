@@ -369,10 +369,11 @@ def test_files_that_are_not_there_or_change(tmp_path, ending):
         open_scores(tmp_path / f"folder{ending}")
     table = open_scores(save(tmp_path / f"s{ending}", [[1, 2]], items=list("ab")))
     save(table.path, [[2, 1]], items=list("ba"))
-    with pytest.raises(
-        RankshotError, match=r"the file was replaced by another table|has other columns"
-    ):
-        whole(table)
+    if ending == ".npz":
+        with pytest.raises(RankshotError, match="has other columns"):
+            whole(table)
+    else:
+        assert whole(table)[1].tolist() == [[1, 2]]
 
 
 def test_without_pyarrow(tmp_path, monkeypatch):

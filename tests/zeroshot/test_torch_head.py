@@ -111,7 +111,9 @@ def test_half_precision_is_computed_in_single_precision(name, dtype):
 # ------------------------------------------------------------------ state, export, compilation
 
 
-@few_heads
+@pytest.mark.parametrize(
+    "name", [FEW[0], *(pytest.param(name, marks=pytest.mark.slow) for name in FEW[1:])]
+)
 def test_torch_export_with_any_number_of_inputs(name):
     module, scores = module_of(name), scores_of()
     dynamic = {"scores": {0: torch.export.Dim("inputs")}}
@@ -145,6 +147,7 @@ def test_several_heads_are_compiled_in_one_process():
             check_equal(compiled(scores), module(scores))
 
 
+@pytest.mark.slow
 def test_gradients_through_a_compiled_module():
     torch.compiler.reset()
     module = module_of("strict-consensus")

@@ -75,8 +75,8 @@ def ask(
 
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     prompts = make_prompts(
-        classes.target_of,
-        classes.item_of,
+        tuple(classes.target_of),
+        tuple(classes.item_of),
         **read_question(question),
         k=k,
         raters=raters,

@@ -253,13 +253,11 @@ def _describe_scores(known: str | None, kind: Kind, network: Path | None, *, end
     was_fitted_so = known is not None and known.endswith("probabilities")
     if ends_so:
         return f"{network} ends with probabilities: the head takes their {scale}"
-    if network is not None and was_fitted_so:
-        return (
-            f"warning: the head was fitted to probabilities, and {network} does not end with a "
-            f"softmax or sigmoid: its outputs are interpreted as {scores}"
-        )
     if network is not None:
-        return f"the outputs of {network} are interpreted as {scores}"
+        doubt = (
+            "warning: the head was fitted to probabilities, and no softmax or sigmoid is there: "
+        )
+        return f"{doubt * was_fitted_so}the outputs of {network} are interpreted as {scores}"
     if was_fitted_so:
         return f"the head was fitted to probabilities: the input 'scores' expects their {scale}"
     column = "pair of seen classes" if kind == "one-vs-one" else "seen class"

@@ -208,10 +208,11 @@ def _find_places(
     """Return the positions and the names of columns."""
     columns = [name.strip() for name in header] if strip else header
     # Not by `find_column` for each of thousands.
-    once = {name: j for j, name in enumerate(columns)} if len({*columns}) == len(columns) else {}
+    is_distinct = len({*columns}) == len(columns)
+    once: dict[Column, int] = {name: j for j, name in enumerate(columns) if is_distinct}
     places = [
         j if isinstance(j, int) else find_column(columns, j, path)
-        for j in (once.get(str(one), one) for one in wanted)
+        for j in (once.get(one, one) for one in wanted)
     ]
     return places, [columns[j] for j in places]
 

@@ -201,7 +201,7 @@ class ScoringPlan:
             how = self.model.preprocessing or "the model's own processor"
             lines.append(f"preprocessing: {how}")
         lines.append(f"classes: {format_count(len(self.classes.names), 'class')}")
-        return [*lines, *self.classes.changes, *([self.remark] if self.remark else [])]
+        return [*lines, *self.classes.changes, *filter(None, [self.remark])]
 
     def run(
         self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"
@@ -232,12 +232,11 @@ class ScoringPlan:
         finite = np.asarray((np.abs(values) < LARGEST_SCORE).all(axis=1))
         skipped = batch.skipped
         if not finite.all():
-            bad = np.flatnonzero(~finite)
-            for i in bad:
+            for i in np.flatnonzero(~finite):
                 column = int(np.argmin(np.abs(values[i]) < LARGEST_SCORE))
                 where = column_name(self.classes.names, self.model.kind, column)
                 reason = f"the model's score is {values[i, column]} ({where})"
-                skipped = [*skipped, Skipped(batch.ids[i], reason)]
+                skipped.append(Skipped(batch.ids[i], reason))
             batch = batch._replace(ids=[batch.ids[i] for i in np.flatnonzero(finite)])
             values = values[finite]
         if self.has_probabilities is None and len(values):
@@ -282,11 +281,8 @@ class ScoringPlan:
         wanted = n_columns(len(self.classes.names), self.model.kind)
         if n == wanted:
             return
-        hint = ""
-        if n == wanted + 1:
-            hint = (
-                "; one more is often a background class, which comes first: name it in the classes"
-            )
+        background = "; one more is often a background class, which comes first: name it"
+        hint = f"{background} in the classes" if n == wanted + 1 else ""
         raise RankshotError(
             f"{self.model.name}: has {n} outputs, but there are {wanted} classes{hint}"
         )
@@ -308,8 +304,6 @@ def plan_scoring(
         )
     plan = ScoringPlan(opened, read_class_labels(source))
     replaces_own = classes is not None and opened.classes is not None
-    if opened.kind != "multiclass" and replaces_own:
-        raise RankshotError(f"{opened.name}: has its own classes; leave out the classes")
     if opened.n_outputs is not None:
         plan.require_n_outputs(opened.n_outputs)
     if replaces_own:

@@ -361,8 +361,6 @@ def _open_pool(
     notify: Notify,
 ) -> Iterator[Pool]:
     """Yield what does the parts of a job; its own clients and processes are closed at the end."""
-    if sum(option is not None for option in (executor, scheduler, workers)) > 1:
-        raise RankshotError("give one of executor, scheduler and workers")
     if is_here(executor, scheduler, workers):
         yield Pool(_Here())
     elif executor is not None:
@@ -379,6 +377,8 @@ def _open_pool(
 
 def is_here(executor: Any, scheduler: str | None, workers: int | None) -> bool:
     """Return whether this process does all parts: one worker, or nothing was given."""
+    if sum(option is not None for option in (executor, scheduler, workers)) > 1:
+        raise RankshotError("give one of executor, scheduler and workers")
     one = workers is None or require_whole_number("workers", workers) == 1
     return executor is None and scheduler is None and one
 

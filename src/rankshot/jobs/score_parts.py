@@ -473,9 +473,12 @@ def _read_rows(part: Path, width: int) -> Iterator[Block]:
     """Yield what `_write_rows` has written."""
     with open_parquet(part) as file:
         for batch in file.iter_batches():
-            ids, rows = (column.to_pylist() for column in batch.columns)
-            dtype = np.dtype(f"f{len(rows[0]) // width}")
-            yield ids, np.frombuffer(b"".join(rows), dtype).reshape(len(rows), width)
+            ids, rows = batch.columns
+            _, places, content = rows.buffers()
+            begin, end = np.frombuffer(places, np.int32)[rows.offset : rows.offset + 2].tolist()
+            dtype = np.dtype(f"f{(end - begin) // width}")
+            values = np.frombuffer(content, dtype, len(rows) * width, begin)
+            yield ids.to_pylist(), values.reshape(len(rows), width)
 
 
 def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key: str) -> None:

@@ -142,11 +142,7 @@ def _as_os_error(address: str) -> Iterator[None]:
     """Turn the errors of a store, which has many classes of its own, into `OSError`."""
     try:
         yield
-    except OSError as error:
-        if error.errno is not None or address in str(error):
-            raise
-        raise type(error)(f"{address}: {error}") from error
-    except (ImportError, ValueError):
+    except (OSError, ImportError, ValueError):
         raise
     except Exception as error:
         raise OSError(f"{address}: {type(error).__name__}: {error}") from error

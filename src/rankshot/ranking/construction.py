@@ -33,6 +33,7 @@ Where = Callable[[int], str]
 """A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
+CELLS_PER_ENTRY = 16
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
     "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
@@ -121,9 +122,15 @@ def encode_orders(
     def find_row(index: int) -> int:
         return int(np.searchsorted(starts, index, side="right")) - 1
 
-    names = name_labels(labels)
-    if names is None:
-        ties = [entry if isinstance(entry, TIE_TYPES) else (entry,) for entry in labels]
+    if items is not None:
+        items = as_names(items)
+    # Labels that are found among the items need no other check.
+    codes = _find_codes(labels, items)
+    if codes is None and name_labels(labels) is None:
+        ties = [
+            (entry,) if type(entry) is str or not isinstance(entry, TIE_TYPES) else entry
+            for entry in labels
+        ]
         sizes = np.fromiter(map(len, ties), np.int64, len(ties))
         if not sizes.all():
             index = int(np.argmin(sizes))
@@ -131,10 +138,25 @@ def encode_orders(
                 f"{where(find_row(index))}: an empty tie at place {places[index] + 1}"
             )
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
-        names = require_names(list(chain.from_iterable(ties)), lambda i: where(find_row(i)))
+        labels = list(chain.from_iterable(ties))
+        codes = _find_codes(labels, items)
     refuse_empty(starts, where)
-    items, codes = encode_names(names, items, find_row, where)
-    return items, validate_entries(Entries(codes, places.astype(np.int32), starts), items, where)
+    if codes is None:
+        names = require_names(labels, lambda index: where(find_row(index)))
+        items, codes = encode_names(names, items, find_row, where)
+    found = cast("tuple[str, ...]", items)
+    return found, validate_entries(Entries(codes, places.astype(np.int32), starts), found, where)
+
+
+def _find_codes(labels: list[Any], items: tuple[str, ...] | None) -> NDArray[np.int32] | None:
+    """Return the number of each label among the items; None if one is not there."""
+    if items is None:
+        return None
+    code = {name: number for number, name in enumerate(items)}
+    try:
+        return np.fromiter(map(code.__getitem__, labels), np.int32, len(labels))
+    except (KeyError, TypeError):
+        return None
 
 
 def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
@@ -146,6 +168,13 @@ def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
 def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> Entries:
     """Sort inside ties; raise for an empty ranking, or an item that is listed twice in one."""
     refuse_empty(entries.starts, where)
+    n_cells = entries.sizes.size * len(items)
+    if n_cells <= CELLS_PER_ENTRY * entries.codes.size:
+        # Marking cells is faster than sorting.
+        is_listed = np.zeros(n_cells, bool)
+        is_listed[entries.rows * len(items) + entries.codes] = True
+        if np.count_nonzero(is_listed) == entries.codes.size:
+            return entries.sort_ties()
     for rows, cells in entries.rows_by_size():
         ordered = np.sort(entries.codes[cells], axis=1)
         twice = ordered[:, 1:] == ordered[:, :-1]

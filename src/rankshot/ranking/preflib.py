@@ -114,7 +114,9 @@ def _read_order(text: str, names: dict[str, str]) -> list[Any] | None:
 def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
     """Write orders with their counts, the most frequent first."""
     _require_kind(rankings, path, describe_row)
-    odd_names = any(name.strip().splitlines() != [name] for name in rankings.items)
+    odd_names = any(
+        name != name.strip() or not {"\n", "\r"}.isdisjoint(name) for name in rankings.items
+    )
     for bad, what in (
         (np.array([len(rankings.target_names) > 1]), "several targets: select one of them"),
         (rankings.weights != np.rint(rankings.weights), "fractional weights"),

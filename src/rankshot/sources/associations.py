@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.core.errors import RankshotError
 from rankshot.core.tables import Rule, read_table
 from rankshot.core.validation import require_choice, require_number
-from rankshot.sources.similarity import MAX_CELLS, Similarity
+from rankshot.sources.similarity import Similarity, refuse_huge_table
 
 Floats = NDArray[np.float64]
 HIT_RULE = Rule("counts must be finite numbers, at least 0")
@@ -187,8 +187,7 @@ def read_hit_counts(
             raise RankshotError(f"{table.where(row)}: {problem}")
         both[pair] = counts[2]
     targets, items = alone
-    if len(targets) * len(items) > MAX_CELLS:
-        raise RankshotError(f"{path}: {len(targets)} rows of {len(items)} items, too many to hold")
+    refuse_huge_table(path, len(targets), len(items))
     row_of, column_of = ({name: i for i, name in enumerate(names)} for names in alone)
     n_ab = np.full((len(targets), len(items)), np.nan)
     for (target, item), count in both.items():

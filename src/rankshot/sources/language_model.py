@@ -108,27 +108,25 @@ class LanguageModel:
     target. Each of the ``raters`` is a separate call with the items in another order: a model
     favours what it reads first, and only a new shuffle turns this bias into noise that averaging
     removes. The shuffles depend only on the seed, the target and the rater, so that an interrupted
-    run continues with the same questions. No seed is sent to the endpoint, since some endpoints
-    refuse one, so the model's own sampling is not reproducible.
+    run continues with the same questions. The model's own sampling is not reproducible: no seed is
+    sent, since some endpoints refuse one.
 
     The ``openai`` client (extra ``llm``) calls the endpoint, waits where a rate limit asks for it
-    and repeats calls that fail. It reads the key from the environment variable
-    ``OPENAI_API_KEY``. Servers that need no key work without one. The key is only sent over https
-    or to this machine; it is in no file and no message.
+    and repeats calls that fail. The key, if the server needs one, is the environment variable
+    ``OPENAI_API_KEY``. It is only sent over https or to this machine, and is in no file and no
+    message.
 
     Parameters
     ----------
     model : str
         The name of the model at the endpoint; also the source of the rankings.
     base_url : str, optional
-        The address of any server that supports OpenAI's chat protocol, before
-        ``/chat/completions``. The default is the environment variable ``OPENAI_BASE_URL``, or
-        OpenAI's own address.
+        The address of any server with OpenAI's chat protocol, without ``/chat/completions``. The
+        default is the environment variable ``OPENAI_BASE_URL``, or OpenAI's own address.
     raters : int
         The number of calls for each target.
     k : int, optional
-        The number of items in a ranking, out of all items in the prompt. The default is 15, or
-        all items if there are fewer.
+        The number of items in a ranking. The default is 15, or all items if there are fewer.
     temperature : float
         The temperature of the model's sampling; at 0 the raters differ only by their shuffles.
     seed : int
@@ -138,9 +136,8 @@ class LanguageModel:
     max_retries : int
         How often a call is repeated after a failure, and a question after an invalid answer.
     log : path or None
-        A .jsonl file that stores every answer, with its question, as soon as it arrives. The next
-        run with the same file asks only the missing questions. `read_rankings` reads it as well.
-        Use a log in one process at a time.
+        A .jsonl file that stores every answer as soon as it arrives, for one process at a time. The
+        next run asks only the missing questions. `read_rankings` reads it as well.
     question : str
         ``"images"``: which items would an image classifier say most often? ``"text"``: the same
         for a classifier of texts. ``"similar"``: which items are most similar? Or a template that

@@ -26,7 +26,7 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 MAX_CELLS = 2**28
-"""Cells in a table: a small file can claim any number."""
+"""Cells in a table of a file."""
 TARGET = "target"
 """The name of the column that holds the targets."""
 RULE = Rule("similarities must be finite numbers, or empty where unknown", allow_missing=True)
@@ -289,8 +289,7 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
             f"in CSV they are separated by commas, in Parquet the targets are {TARGET!r} or the "
             "only column of text"
         )
-    if (n_rows or 0) * len(columns) > MAX_CELLS:
-        raise RankshotError(f"{path}: {n_rows} rows of {len(columns)} columns, too many to hold")
+    refuse_huge_table(path, n_rows or 0, len(columns))
     table = read_table(path, [place], others, rule=RULE)
     # Spreadsheets write lines without anything for empty rows.
     is_used = np.array(table.texts[0], bool) | ~np.isnan(table.numbers).all(axis=1)
@@ -307,6 +306,12 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
         return Similarity(table.numbers[is_used], names, items, source or path.stem)
     except RankshotError as error:
         raise RankshotError(f"{path}: {error}") from None
+
+
+def refuse_huge_table(path: Path, n_rows: int, n_columns: int) -> None:
+    """Refuse what a small file can claim before memory is taken for it."""
+    if n_rows * n_columns > MAX_CELLS:
+        raise RankshotError(f"{path}: {n_rows} rows of {n_columns} columns, too many to hold")
 
 
 def write_similarity(similarity: Similarity, path: str | Path) -> None:

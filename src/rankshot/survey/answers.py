@@ -39,13 +39,11 @@ class Answer:
         The number of the question in this participant's sequence, from 1.
     repeat : bool
         Whether this is the planned second answer to the same question.
-    shown : tuple of str
-        All items of the question, in the order of the screen.
-    order : tuple of str
-        The items that were ranked, best first; empty if the participant skipped the question.
+    shown, order : tuples of str
+        All items, in the order of the screen; and those that were ranked, best first: none if the
+        participant skipped the question.
     seconds : float or None
-        The time from first showing the question to the answer. None if it is unknown: the server
-        was started again in between, and the computer's time was set back.
+        The time from first showing the question to the answer; None if it is unknown.
     answered_at, shown_at : float
         Unix times; ``shown_at`` is None if it was not read.
 

@@ -234,13 +234,12 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> import time
     >>> from rankshot.survey import Database, Question, Study, participant_records, read_overview
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     view = read_overview(study, database, time.time())
+    ...     view = read_overview(study, database, now=0.0)
     ...     database.close()
     >>> list(participant_records(view))
     []

@@ -34,18 +34,7 @@ HEADER_LENGTH = 400
 
 @validated
 class Catalogue:
-    """The fixed texts of the survey in one language.
-
-    Attributes
-    ----------
-    language : str
-        Its tag, such as ``de`` or ``pt-BR``.
-    name : str
-        Its own name, such as Deutsch.
-    direction : {"ltr", "rtl"}
-        Whether it is written from left to right or from right to left.
-    texts : mapping
-        For each key, such as ``consent.heading``, a text with fields such as ``{name}``.
+    """The fixed texts of the survey in one language: by key, with fields such as ``{name}``.
 
     Examples
     --------

@@ -146,38 +146,33 @@ class Overview:
     ----------
     study : Study
     state : {"open", "pilot", "paused", "closed"}
-    pilot : bool
-        Whether this is about the pilot participants, or about all others.
-    n_pilot : int
-        How many pilot participants there are.
-    people : dict
-        All participants by rater, in the order of their start.
+    pilot, n_pilot : bool, int
+        Whether this is about the pilot participants, or about all others; and how many pilot
+        participants there are.
+    people, codes : dict
+        All participants by rater, in the order of their start; and their completion codes.
     answers, excluded_answers : lists of Answer
         The answers of those who are not excluded, and of the others.
     flags : dict
         The flags of every rater who is not excluded.
-    questions : tuple of QuestionProgress
-        The questions of the study, in its order; after them those that it no longer contains.
-    targets : tuple of TargetProgress
-        In the same order. Excluded participants do not count.
+    questions, targets : tuples of QuestionProgress and TargetProgress
+        In the order of the study; after them what it no longer contains. Excluded participants do
+        not count.
     events : sequence of rows
         What researchers did, the latest first.
     version : str
         Equal for two equal states of the database.
-    codes : dict
-        The completion code of every participant.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> import time
     >>> from rankshot.survey import Database, Question, Study, read_overview
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     view = read_overview(study, database, time.time())
+    ...     view = read_overview(study, database, now=0.0)
     ...     database.close()
     >>> view.state, len(view.people), view.n_answers, view.n_planned
     ('open', 0, 0, 20)

@@ -141,22 +141,17 @@ def describe_error(error: ValidationError, document: Mapping[str, Any] | None = 
 
 def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -> str:
     """Return where a value is in study.toml."""
-    if not keys:
-        return ""
-    name, rest = str(keys[0]), keys[1:]
-    if name in LISTED:
-        if not rest:
-            return f"[[{name}]]"
-        tables = (document or {}).get(name, ())
-        number = int(rest[0])
-        own = tables[number].get(LISTED[name]) if number < len(tables) else None
-        place = describe_table(name, number + 1, own)
+    name, *rest = keys or [""]
+    if name in LISTED and rest:
+        tables, number = (document or {}).get(name, ()), int(rest[0])
+        own = tables[number].get(LISTED[str(name)]) if number < len(tables) else None
+        place = describe_table(str(name), number + 1, own)
         return f"{place}: {rest[1]}" if len(rest) > 1 else place
     if name in _PLACES or not rest:
-        return _PLACES.get(name, f"[{name}]")
-    last = f" {rest[-1]}" if len(rest) > 1 or name in ("quality", "example") else ""
-    inner = rest[:-1] if last else rest
-    return f"[{'.'.join(map(str, [name, *inner]))}]{last}"
+        listed = f"[[{name}]]" if name in LISTED else f"[{name}]"
+        return _PLACES.get(str(name), listed) if name else ""
+    last = f" {rest.pop()}" if len(rest) > 1 or name in ("quality", "example") else ""
+    return f"[{'.'.join(map(str, [name, *rest]))}]{last}"
 
 
 def describe_table(table: str, number: int, name: Any) -> str:

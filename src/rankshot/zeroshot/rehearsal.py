@@ -147,7 +147,7 @@ class Rehearsal(BaseEstimator):
     .953 [.911, .986]
     >>> new = rs.Similarity(-abs(np.array([[2.5], [7.5]]) - places), ["new1", "new2"], names)
     >>> print(rehearsal.predict_accuracy(new.to_rankings()))
-    1.000 [.999, 1.000]
+    1.000 [1.000, 1.000]
     >>> head = rehearsal.fit_head(new.to_rankings())
     >>> head.predict(-abs(2.5 - places)[None])
     array(['new1'], dtype='<U4')

@@ -240,7 +240,7 @@ class ParticipantRoutes:
 
     def instructions(self, visit: AVisit) -> Response:
         """Show the instructions, with an example."""
-        return self._render("instructions.html", visit, question_url=visit.home)
+        return self._render("instructions.html", visit)
 
     def question(self, visit: AVisit) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
@@ -253,21 +253,10 @@ class ParticipantRoutes:
             # Others have answered all questions meanwhile. No answer, no completion code.
             raise StoppedError("full")
         if now.n_counted == 0:
-            return self._render(
-                "no_code.html",
-                visit,
-                fields={"form": self._identity.form_token(visit.rater, "reopen")},
-                action=f"{visit.home}/reopen",
-                pilot=now.pilot,
-            )
-        return self._render(
-            "finished.html",
-            visit,
-            code=self._completion_code or now.code,
-            n_answers=now.n_answers,
-            leave_url=f"{visit.home}/leave" if self._study.completion_url else None,
-            pilot=now.pilot,
-        )
+            form = self._identity.form_token(visit.rater, "reopen")
+            return self._render("no_code.html", visit, now=now, form=form)
+        code = self._completion_code or now.code
+        return self._render("finished.html", visit, now=now, code=code)
 
     def answer(
         self, visit: AVisit, number: Number, form: Annotated[AnswerForm, Form()]
@@ -297,26 +286,16 @@ class ParticipantRoutes:
         status: int = 200,
     ) -> Response:
         own = self._pages.texts(visit.request).own
-        target = own.name(now.question.target)
         return self._render(
             "question.html",
             visit,
             status,
-            prompt=own.ask(target.text),
+            now=now,
             target=now.question.target,
-            target_name=target,
-            items=now.shown,
+            target_name=own.name(now.question.target),
             shown=own.names(now.shown),
-            number=now.position,
-            total=now.total,
-            fields={"form": now.form},
-            action=f"{visit.home}/{now.number}",
             error=error,
-            repeat=now.repeat,
             places=places,
-            instructions_url=f"{visit.home}/instructions",
-            draft_key=now.draft,
-            pilot=now.pilot,
         )
 
     def _ask_again(self, visit: Visit, form: AnswerForm, error: ParticipantError) -> Response:
@@ -373,10 +352,8 @@ class ParticipantRoutes:
             fields_of={q.name: field for field, q in self._extra.items()},
             sent=sent,
             errors={name: translate(error) for name, error in errors.items()},
-            fields={"form": now.form},
-            action=f"{visit.home}/extra",
+            now=now,
             most_characters=MOST_CHARACTERS,
-            pilot=now.pilot,
         )
 
     def leave(self, visit: AVisit) -> Response:
@@ -396,13 +373,8 @@ class ParticipantRoutes:
 
     def ask_to_withdraw(self, visit: AVisit) -> Response:
         """Ask whether all answers are to be deleted."""
-        return self._render(
-            "withdraw.html",
-            visit,
-            fields={"form": self._identity.form_token(visit.rater, "withdraw")},
-            action=f"{visit.home}/withdrawn",
-            home_url=visit.home,
-        )
+        form = self._identity.form_token(visit.rater, "withdraw")
+        return self._render("withdraw.html", visit, form=form)
 
     def withdraw(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
         """Delete all answers of a participant."""
@@ -425,7 +397,4 @@ class ParticipantRoutes:
     def _render(
         self, template: str, visit: Visit, status: int = 200, **values: Any
     ) -> HTMLResponse:
-        withdraw_url = f"{visit.home}/withdraw"
-        return self._pages.render(
-            template, status, reader=visit.request, withdraw_url=withdraw_url, **values
-        )
+        return self._pages.render(template, status, reader=visit.request, home=visit.home, **values)
