@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,6 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from rankshot.core.errors import RankshotError, suggest_name
-from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
@@ -25,22 +25,24 @@ LOG_WEIGHT_STD = np.array([0.25, 0.5])
 
 
 def as_examples(
-    examples: tuple[Scores | ArrayLike, ArrayLike], rankings: Rankings
+    examples: tuple[Scores | ArrayLike, ArrayLike], items: tuple[str, ...], ranked: Sequence[str]
 ) -> tuple[Scores, NDArray[np.str_]]:
-    """Return the scores and labels of examples of new classes, checked against the rankings."""
+    """Return the scores and labels of examples of new classes.
+
+    A class may have examples and no ranking, unless its name looks like that of a ranked class.
+    """
     try:
         given, names = examples
     except (TypeError, ValueError):
         raise RankshotError("examples must be a pair: scores, and the class of each row") from None
-    scores = as_scores(given, rankings.items)
+    scores = as_scores(given, items)
     labels = np.asarray(names).astype(str)
     if labels.shape != (len(scores),) or len(scores) == 0:
         raise RankshotError(
             f"examples: {len(scores)} rows of scores need as many labels, not {labels.shape}"
         )
-    ranked = rankings.target_names
-    for name in np.unique(labels):
-        if name in rankings.items:
+    for name in sorted(set(labels.tolist())):
+        if name in items:
             raise RankshotError(
                 f"examples: {name!r} is a seen class; examples are inputs of new classes"
             )

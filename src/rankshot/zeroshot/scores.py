@@ -389,7 +389,8 @@ def log_class_probabilities(values: Array, kind: Kind, asker: str, xp: Library =
 def class_scores(values: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:
     """Return one score per seen class: of one-vs-one scores, the sum over its pairs.
 
-    Columns after the scores, which are features, are left out. For other libraries than NumPy, ``c`` has the constants of `pair_constants`.
+    Columns after the scores, which are features, are left out. For other libraries than NumPy,
+    ``c`` has the constants of `pair_constants`.
     """
     if kind != "one-vs-one":
         return values if values.shape[1] == n_items else values[:, :n_items]

@@ -127,7 +127,8 @@ def _build_head(
     rankings = file.read_rankings(folder, items)
     values = require_part(described, "values", dict)
     head._restore_state({**values, **file.read_arrays(folder), **rankings})
-    fitting = all(found.target_names == classes for found in rankings.values())
+    # Classes may have examples and no rankings.
+    fitting = all({*found.target_names} <= {*classes} for found in rankings.values())
     if not fitting or head.classes_.tolist() != list(classes):
         raise RankshotError(f"the classes {quote_names(classes)} do not fit {short_repr(head)}")
     return head
@@ -136,6 +137,8 @@ def _build_head(
 def _try_head(head: BaseHead) -> None:
     """Raise unless a head gives probabilities: then its parts fit together."""
     kind = head._expected_kind() or "multiclass"
-    scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
+    n_scores, n_features = n_columns(len(head.items_), kind), head.n_features_
+    features = np.zeros((1, n_features)) if n_features else None
+    scores = Scores(np.zeros((1, n_scores)), head.items_, kind, features)
     if not np.isclose(head.predict_proba(scores).sum(), 1):
         raise RankshotError("its numbers do not give probabilities")

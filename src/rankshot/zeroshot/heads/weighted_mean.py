@@ -166,7 +166,11 @@ class WeightedMean(BaseHead, BaseEstimator):
         require_temperature(self.temperature)
         require_decay(self.decay)
         self.items_ = rankings.items
-        labelled = None if examples is None else as_examples(examples, rankings)
+        labelled = (
+            None
+            if examples is None
+            else as_examples(examples, rankings.items, rankings.target_names)
+        )
         labels = [] if labelled is None else labelled[1]
         self.classes_ = np.unique([*rankings.target_names, *labels])
         self.rankings_ = rankings.top(require_k(self.k, rankings.n_items))
@@ -188,6 +192,9 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     def _prepare(self) -> None:
         self.missing_ = _find_missing(self.rankings_)
+        if self.example_weights_ is not None:
+            # A file has a list.
+            self.example_weights_ = (self.example_weights_[0], self.example_weights_[1])
         # Cast once: there are many blocks of scores.
         self._cast_slopes: dict[np.dtype[np.floating], Floats] = {
             np.dtype(np.float64): self._slopes,
@@ -316,7 +323,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         return f if self.example_weights_ is None else self.example_weights_[0] * f
 
     def _target_std(self) -> NDArray[np.float64]:
-        return np.ones(len(self.classes_)) if self.reference_ is None else self.reference_.target_std
+        return (
+            np.ones(len(self.classes_)) if self.reference_ is None else self.reference_.target_std
+        )
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what the rankings add to the log-posteriors: (n, new classes, seen classes).
