@@ -182,7 +182,8 @@ class WeightedMean(BaseHead, BaseEstimator):
             self._fit_reference(as_reference(reference, self.items_))
         # A class without rankings is as probable as the others on average: their log-posteriors
         # have variance 1.
-        self._offsets[~self.weights_.any(axis=1)] = 0.5 / self.temperature_
+        unranked = ~np.isin(self.classes_, rankings.target_names)
+        self._offsets[unranked] = 0.5 / self.temperature_
         self.example_weights_: tuple[float, float] | None = None
         self._feature_slopes = np.zeros((len(self.classes_), 0))
         if labelled is not None:
