@@ -44,8 +44,11 @@ coverage: $(VENV)/.test
 	        || exit 1; done
 
 # The slow tests: whole experiments, examples with networks, crowds and killed processes.
-test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow
+# Those of the site have processes of their own: other tests leave an event loop, which its browser
+# cannot use.
+test-slow: $(VENV)/.test docs
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m slow --ignore tests/site
+	$(BIN)/python -m pytest --numprocesses auto -m slow tests/site
 
 # The lowest versions of dependencies, in an environment of their own. It has no torch. The command,
 # the survey, clusters and models are not tested with the lowest versions of what they need.

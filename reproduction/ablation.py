@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo import K, paper_head
+from rankshot.report.demo import K
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing_offsets
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
@@ -26,6 +26,7 @@ from rankshot.zeroshot.metrics import (
 from reproduction.benchmark import Task
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep
 from reproduction.evaluator import Configuration, Evaluator
+from reproduction.paper_methods import paper_head
 from reproduction.result_tables import ResultTable, Value
 from reproduction.selection import DECAYS, PLACES, Selection, make_default, select
 

@@ -23,13 +23,10 @@ from rankshot.datasets.embedded import (
 )
 from rankshot.datasets.intents import TextData
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo import (
-    fill_missing,
-    find_unranked_targets,
-    rank_items,
-)
+from rankshot.report.demo import fill_missing
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors
+from reproduction.paper_methods import find_unranked_targets, rank_items
 
 Labels = NDArray[np.str_]
 Texts = NDArray[np.str_]

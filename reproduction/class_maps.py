@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
-from rankshot.plots.map import place_points
 from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet
@@ -115,6 +115,23 @@ class SemanticMap:
     sources: tuple[str, ...]
     places: Floats
     left_out: tuple[tuple[str, str], ...] = ()
+
+
+def place_points(distances: Floats) -> Floats:
+    """Place points in the plane, by classical scaling, at nearly the given distances.
+
+    The farthest point on each axis has a positive coordinate. An axis that the distances do not
+    need is 0.
+    """
+    squares = np.square(distances)
+    rows = squares.mean(axis=1)
+    products = -0.5 * (squares - rows - rows[:, None] + squares.mean())
+    n_axes = min(2, len(products))
+    values, vectors = eigh(products, subset_by_index=(len(products) - n_axes, len(products) - 1))
+    points = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0))
+    farthest = np.take_along_axis(points, np.abs(points).argmax(axis=0)[None], axis=0)
+    points = points * np.where(farthest < 0, -1, 1)
+    return np.pad(points, ((0, 0), (0, 2 - n_axes)))
 
 
 # ---- Maps of words, Figure 1

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import LinearSVC
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.files import replace_file
 from rankshot.zeroshot.heads.base import mean_and_std
 from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins

@@ -12,12 +12,13 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.report.demo import K, paper_head
+from rankshot.report.demo import K
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.runner import most_probable
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task
+from reproduction.paper_methods import paper_head
 from reproduction.result_tables import ResultTable, Value
 
 Labels = NDArray[np.str_]

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.report.demo import ARITHMETIC, DR, DS, GEOMETRIC, PR, Method, paper_methods
+from rankshot.report.demo import DR, DS, PR
 from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark
 from reproduction.classifiers import AnnounceStep
+from reproduction.paper_methods import ARITHMETIC, GEOMETRIC, Method, paper_methods
 from reproduction.result_tables import OursAndPaper, ResultTable, Value
 
 INDIVIDUAL = "individual sources, averaged"

@@ -12,7 +12,6 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo import paper_head
 from rankshot.sources.similarity import arithmetic_mean
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -38,6 +37,7 @@ from reproduction.classifiers import (
 )
 from reproduction.evaluator import Configuration, Evaluator
 from reproduction.full_sum import full_sum_table
+from reproduction.paper_methods import paper_head
 from reproduction.paper_tables import LINGUISTIC, table_one, table_two
 from reproduction.peer_comparison import peer_table
 from reproduction.peers.linear import VectorRegression

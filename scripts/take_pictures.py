@@ -3,7 +3,7 @@
     make pictures
 
 - report.png, pictures.png: two parts of the report of ``rankshot demo``, which takes a minute
-- survey.png: a question half answered, on a telephone and on a desktop
+- survey.png: a question half answered, on a phone and on a desktop
 - researcher.png: the researcher's page of a survey with simulated answers
 - pictures of the gallery, copied from docs/gallery: build the site first, with ``make docs``
 
@@ -118,7 +118,7 @@ def design_study(answers_per_question):
 
 
 def take_question(browser):
-    """Show a question half answered, on a telephone and on a desktop."""
+    """Show a question half answered, on a phone and on a desktop."""
     with TemporaryDirectory() as folder, serve_study(design_study(1000), Path(folder)) as survey:
         phone, desktop = (half_answer(browser, survey.url, size) for size in (PHONE, DESKTOP))
     both = Image.new("RGB", (phone.width + desktop.width + 60, phone.height + 40), "#d8d8d8")

@@ -53,7 +53,7 @@ def apply_rules(ballots):
     return rs.Rankings.from_orders(orders.values(), items=ballots.items, sources=list(orders))
 
 
-rs.plots.BumpDisplay.from_rankings(apply_rules(ballots))
+rs.plots.RankingsDisplay.from_rankings(apply_rules(ballots))
 
 # %%
 # All rules agree on the last three places. They disagree on the winner. The rules that count

@@ -166,7 +166,7 @@ columns = {
     "without flags": rs.kemeny(kept.select(target="cat"), method="exact").order[:8],
 }
 shown = rs.Rankings.from_orders(columns.values(), sources=list(columns))
-rs.plots.BumpDisplay.from_rankings(shown)
+rs.plots.RankingsDisplay.from_rankings(shown)
 
 # %%
 print("target   W, all   W, without flags   consensus")

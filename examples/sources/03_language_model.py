@@ -123,12 +123,6 @@ for target, some in rankings.by_target().items():
     print(f"{target:<11}W = {rs.ranking.concordance(some):.2f}   {' > '.join(order)}")
 
 # %%
-# On a map of all rankings, those of one class lie together: the raters describe the classes, and
-# the classes differ. Where two classes overlap, the head will confuse them.
-
-rs.plots.MapDisplay.from_rankings(rankings)
-
-# %%
 # Is one rater enough?
 # --------------------
 # Here is the accuracy on pictures of the ten new classes, of which the classifier has never seen

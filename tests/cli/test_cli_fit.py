@@ -112,15 +112,6 @@ def test_a_report_with_a_saved_head_is_the_same(folder, options):
     assert without_files(short) == without_files(full)
 
 
-def test_a_report_with_a_rehearsed_head_shows_the_calibration_before(folder):
-    given = f"{RANKINGS} --settings settings.json --reference usual.csv"
-    run_well(f"fit --seen scores.csv {given} -o head.rankshot")
-    run_well("classify scores.csv --head head.rankshot -o predictions.csv")
-    report = "report predictions.csv --truth truth.csv"
-    run_well(f"{report} --head head.rankshot -o short.html")
-    assert "before the rehearsal" in Path("short.html").read_text("utf-8")
-
-
 # ---- What is in a file
 
 

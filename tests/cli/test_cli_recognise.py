@@ -347,7 +347,7 @@ def test_texts_of_a_table(place):
     assert "kept in t.csv.rankshot-run: scores, p.rankshot; " in out
     assert "those of 2 inputs" in run_well(words)
     done = rankshot("recognise photos --model ./bert --new tulip -o p.csv")
-    assert "a folder holds pictures, but the model takes texts" in done.err
+    assert "photos: holds pictures, but the model takes texts" in done.err
 
 
 @pytest.mark.slow

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import rankshot as rs
 from command_line import check_refused, run_well, write_scores
-from rankshot.report.formatting import format_number
-from rankshot.report.predictions import evaluate_predictions
 from rankshot.zeroshot import HeadSettings, build_head
 from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.metrics import format_share
 
 SEEN = [
     *("bear", "beaver", "bus", "bowl", "bottle", "cattle", "chair"),
@@ -133,27 +129,6 @@ def test_answers_are_those_of_the_library(folder, in_python, options):
     found = read_predictions("out.csv")
     np.testing.assert_allclose(found.proba, head.predict_proba(NEW_SCORES), rtol=1e-7)
     assert found.labels.tolist() == head.predict(NEW_SCORES).tolist()
-
-
-REPORT = "report out.csv --rankings rankings.jsonl --settings settings.json -o out.html"
-
-
-def test_a_report_has_the_calibration_before_and_after(folder, in_python):
-    run_well(WITH_REFERENCE)
-    run_well(f"{REPORT} --truth truth.csv")
-    text = (folder / "out.html").read_text(encoding="utf-8")
-    chosen = in_python.fit_head(new_rankings(folder))
-    default = clone(chosen).set_params(temperature=None)
-    default.fit(chosen.rankings_, rs.Scores(SEEN_SCORES, SEEN))
-    before, after = (
-        evaluate_predictions(NEW_LABELS, NEW_LABELS, head.predict_proba(NEW_SCORES), sorted(NEW))
-        for head in (default, chosen)
-    )
-    for loss in (before.calibration.log_loss, after.calibration.log_loss):
-        assert format_number(loss) in text
-    error = format_share(before.calibration.reliability.expected_calibration_error)
-    assert f"before the rehearsal it was {error}" in text
-    assert "<dt>settings</dt><dd>settings.json</dd>" in text
 
 
 def test_what_is_left_out_is_said(folder):

@@ -195,11 +195,19 @@ RESULTS = ["Accuracy", "Confusions", "Classes"]
         ("", [*RESULTS, "Calibration", "Settings"]),
         (
             "--rankings rankings.jsonl",
-            [*RESULTS, "Calibration", "Consensus", "Sources", "Map", "Settings"],
+            [*RESULTS, "Calibration", "Consensus", "Sources", "Similar classes", "Settings"],
         ),
         (
             "--rankings rankings.jsonl --scores scores.csv",
-            [*RESULTS, "Explanations", "Calibration", "Consensus", "Sources", "Map", "Settings"],
+            [
+                *RESULTS,
+                "Explanations",
+                "Calibration",
+                "Consensus",
+                "Sources",
+                "Similar classes",
+                "Settings",
+            ],
         ),
     ],
 )
@@ -253,7 +261,7 @@ def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):
     assert "7 predictions without true classes; report written to out.html" in out
     text = page(folder)
     assert headings(text) == [
-        *("Predictions", "Explanations", "Consensus", "Sources", "Map", "Settings")
+        *("Predictions", "Explanations", "Consensus", "Sources", "Similar classes", "Settings")
     ]
     plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text))
     assert "✓" not in plain
@@ -315,26 +323,7 @@ def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
     for text in (out, unescape(page(folder))):
         assert "There is no picture for 2 of 7 ids: 'x6', 'x7'." in text
         assert "2 pictures cannot be shown: " in text
-        assert "'x2' (damaged, or not a JPEG, PNG, GIF or WebP picture)" in text
+        assert "'x2' (damaged (" in text
         assert "'x5' (not a file, or a link that leads out of the folder)" in text
     assert {card.split()[-1] for card in show_cards(page(folder))} == {"x1", "x3", "x4"}
     assert str(folder) not in page(folder)
-
-
-def test_consensus_names_groups_of_raters(tmp_path):
-    items = ["bus", "fox", "leopard", "tiger", "tram"]
-    orders = [items] * 8 + [items[::-1]] * 6 + [items] * 14
-    rs.write_rankings(
-        rs.Rankings.from_orders(
-            orders,
-            targets=["cat"] * 14 + ["dog"] * 14,
-            raters=[f"p{i}" for i in range(14)] * 2,
-        ),
-        tmp_path / "votes.jsonl",
-    )
-    text = run_well(f"consensus {tmp_path}/votes.jsonl --k 3")
-    assert (
-        "The raters of cat fall into 2 groups. 8 raters: bus > fox > leopard. "
-        "6 raters: tram > tiger > leopard" in text
-    )
-    assert "raters of dog" not in text

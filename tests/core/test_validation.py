@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import (
     RankshotError,
     RowError,

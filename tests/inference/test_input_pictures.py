@@ -99,12 +99,6 @@ def test_the_first_frame_of_an_animation_counts(tmp_path):
         assert_colors(read_picture(file), RED, RED)
 
 
-def test_floating_point_pixels_are_refused(tmp_path):
-    Image.fromarray(np.ones((5, 5), np.float32)).save(tmp_path / "a.tif")
-    with pytest.raises(RankshotError, match="floating-point numbers"):
-        read_picture(tmp_path / "a.tif")
-
-
 # ---- Hostile files
 
 
@@ -149,14 +143,16 @@ def test_truncated_files_are_refused(tmp_path, rng):
             read_picture(file)
 
 
-def test_a_missing_file_or_library_says_so(tmp_path, monkeypatch):
-    with pytest.raises(RankshotError, match="No such file"):
-        read_picture(tmp_path / "nothing.png")
+def test_floating_point_pixels_and_a_missing_library(tmp_path, monkeypatch):
+    Image.fromarray(np.ones((5, 5), np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(RankshotError, match="floating-point numbers"):
+        read_picture(tmp_path / "a.tif")
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(RankshotError, match=r"need PIL.Image: pip install 'rankshot\[pictures\]'"):
         read_picture(tmp_path / "a.png")
 
 
+@pytest.mark.slow
 def test_what_is_no_regular_file_is_not_opened(tmp_path):
     """A pipe without a writer would block the run for ever; /dev/zero never ends."""
     write_pictures(tmp_path, 1)
@@ -187,6 +183,7 @@ def noise(rng, height, width):
     return Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "options"),
     [
@@ -245,14 +242,6 @@ def test_clip_is_the_preset_of_that_name(rng):
     np.testing.assert_allclose(Preprocessing.from_name("clip")(image), wanted, atol=2e-6)
 
 
-def test_efficientnet_lite_is_the_formula_of_its_authors(rng):
-    """(255 x - 127) / 128, of the middle 7/8 of the picture."""
-    image = noise(rng, 256, 256)
-    wanted = (np.asarray(image)[16:240, 16:240].astype(float) - 127) / 128
-    found = Preprocessing.from_name("efficientnet-lite")(image)
-    np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
-
-
 def test_imagenet_crops_where_torchvision_does(rng):
     """By the formula of torchvision's center_crop: int(round((side - size) / 2.0))."""
     for image in (noise(rng, 256, 257), noise(rng, 259, 256), noise(rng, 256, 300)):
@@ -273,13 +262,6 @@ def test_small_pictures_are_padded_as_torchvision_does():
         assert (found[begin : begin + side, begin : begin + side] == 1).all()
 
 
-def test_channels_last():
-    image = Image.new("RGB", (9, 9), (255, 0, 51))
-    plain = Preprocessing(4, 0, 1, resize=4, layout="NHWC")
-    assert (plain.shape, plain(image).shape) == ((4, 4, 3), (4, 4, 3))
-    np.testing.assert_allclose(plain(image)[0, 0], [1, 0, 0.2], atol=1e-6)
-
-
 def test_changes_keep_the_share_that_is_cropped_away(rng):
     """Given means are those of pixels whose white is one, whatever it is in the preset."""
     larger = change_preprocessing(PRESETS["imagenet"], None, size=(448, 448), mean=[0.5])
@@ -292,8 +274,8 @@ def test_changes_keep_the_share_that_is_cropped_away(rng):
         np.testing.assert_allclose(changed(image), wanted, atol=1e-5)
     made = change_preprocessing(None, ("n", 64, 32, 3), mean=(0.5,), std=(0.5,))
     assert (made.size, made.resize) == ((64, 32), 32)
-    assert change_preprocessing(made, None) is made
-    assert change_preprocessing(made, None, layout="NHWC").layout == "NHWC"
+    last = change_preprocessing(made, None, layout="NHWC")
+    np.testing.assert_array_equal(last(image), made(image).transpose(1, 2, 0))
     with pytest.raises(RankshotError, match="lacks std; give size, mean and std"):
         change_preprocessing(None, None, size=(4, 4), mean=(0.5,))
 
@@ -311,15 +293,8 @@ REFUSED = [
     ({"size": 224, "image_mean": [0, 0, 0], "resample": 2}, "no 'image_std' in it"),
     ({"size": 224, "do_flip_channel_order": True}, "with do_flip_channel_order is not supported"),
     ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "there is no crop that is known"),
-    ({"size": {"longest_edge": 9}, "resample": 2} | PLAIN, "no 'height' in it"),
-    ({"size": 9, "resample": 17} | PLAIN, "resample must be a whole number from 0 to 5"),
     ({"size": 9, "do_resize": False} | PLAIN, "no do_resize"),
     ({"image_processor_type": "LevitImageProcessor"}, "not all in this file"),
-    ({"size": 0, "resample": 2} | PLAIN, "size must be a whole number from 1 to 4096, not 0"),
-    (
-        {"size": 9, "resample": 2, "image_mean": [1, 2], "image_std": 1},
-        "mean must be one number or three",
-    ),
     ([1], "cannot convert"),
 ]
 
@@ -332,18 +307,11 @@ def test_what_a_config_file_must_say(tmp_path):
             Preprocessing.from_file(path)
         assert str(error.value).startswith(str(path))
         assert str(error.value).count(str(path)) == 1
-
-
-def test_a_file_a_preset_or_values(tmp_path):
-    path = tmp_path / "p.json"
     values = {"size": 9, "do_normalize": False, "resample": 2}
     path.write_text(json.dumps(values))
     assert as_preprocessing(path) == as_preprocessing(values) == Preprocessing(9, 0, 1)
     with pytest.raises(RankshotError, match=r"did you mean 'imagenet'\?"):
         as_preprocessing("imagnet")
-    path.write_text("[1")
-    with pytest.raises(RankshotError, match="not JSON"):
-        as_preprocessing(path)
 
 
 def test_layouts_are_read_from_shapes():
@@ -355,5 +323,3 @@ def test_layouts_are_read_from_shapes():
     assert fit_to_shape(plain, (None, 64, 32, 3), "net").layout == "NHWC"
     with pytest.raises(RankshotError, match=r"net: it expects pictures of 9 x 7 .* 64 x 32.* 9x7"):
         fit_to_shape(plain, ("n", 3, 9, 7), "net")
-    with pytest.raises(RankshotError, match=r"its input has 2 axes \(n, 10\)"):
-        fit_to_shape(plain, ("n", 10), "net")

@@ -18,24 +18,16 @@ def split(inputs):
     return used, [item for item in items if isinstance(item, Skipped)]
 
 
-def test_a_folder_is_walked_in_order(tmp_path):
-    for name in ("b/x.JPG", "b/a.png", "a.png", "c/d/e.webp", "b.png"):
+def test_a_folder_is_walked_in_order_and_what_else_is_in_it_is_named(tmp_path):
+    pictures = ["a.png", "b/a.png", "b/x.JPG", "b.png", "c/d/e.webp"]
+    for name in (*pictures[::-1], ".DS_Store", ".git/a.png", "notes.txt", "plain"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    used, skipped = split(open_inputs(tmp_path, "pictures"))
-    assert [one.id for one in used] == ["a.png", "b/a.png", "b/x.JPG", "b.png", "c/d/e.webp"]
-    assert [one.value for one in used] == [tmp_path / one.id for one in used]
-    assert skipped == []
-
-
-def test_what_else_is_in_a_folder_is_named(tmp_path):
-    for name in (".DS_Store", ".git/a.png", "notes.txt", "plain", "ok.png"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
     (tmp_path / "loop").symlink_to(tmp_path)
-    (tmp_path / "link.png").symlink_to(tmp_path / "ok.png")
+    (tmp_path / "link.png").symlink_to(tmp_path / "a.png")
     used, skipped = split(open_inputs(tmp_path, "pictures"))
-    assert [one.id for one in used] == ["link.png", "ok.png"]
+    assert [one.id for one in used] == [*pictures, "link.png"]
+    assert [one.value for one in used] == [tmp_path / one.id for one in used]
     assert {one.id: one.reason.split()[0] for one in skipped} == {
         ".DS_Store": "hidden",
         ".git": "hidden",
@@ -64,9 +56,6 @@ def test_a_list_of_paths(tmp_path):
     assert [one.id for one in used] == ["p/0001.png", "p/0000.png", "p/none.png"]
     assert used[0].value == tmp_path / "p/0001.png"
     assert skipped == [Skipped("p/0001.png", "the same id as an earlier input")]
-    paths = [str(tmp_path / "p/0000.png"), tmp_path / "p/0001.png"]
-    used, _ = split(open_inputs(paths, "pictures"))
-    assert [one.id for one in used] == [str(path) for path in paths]
     ((one,), _) = split(open_inputs(tmp_path / "p/0000.png", "pictures"))
     assert one == Input("0000.png", tmp_path / "p/0000.png")
 
@@ -111,13 +100,10 @@ def test_texts_in_lines_and_lists(tmp_path):
 
 REFUSED = [
     ("t.csv", "id,txt\na,b\n", "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
-    ("t.jsonl", '{"txt": "a"}\n', "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
     ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
     ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", r"t.jsonl:1: an id must be text"),
     ("t.csv", "id,text\nb,c\na\0,b\n", "texts", r"t.csv:3: an id must be text without NUL"),
-    ("t.txt", "a.png\nb.png\0\n", "pictures", r"t.txt:2: an id must be text without NUL"),
     ("t.doc", "a", "texts", "unknown ending '.doc'"),
-    ("t.png", "a", "texts", "holds pictures, but the model takes texts"),
     ("t.csv", "id,text\na,b\n", "values", "the model takes arrays"),
 ]
 
@@ -133,7 +119,6 @@ def test_a_row_without_id_is_skipped(tmp_path):
     rows = '{{"text": "b", "id": "a"}}\n{{"text": "c", "id": {}}}\n{{"text": "e", "id": "d"}}'
     for name, content, line in [
         ("t.csv", "id,text\na,b\n,c\nd,e\n", 3),
-        ("t.jsonl", rows.format("1.5"), 2),
         ("t.jsonl", rows.format('""'), 2),
     ]:
         (tmp_path / name).write_text(content)

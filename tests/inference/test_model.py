@@ -30,7 +30,6 @@ from tiny_models import (
 )
 
 TEXTS = ["play music", "set alarm", "play some music please", "set the alarm"]
-INTENTS = ["play", "set", "play", "set"]
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +43,6 @@ def photos(tmp_path_factory):
 
 
 # ---- ONNX
-
-
-def test_an_onnx_file(tmp_path, photos):
-    folder, names, wanted = photos
-    path = write_onnx(tmp_path / "net.onnx")
-    found = rs.inference.score(
-        path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN), batch_size=2
-    )
-    assert found.ids.tolist() == names
-    assert found.scores.items == tuple(CLASSES)
-    assert found.scores.values.dtype == np.float32
-    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
 
 def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
@@ -80,10 +67,7 @@ def test_other_names_replace_those_of_the_model_and_it_is_said(tmp_path):
 def test_names_of_the_same_class_of_imagenet_are_the_same():
     labels = rs.sources.read_class_labels("imagenet-1k")
     network = Model("net", "values", len, classes="imagenet-1k")
-    for given in (
-        labels.names,
-        labels.synsets,
-    ):
+    for given in (labels.names, labels.synsets):
         assert plan_scoring(network, given).remark == ""
         with pytest.raises(rs.RankshotError, match="in another order"):
             plan_scoring(network, [*given[1:], given[0]])
@@ -97,14 +81,10 @@ def test_pictures_for_a_module_of_torch_need_preprocessing(photos):
 
     folder, names, _ = photos
     module = torch.nn.Flatten()
-    images = [Image.open(folder / name) for name in names]
-    for inputs in (images, [folder / name for name in names], folder, folder / names[0]):
+    image = Image.fromarray(np.zeros((9, 9, 3), np.uint8))
+    for inputs in ([image], [folder / name for name in names], folder, folder / names[0]):
         with pytest.raises(rs.RankshotError, match="give preprocessing="):
             rs.inference.score(module, inputs, CLASSES)
-    for image in images:
-        image.close()
-    with pytest.raises(rs.RankshotError, match="give preprocessing="):
-        rs.inference.score(mean_colors, folder, CLASSES)
 
 
 def test_a_fixed_batch_of_one(tmp_path, photos):
@@ -126,19 +106,18 @@ CONFIG = {
 }
 
 
-def test_metadata_names_the_classes_and_the_preprocessing(tmp_path, photos):
-    folder, _, wanted = photos
-    metadata = {"names": dict(enumerate(CLASSES)), "preprocessor_config": CONFIG}
-    found = rs.inference.score(write_onnx(tmp_path / "net.onnx", metadata=metadata), folder)
-    assert found.scores.items == tuple(CLASSES)
-    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
-
-
-def test_a_file_beside_the_network_is_read(tmp_path, photos):
-    folder, _, wanted = photos
-    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": CLASSES})
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
-    found = rs.inference.score(path, folder)
+@pytest.mark.parametrize("beside", [False, True])
+def test_classes_and_preprocessing_in_the_file_or_beside_it(tmp_path, photos, beside):
+    folder, names, wanted = photos
+    metadata = {"names": dict(enumerate(CLASSES))}
+    if beside:
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
+    else:
+        metadata["preprocessor_config"] = CONFIG
+    path = write_onnx(tmp_path / "net.onnx", metadata=metadata)
+    found = rs.inference.score(path, folder, batch_size=2)
+    assert (found.ids.tolist(), found.scores.items) == (names, tuple(CLASSES))
+    assert found.scores.values.dtype == np.float32
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
 
@@ -219,10 +198,7 @@ def test_texts_in_onnx(tmp_path):
         ({}, {"classes": None}, "names of its classes are not in it; give them in the order"),
         ({"shape": ("n", 3, 16, 12)}, {}, r"expects pictures of 16 x 12 pixels .* makes 8 x 8"),
         ({"extra": 1}, {}, r"has 4 outputs, but there are 3 classes; one more .* background"),
-        ({"extra": 2}, {}, r"has 5 outputs, but there are 3 classes$"),
         ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),
-        ({"metadata": {"classes": "a"}}, {"on_error": "no"}, "on_error must be one of"),
-        ({}, {"batch_size": 0}, "batch_size must be a whole number"),
     ],
 )
 def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, message):
@@ -235,20 +211,13 @@ def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, mes
 # ---- torch
 
 
-def tiny_module():
-    import torch
-
-    torch.manual_seed(0)
-    return torch.nn.Sequential(
-        torch.nn.Conv2d(3, 4, 3), torch.nn.Dropout(0.5), torch.nn.Flatten(), torch.nn.LazyLinear(3)
-    )
-
-
 def test_a_torch_module_runs_in_evaluation_mode_and_is_left_as_it_was(photos):
     import torch
 
     folder, names, _ = photos
-    module = tiny_module()
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.Dropout(0.5), torch.nn.Flatten(), torch.nn.LazyLinear(3)
+    )
     prepare = Preprocessing(**PLAIN)
     batch = np.stack([prepare(Image.open(folder / name)) for name in names])
     module(torch.from_numpy(batch))
@@ -318,7 +287,6 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
     [
         (write_text_transformer, "tokenizer.json", "music", "tunes"),
         (write_picture_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
-        (write_picture_transformer, "config.json", '"hidden_act": "gelu"', '"hidden_act": "relu"'),
     ],
 )
 def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
@@ -354,16 +322,21 @@ def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, kin
     assert not (tmp_path / "ran").exists()
 
 
+TOKENIZER = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
+PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_type": "Own"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])
-def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, file):
-    is_text = file.startswith("tokenizer")
-    place = (write_text_transformer if is_text else write_picture_transformer)(tmp_path / "net")
-    name = "AutoTokenizer" if is_text else "AutoImageProcessor"
-    code = "own.Own"
-    config = json.loads((place / file).read_text())
-    config |= {"auto_map": {name: [code, code] if is_text else code}}
-    config |= {"tokenizer_class" if is_text else "image_processor_type": "Own"}
+@pytest.mark.parametrize(
+    ("write", "file", "own"),
+    [
+        (write_text_transformer, "tokenizer_config.json", TOKENIZER),
+        (write_picture_transformer, "preprocessor_config.json", PROCESSOR),
+    ],
+)
+def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, write, file, own):
+    place = write(tmp_path / "net")
+    config = json.loads((place / file).read_text()) | own
     (place / file).write_text(json.dumps(config))
     (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
     monkeypatch.setattr("builtins.input", lambda _: "y")
@@ -375,15 +348,11 @@ def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, fi
 # ---- scikit-learn and functions
 
 
-def text_pipeline():
-    words = FeatureUnion([("words", TfidfVectorizer())])
-    return make_pipeline(words, LogisticRegression()).fit(TEXTS, INTENTS)
-
-
 def test_a_pipeline_from_a_skops_file(tmp_path):
     from skops import io
 
-    pipeline = text_pipeline()
+    words = FeatureUnion([("words", TfidfVectorizer())])
+    pipeline = make_pipeline(words, LogisticRegression()).fit(TEXTS, ["play", "set"] * 2)
     io.dump(pipeline, tmp_path / "p.skops")
     found = rs.inference.score(tmp_path / "p.skops", TEXTS, batch_size=3)
     np.testing.assert_allclose(found.scores.values, rs.scores_of(pipeline, TEXTS).values)

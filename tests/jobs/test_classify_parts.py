@@ -107,9 +107,6 @@ def test_the_score_type_is_that_of_the_first_part(place):
     [(name, reason)] = run.failed
     assert name == "mixed-2.csv"
     assert "the scores look like logits, and those of the dataset are interpreted as prob" in reason
-    assert json.loads((place / "out/_rankshot.json").read_text())["job"]["score type"] == (
-        "probabilities"
-    )
 
 
 # -------------------------------------------------------------------- a second start
@@ -155,8 +152,6 @@ def test_parts_may_be_added_but_not_changed(place):
 def test_another_job_is_refused(place):
     classify("scores", "new.rankshot", "out")
     before = list_outputs()
-    with pytest.raises(rs.RankshotError, match=r"out: belongs to another job \(another head\)"):
-        classify("scores", "other.rankshot", "out")
     with pytest.raises(rs.RankshotError, match=r"\(reject below was None, is 0.5\); give another"):
         classify("scores", "new.rankshot", "out", reject_below=0.5)
     assert list_outputs() == before
@@ -224,19 +219,8 @@ def test_ctrl_c_keeps_what_is_finished(place, client):
         if run.n_finished == 2:
             raise KeyboardInterrupt
 
-    messages = []
     with pytest.raises(KeyboardInterrupt):
-        classify(
-            "scores",
-            "new.rankshot",
-            "out",
-            executor=client,
-            progress=interrupt,
-            notify=messages.append,
-        )
-    assert messages[-1] == (
-        "stopped: 2 of 5 parts are finished, and the same command goes on with the others"
-    )
+        classify("scores", "new.rankshot", "out", executor=client, progress=interrupt)
     run = classify("scores", "new.rankshot", "out", executor=client)
     assert run.n_resumed >= 2
     assert list_outputs().keys() == outputs_of(PARTS)
@@ -310,18 +294,13 @@ def test_an_output_that_is_not_there_at_the_end_is_missed(place):
 def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
     """Both do the same job, and the disk of one fails."""
     classify("scores", "new.rankshot", "out")
-    parts = list_parts("scores")
-    job = _ClassifyJob(*json_job(place))
-    out = str(place / "out")
-    run = executors._Run(job, b"", parts, out, None, False, False, None, print, list(parts))
-    run.remove_failed()
+    given = json.loads((place / "out/_rankshot.json").read_text())["job"]
+    job = _ClassifyJob(given["head"], "new.rankshot", given["score type"], False, None, None)
+    parts, out = list_parts("scores"), str(place / "out")
+    executors._Run(
+        job, b"", parts, out, None, False, False, None, print, list(parts)
+    ).remove_failed()
     assert list_outputs().keys() == outputs_of(PARTS)
-
-
-def json_job(place):
-    """The values of the job that wrote the output."""
-    job = json.loads((place / "out/_rankshot.json").read_text())["job"]
-    return job["head"], "new.rankshot", job["score type"], False, None, None
 
 
 @pytest.mark.slow
@@ -386,29 +365,18 @@ def test_the_command(place, client):
     assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --update")
 
 
-@pytest.mark.slow
-def test_local_processes(place):
-    out = run_well("classify scores/deep --head new.rankshot -o out --workers 1")
-    assert "parts: 2 classified, 0 failed\n" in out
-    assert list_outputs().keys() == outputs_of(["a.x", "er/c.x"])
-
-
 REFUSED = {
     "scores -o out": "a dataset needs a fitted head, --head FILE.rankshot; fit one with",
     "scores -o scores/out --head new.rankshot": "is the dataset, or inside of it",
-    "scores -o empty/../linked/out --head new.rankshot": "is the dataset, or inside of it",
     "scores -o out.csv --head new.rankshot": "give a name without an ending",
     "packed --head new.rankshot -o out": "'b.csv.gz', 'c.CSV' would be left out",
     "links --head new.rankshot -o out": "links/deep: is a link to a folder",
-    "scores -o out --head new.rankshot --workers 0": "workers must be a whole number from 1",
     "scores -o out --head new.rankshot --workers 1 --scheduler tcp://x:1": "not both",
     "scores/a.parquet -o out.csv --head new.rankshot --again": "--again is for a dataset",
 }
 
 
 def test_refused_before_anything_starts(place):
-    (place / "empty").mkdir()
-    (place / "linked").symlink_to("scores")
     shutil.copytree(place / "scores/deep", place / "links")
     (place / "links/deep").symlink_to(place / "scores/deep")
     shutil.copytree(place / "scores/deep", place / "packed")
@@ -426,7 +394,6 @@ def test_outputs_that_are_refused(place):
         with pytest.raises(rs.RankshotError, match=message):
             classify(dataset, "new.rankshot", output)
 
-    refuse(r"new.rankshot.*: cannot be written: (Not a dir|File ex)", "new.rankshot")
     (place / "out").mkdir()
     (place / "out/diary.txt").touch()
     refuse(r"out: is not empty \('diary.txt'\), and no job of rankshot has begun there; give")

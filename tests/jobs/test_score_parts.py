@@ -53,9 +53,9 @@ def forget_models():
     part_jobs._loaded.clear()
 
 
-def run_parts(client, inputs="photos", model="net.onnx", **options):
+def run_parts(client, inputs="photos", model="net.onnx", output="out", **options):
     settings = {"preprocessing": PREPARE, "batch_size": BATCH, "on_error": "skip", **options}
-    return score(model, inputs, "out", CLASSES, executor=client, **settings)
+    return score(model, inputs, output, CLASSES, executor=client, **settings)
 
 
 def read(path):
@@ -71,15 +71,7 @@ def read_parts(folder="out"):
 
 
 def require_same_as_plain(inputs="photos", model="net.onnx"):
-    score(
-        model,
-        inputs,
-        "plain.parquet",
-        CLASSES,
-        preprocessing=PREPARE,
-        batch_size=BATCH,
-        on_error="skip",
-    )
+    run_parts(None, inputs, model, "plain.parquet")
     (ids, values), (plain_ids, plain) = read_parts(), read("plain.parquet")
     assert ids == plain_ids
     assert values.dtype == plain.dtype
@@ -94,20 +86,19 @@ def read_skipped(path="out/_skipped.csv"):
 # -------------------------------------------------------------------- the same scores
 
 
-@pytest.mark.parametrize("model", ["net.onnx", "softmax.onnx"])
-def test_the_scores_are_those_of_one_process(place, client, model):
-    run = run_parts(client, model=model)
+def test_the_scores_are_those_of_one_process(place, client):
+    run = run_parts(client, model="softmax.onnx")
     assert run.n_rows == N - 1
     # 41 entries in parts of one batch.
     assert run.n_parts == run.n_done == 21
-    require_same_as_plain(model=model)
+    require_same_as_plain(model="softmax.onnx")
     assert read_skipped() == [
         ["0007.png", KNOWN, "yes"],
         ["notes.md", "not named like a picture (.md)", "no"],
     ]
     assert run.count_reasons() == {"not a picture": 1}
     assert run.count_reasons(is_input=False) == {"not named like a picture": 1}
-    assert run.counts == ({"probabilities": N - 1} if model == "softmax.onnx" else {})
+    assert run.counts == {"probabilities": N - 1}
 
 
 def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
@@ -269,11 +260,6 @@ def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
 # -------------------------------------------------------------------- what is refused
 
 
-def test_a_bad_picture_ends_the_job_if_told(place, client):
-    with pytest.raises(rs.RankshotError, match=r"0007.png: not a picture .*; on_error='skip'"):
-        run_parts(client, on_error="raise")
-
-
 def test_another_job_is_refused(place):
     write_pictures(place / "few", 4)
     run_parts(None, "few")
@@ -292,13 +278,6 @@ def test_what_cannot_be_scored_is_refused_at_once(place):
     for model, inputs, output, message in [
         (len, "photos", "out", "workers open the model themselves"),
         ("net.onnx", "photos/*.csv", "out", "datasets of tables are for models of texts"),
-        ("net.onnx", "photos", "photos/out", "is the dataset, or inside of it"),
-        ("net.onnx", "empty", "out", "there are no inputs in it"),
     ]:
-        Path("empty").mkdir(exist_ok=True)
         with pytest.raises(rs.RankshotError, match=message):
             score(model, inputs, output, CLASSES, preprocessing=PREPARE, workers=2)
-    with pytest.raises(rs.RankshotError, match="give one of executor"):
-        score(
-            "net.onnx", "photos", "out", CLASSES, preprocessing=PREPARE, workers=1, scheduler="x:1"
-        )

@@ -45,9 +45,9 @@ def place(tmp_path):
     return tmp_path
 
 
-def run(place, name="scores.parquet", **options):
+def run(place, name="scores.parquet", model=None, **options):
     given = {"preprocessing": PLAIN, "batch_size": 4, "on_error": "skip"} | options
-    return score(place / "net.onnx", place / "photos", place / name, **given)
+    return score(model or place / "net.onnx", place / "photos", place / name, **given)
 
 
 class StopError(Exception):
@@ -144,14 +144,7 @@ def test_a_stopped_run_goes_on(place):
     model = rs.inference.open_model(place / "net.onnx")
     inner = model.run
     object.__setattr__(model, "run", lambda batch: batches.append(len(batch)) or inner(batch))
-    done = score(
-        model,
-        place / "photos",
-        place / "scores.parquet",
-        preprocessing=PLAIN,
-        batch_size=4,
-        on_error="skip",
-    )
+    done = run(place, model=model)
     assert (done.n_resumed, done.n_done) == (2, 6)
     assert sum(batches) == 28 - 7
     is_read_as(place / "scores.parquet", whole)

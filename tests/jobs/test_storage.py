@@ -67,15 +67,8 @@ def test_a_folder_without_parts_says_what_it_has(root):
         list_parts(root, [".jsonl"])
     with pytest.raises(rs.RankshotError, match="there is no such file or folder"):
         list_parts(f"{root}/nothing")
-    with pytest.raises(rs.RankshotError, match=r"no files that end in .csv, .parquet$"):
-        list_parts(f"{root}/nothing*")
-
-
-def test_unknown_stores_say_what_to_install():
     with pytest.raises(rs.RankshotError, match="qq://x: cannot be opened: Protocol not known"):
         list_parts("qq://x")
-    with pytest.raises(rs.RankshotError, match=r"wandb://x: cannot be opened: Install wandbfs"):
-        list_parts("wandb://x")
 
 
 def test_a_part_that_changes_is_found_out(root):
@@ -136,23 +129,10 @@ def test_stores_that_show_half_a_file_get_it_under_another_name(root, monkeypatc
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize(
-    ("number", "error"),
-    [(errno.ENOSPC, OutputError), (errno.EDQUOT, OutputError), (errno.EIO, OSError)],
-)
+@pytest.mark.parametrize(("number", "error"), [(errno.EDQUOT, OutputError), (errno.EIO, OSError)])
 def test_a_full_disk_is_named(root, number, error):
-    with pytest.raises(error) as raised, new_part(f"{root}/c.csv"):
+    with pytest.raises(error, match=os.strerror(number)), new_part(f"{root}/c.csv"):
         raise OSError(number, os.strerror(number))
-    assert os.strerror(number) in str(raised.value)
-
-
-def test_a_folder_that_is_a_file_cannot_be_written_to(tmp_path):
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(OutputError, match=r"file/c.csv: cannot be written: (Not a d|File ex)"),
-        new_part(f"{tmp_path}/file/c.csv"),
-    ):
-        pass
 
 
 def test_leftovers_of_killed_processes_are_removed(root):

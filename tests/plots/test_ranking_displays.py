@@ -53,25 +53,9 @@ def test_names_are_readable():
     ).ax_
     assert len(names_at(axes.yaxis)) == n_items
     assert_readable(axes, axes.yaxis)
-    axes = rs.plots.BumpDisplay.from_rankings(votes[:4]).ax_
-    assert_readable(axes, axes.yaxis)
     axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
     assert_readable(axes, axes.xaxis)
     assert_readable(axes, axes.yaxis)
-
-
-def test_a_bump_chart_shows_places_and_ties():
-    votes = rs.Rankings.from_orders(
-        [["a", ["b", "c"], "d"], ["d", "a"]], items=list("abcd"), raters=["ann", "bo"]
-    )
-    axes = rs.plots.BumpDisplay.from_rankings(votes).ax_
-    assert names_at(axes.xaxis) == ["ann", "bo"]
-    lines = {tuple(np.nan_to_num(line.get_ydata(), nan=-1)) for line in axes.lines}
-    # Tied items are drawn beside each other, around their mean place.
-    assert lines == {(1, 2), (2.4, -1), (2.6, -1), (4, 1)}
-    assert names_at(axes.yaxis) == ["1. a", "2.5. b, c", "4. d"]
-    right = axes.child_axes[0]
-    assert names_at(right.yaxis) == ["1. d", "2. a"]
 
 
 def test_rankings_are_side_by_side():
@@ -131,7 +115,6 @@ V = rs.plots.RankingsDisplay.from_rankings
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.plots.BumpDisplay.from_rankings(make_votes(3)), "1 to 12 columns, not 40"),
         (lambda: rs.plots.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
         (lambda: V(rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"])), "several targets"),
     ],

@@ -43,20 +43,16 @@ def approx(value):
 
 @settings(max_examples=15, deadline=None)
 @given(rankings=weighted())
-def test_concordance(rankings):
-    assert rs.ranking.concordance(rankings) == approx(rs.ranking.concordance(copy(rankings)))
-
-
-@settings(max_examples=15, deadline=None)
-@given(rankings=weighted(kinds=["top"]))
-def test_agreement(rankings):
+def test_concordance_and_agreement(rankings):
     copies = copy(rankings)
+    assert rs.ranking.concordance(rankings) == approx(rs.ranking.concordance(copies))
+    if rankings.is_subset.any():
+        return
     if len(copies) == 1:
         with pytest.raises(rs.RankshotError, match="at least two rankings"):
             rs.agreement(rankings)
         return
     one, two = rs.agreement(rankings), rs.agreement(copies)
-    assert one.concordance == approx(two.concordance)
     assert one.mean_kendall_distance == approx(two.mean_kendall_distance)
     first = np.cumsum(rankings.weights) - rankings.weights
     assert one.distance_to_others == approx(two.distance_to_others[first.astype(int)])
@@ -97,17 +93,12 @@ def test_plackett_luce(rankings):
 
 
 @settings(max_examples=12, deadline=None)
-@given(rankings=weighted(kinds=["top"]))
-def test_mallows(rankings):
+@given(rankings=weighted(ties=False, kinds=["top"]))
+def test_mallows_and_babington_smith(rankings):
     one, two = (rs.Mallows().fit(votes) for votes in (rankings, copy(rankings)))
     assert one.center_ == two.center_
     assert one.spread_ == approx(two.spread_)
     assert one.log_likelihood_ == approx(two.log_likelihood_)
-
-
-@settings(max_examples=6, deadline=None)
-@given(rankings=weighted(ties=False, kinds=["top"]))
-def test_babington_smith(rankings):
     one, two = (rs.BabingtonSmith().fit(votes) for votes in (rankings, copy(rankings)))
     assert one.log_likelihood_ == pytest.approx(two.log_likelihood_, rel=1e-6)
 

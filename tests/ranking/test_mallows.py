@@ -11,15 +11,7 @@ CENTER = ("c", "a", "e", "b", "d")
 ITEMS = list("abcde")
 
 
-@pytest.mark.parametrize("spread", [0.0, 1e-9, 0.3, 2.0, 40.0])
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_equation_11_probabilities_of_all_lists_sum_to_one(spread, k):
-    model = rs.Mallows.from_center(CENTER, spread)
-    lists = rs.Rankings.from_orders(list(permutations(ITEMS, k)), items=ITEMS)
-    assert np.exp(model.log_prob(lists)).sum() == pytest.approx(1, abs=1e-13)
-
-
-@pytest.mark.parametrize("spread", [0.0, 0.2, 1.5])
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 0.2, 1.5, 10.0])
 def test_probability_is_the_sum_over_full_rankings_ties_included(random_rankings, spread):
     """Lists, ties and cut ties against the enumeration of all 120 full rankings."""
     model = rs.Mallows.from_center(CENTER, spread)
@@ -100,11 +92,8 @@ def test_a_cut_tie_that_must_cost_something_keeps_the_spread_finite():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: rs.Mallows(method="best").fit(r), "method must be one of"),
-        (lambda r: rs.Mallows().fit(r[:0]), "no rankings to fit"),
         (lambda r: rs.Mallows.from_center(["a", "b"], -1), "spread must be 0 or more, not -1"),
         (lambda r: rs.Mallows.from_center(["a", "a"], 1), "center names 'a' more than once"),
-        (lambda r: rs.Mallows().fit(r).sample(1, k=0), "k must be a whole number from 1 to"),
     ],
 )
 def test_bad_calls(call, message):

@@ -260,10 +260,6 @@ def test_samples_have_the_probabilities_of_the_mixture(votes):
     [
         ({"n_groups": 0}, "n_groups must be a whole number from 1 on, not 0"),
         ({"n_groups": 401}, "n_groups=401 needs at least as many raters, but there are 400"),
-        (
-            {"model": "mallows"},
-            r"PlackettLuce\(\), Mallows\(\), DavidsonLuce\(\) or BabingtonSmith\(\), not 'mallows'",
-        ),
         ({"model": rs.PlackettLuceRegression()}, r"not PlackettLuceRegression\(\)"),
     ],
 )

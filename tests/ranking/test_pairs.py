@@ -58,21 +58,15 @@ def test_a_table_of_winners_and_losers(tmp_path, ending):
         (ARENA.replace("Tie", "both"), {}, "votes.csv:5: 'winner' is 'both'; expected 'model_a', "),
         (ARENA.replace("bee,cat", "cat,cat"), {}, "votes.csv:3: item 'cat' against itself"),
         (ARENA.replace("0.5", "x"), {}, "votes.csv:6: 'weight' is 'x'; expected a number"),
-        (ARENA.replace("0.5", "-1"), {}, "votes.csv:6: the weight -1.0 is not"),
         (ARENA.replace(",bee,model_a", ",,model_a"), {}, "votes.csv:2: 'model_b' is empty"),
         (ARENA, {"rater": "jugde"}, "no column 'jugde' (did you mean 'judge'?)"),
-        (ARENA, {"loser": "lost"}, "no column 'lost'"),
         (
             "winner,loser\na,b\nDraw,a\n",
             {},
             "votes.csv:3: 'winner' is 'Draw', a tie and not an item",
         ),
-        (ARENA.replace(",", ";"), {}, "'winner'; the columns are 'id;model_a;"),
-        (ARENA, {"first": "left"}, "no column 'left'; the columns are 'id', 'model_a'"),
         (ARENA, {"items": ["ant", "bee", "cats"]}, "votes.csv:3: unknown item 'cat' (did you mean"),
-        (ARENA, {"items": range(2)}, "votes.csv:2: unknown item 'ant'; the items are '0', '1'"),
         ("winner,loser,tie\na,b,perhaps\n", {}, "votes.csv:2: 'tie' is 'perhaps'; expected true"),
-        ("winner,loser\n", {}, "votes.csv: the table has no rows"),
     ],
 )
 def test_errors_name_the_line(tmp_path, text, options, message):

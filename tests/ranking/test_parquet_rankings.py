@@ -29,22 +29,15 @@ def read(tmp_path):
     return read
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(rankings=any_rankings())
-def test_parquet_gives_back_all_that_was_written(folder, rankings):
-    path = folder / "all.parquet"
-    write_rankings(rankings, path)
-    assert read_rankings(path) == rankings
-    turned = rankings.items[::-1]
-    assert read_rankings(path, items=turned) == rankings.with_items(turned)
-
-
-@settings(max_examples=40)
-@given(rankings=any_rankings())
-def test_parquet_and_json_lines_are_read_alike(folder, rankings):
+def test_parquet_gives_back_all_and_is_read_like_json_lines(folder, rankings):
     """Also where another program wrote the file, which then does not name the items."""
     write_rankings(rankings, folder / "one.jsonl")
     write_rankings(rankings, folder / "one.parquet")
+    assert read_rankings(folder / "one.parquet") == rankings
+    turned = rankings.items[::-1]
+    assert read_rankings(folder / "one.parquet", turned) == rankings.with_items(turned)
     table = pq.read_table(folder / "one.parquet").replace_schema_metadata()
     pq.write_table(table, folder / "one.parquet", row_group_size=2)
     assert read_rankings(folder / "one.parquet") == read_rankings(folder / "one.jsonl")
@@ -108,33 +101,18 @@ LISTS = [["a", "b"], ["b", "c"], ["c"], ["a"]]
     ("columns", "message"),
     [
         ({"ranking": [["a"], ["b"], ["x"]]}, "row 2: unknown item 'x'"),
-        ({"ranking": [["a"], ["b", "c", "b"]]}, "row 1: item 'b' is listed more than once"),
         ({"ranking": [["a"], ["b"], [], ["c"]]}, "row 2: the ranking is empty"),
         ({"ranking": [["a"], None]}, "row 1: the ranking is missing"),
         ({"ranking": [["a"], ["b"], ["c", None]]}, "row 2: an item must be a name, not None"),
-        ({"ranking": [["a"], ["b", ""]]}, "row 1: an item must be a name, not ''"),
-        ({"ranking": [[1.5]]}, "row 0: an item must be a name, not 1.5"),
-        ({"ranking": [[["a"]], [["b"], []]]}, "row 1, place 2: the tie is empty"),
         ({"ranking": [[["a"]], [["b"], None]]}, "row 1, place 2: the tie is missing"),
-        ({"ranking": [[["a"]], [["b"], ["c", "b"]]]}, "row 1: item 'b' is listed more"),
-        ({"ranking": [[[["a"]]]]}, "column 'ranking' holds"),
         ({"ranking": ["a", "b"]}, "column 'ranking' holds"),
         ({"order": [["a"]]}, "no column 'ranking'; the columns are 'order'"),
-        ({"rankings": [["a"]]}, "field 'rankings': did you mean 'ranking'"),
         ({"ranking": LISTS, "wieght": [1, 2, 3, 4]}, "did you mean 'weight'"),
-        ({"ranking": LISTS, "weight": [1, 2, 3, -4]}, "row 3: the weight -4.0 is not"),
         ({"ranking": LISTS, "weight": [1, 2, float("nan"), 4]}, "row 2: the weight nan is not"),
-        (
-            {"ranking": LISTS, "weight": [1, 2, 3, None]},
-            "row 3: the weight nan is not",
-        ),
         ({"ranking": LISTS, "weight": ["1", "2", "3", "4"]}, "column 'weight' holds string"),
-        ({"ranking": LISTS, "target": ["x", "x", "", "x"]}, "row 2: target must be text"),
         ({"ranking": LISTS, "rater": [7, 8, 9, 7]}, "column 'rater' holds int64, not text"),
         ({"ranking": LISTS, "kind": ["top", "top", "sub", None]}, "row 2: kind must be 'top' or"),
         ({"ranking": LISTS, "k": [1, 1, 1, 2]}, "row 3: k must be a whole number from 1 to 1"),
-        ({"ranking": LISTS, "k": [None, 0, 1, 1]}, "row 1: k must be a whole number"),
-        ({"ranking": LISTS, "k": [1.5, 1, 1, 1]}, "row 0: k must be a whole number"),
         ({"ranking": []}, "no rankings in it"),
     ],
 )

@@ -1,5 +1,3 @@
-from itertools import permutations
-
 import choix
 import mpmath
 import numpy as np
@@ -16,16 +14,6 @@ from rankshot.ranking.models.plackett_luce import maximize_likelihood
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}
-
-
-def all_lists(items, k):
-    return rs.Rankings.from_orders(list(permutations(items, k)), items=items)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
-def test_equation_8_probabilities_of_all_lists_sum_to_one(k):
-    model = rs.PlackettLuce.from_worths(WORTHS)
-    assert np.exp(model.log_prob(all_lists(list(WORTHS), k))).sum() == pytest.approx(1, abs=1e-13)
 
 
 @pytest.mark.parametrize("kind", ["top", "subset"])
@@ -123,27 +111,6 @@ def test_newton_climbs_where_cut_ties_bend_the_likelihood_the_wrong_way(rng):
         assert model.log_likelihood_ - penalty >= climb_slowly(rankings, 0.01)[1] - 1e-6
 
 
-@pytest.mark.parametrize("k", [None, 2])
-def test_gradient_and_information_are_derivatives_of_the_log_likelihood(random_rankings, rng, k):
-    rankings = random_rankings(n_items=5, n=30, weights=rng.random(30))
-    rankings = rankings if k is None else rankings.top(k)
-    likelihood = Likelihood(rankings)
-    theta, h = rng.normal(size=5), 1e-5
-
-    def value(at):
-        model = rs.PlackettLuce()._with_log_worths(rankings.items, at)
-        return rankings.weights @ model.log_prob(rankings)
-
-    def gradient(at):
-        return likelihood.wins - likelihood.value_and_expected(at)[1]
-
-    steps = h * np.eye(5)
-    slopes = [(value(theta + s) - value(theta - s)) / (2 * h) for s in steps]
-    assert gradient(theta) == pytest.approx(slopes, abs=1e-7)
-    bends = np.array([(gradient(theta + s) - gradient(theta - s)) / (2 * h) for s in steps])
-    assert likelihood.information(theta) == pytest.approx(-bends, abs=1e-7)
-
-
 @pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_samples():
     """The standard deviation of 400 estimates against the mean of their standard errors."""
@@ -164,9 +131,7 @@ def test_standard_errors_are_those_of_repeated_samples():
     ("orders", "kind", "names"),
     [
         ([["a", "b", "c"], ["b", "a", "c"]], "top", "nothing else was placed after 'c'"),
-        ([["a", "b", "c"], ["a", "c", "b"]], "top", "nothing else was placed before 'a'"),
         ([["a", "b"], ["b", "a"]], "subset", "compared (nothing else was compared with 'c')"),
-        ([["a"], ["b"]], "top", "nothing else was placed after 'c'"),
         ([[["a", "b"], "c"], ["a", "c", "b"]], "top", "nothing else was placed before 'a'"),
     ],
 )
@@ -202,19 +167,10 @@ def test_too_few_iterations_warn():
             lambda r: rs.PlackettLuce(regularization=-1).fit(r),
             "must be 0 or more and finite, not -1",
         ),
-        (lambda r: rs.PlackettLuce().fit(r[:0]), "no rankings to fit"),
         (lambda r: rs.PlackettLuce.from_worths({"a": 1, "b": 0}), "worth of 'b' must be positive"),
         (
             lambda r: rs.PlackettLuce.from_worths({"a": 1}).sample(0),
             "n must be a whole number from 1 to .*, not 0",
-        ),
-        (
-            lambda r: rs.PlackettLuce().fit(r).sample(1, k=3),
-            "k must be a whole number from 1 to 2, not 3",
-        ),
-        (
-            lambda r: rs.PlackettLuce.from_worths({"a": 1, "x": 1}).log_prob(r),
-            "these rankings are not over 'x'",
         ),
     ],
 )
@@ -250,30 +206,6 @@ def test_one_worth_for_alike_items_is_the_fit_of_every_item(random_rankings, rng
         classes = alike_items(rankings)
         for number in range(classes.max() + 1):
             assert np.ptp(model.log_worths_[classes == number]) == 0
-
-
-@pytest.mark.parametrize("spread", [1.0, 30.0])
-def test_derivatives_by_class_are_sums_over_its_items(rng, spread):
-    for k in (None, 3):
-        rankings = rs.Rankings.from_positions(
-            rng.integers(0, 4, (2, 25)),
-            items=range(25),
-            weights=rng.random(2),
-            kind=["top", "subset"],
-        )
-        rankings = rankings if k is None else rankings.top(k)
-        class_of = alike_items(rankings)
-        adds = np.eye(class_of.max() + 1)[class_of]
-        assert adds.shape[1] <= 16
-        theta = spread * rng.normal(size=adds.shape[1])
-        every, merged = Likelihood(rankings), Likelihood(rankings, class_of)
-        value, expected = every.value_and_expected(adds @ theta)
-        found = merged.value_and_expected(theta)
-        assert found[0] == pytest.approx(value, rel=1e-12)
-        gradient = adds.T @ (every.wins - expected)
-        assert merged.wins - found[1] == pytest.approx(gradient, rel=1e-9, abs=1e-9)
-        information = adds.T @ every.information(adds @ theta) @ adds
-        assert merged.information(theta) == pytest.approx(information, rel=1e-7, abs=1e-8)
 
 
 def test_a_fit_to_short_lists_of_many_items_has_few_parameters(rng, monkeypatch):

@@ -146,10 +146,6 @@ def test_a_data_frame_names_features_and_items(rankings, library):
     [
         (FEATURES[:5], "features have 5 rows for 6 items"),
         (FEATURES[:, 0], "features must be a table of numbers with one row per item"),
-        (FEATURES[:, :0], "Found array with 0 feature(s)"),
-        ([["x"]] * 6, "features must be a table of numbers"),
-        (1j * FEATURES, "features must be a table of numbers"),
-        (np.ma.array(FEATURES, mask=np.arange(18) == 7), "features: row 2, column 1 is masked"),
         (np.where(np.arange(18).reshape(6, 3) == 7, np.nan, FEATURES), "item 'c': 'x1' is nan"),
         (np.hstack([FEATURES, np.ones((6, 1))]), "the coefficient of 'x3' is not determined"),
         (

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from strategies import tied_groups
 
 from rankshot import Rankings
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.ranking.consensus.precedence import precedence
 
 
@@ -74,7 +74,7 @@ def mixtures(draw, weights):
     return items, draw(st.lists(row(items, weights), min_size=1, max_size=6))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(mixtures(st.floats(0, 10)))
 def test_agrees_with_the_mean_over_refinements_of_cut_ties(mixture):
     items, rows = mixture
@@ -83,7 +83,7 @@ def test_agrees_with_the_mean_over_refinements_of_cut_ties(mixture):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(mixtures(st.integers(0, 9)), st.integers(1, 20))
 def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
     items, rows = mixture

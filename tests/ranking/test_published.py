@@ -19,31 +19,30 @@ def complete(ballots):
     return complete
 
 
-def test_plackett_luce_of_all_ballots(ballots):
-    model = rs.PlackettLuce(regularization=0, tol=1e-12).fit(ballots)
-    assert model.worths_.round(6).tolist() == [0.231651, 0.175863, 0.207065, 0.187648, 0.197773]
-    assert round(model.log_likelihood_, 5) == -51598.30636
+PUBLISHED = {
+    "ballots": (
+        [0.231651, 0.175863, 0.207065, 0.187648, 0.197773], -51598.30636,
+        (3, 1, 5, 4, 2), 0.0768543, -51602.60105,
+    ),
+    "complete": (
+        [0.232326, 0.187687, 0.199640, 0.181741, 0.198605], -27402.29389,
+        (1, 3, 5, 4, 2), 0.0721887, -27408.48954,
+    ),
+}  # fmt: skip
 
 
-def test_plackett_luce_of_the_complete_ballots(complete):
-    model = rs.PlackettLuce(regularization=0, tol=1e-12).fit(complete)
-    assert model.worths_.round(6).tolist() == [0.232326, 0.187687, 0.199640, 0.181741, 0.198605]
-    assert round(model.log_likelihood_, 5) == -27402.29389
-
-
-def test_mallows_of_all_ballots(ballots):
-    model = rs.Mallows(method="exact").fit(ballots)
-    assert model.center_ == tuple(f"candidate {i}" for i in (3, 1, 5, 4, 2))
-    assert round(model.spread_, 7) == 0.0768543
-    assert round(model.log_likelihood_, 5) == -51602.60105
-
-
-def test_mallows_of_the_complete_ballots(complete):
-    model = rs.Mallows(method="exact").fit(complete)
-    assert model.center_ == tuple(f"candidate {i}" for i in (1, 3, 5, 4, 2))
-    assert round(model.spread_, 7) == 0.0721887
-    assert round(model.log_likelihood_, 5) == -27408.48954
-    assert rs.kemeny(complete, "exact").score == 26_967
+@pytest.mark.parametrize("which", PUBLISHED)
+def test_plackett_luce_and_mallows_of_the_ballots(request, which):
+    votes = request.getfixturevalue(which)
+    worths, by_worths, center, spread, by_center = PUBLISHED[which]
+    model = rs.PlackettLuce(regularization=0, tol=1e-12).fit(votes)
+    assert model.worths_.round(6).tolist() == worths
+    assert round(model.log_likelihood_, 5) == by_worths
+    model = rs.Mallows(method="exact").fit(votes)
+    assert model.center_ == tuple(f"candidate {i}" for i in center)
+    assert (round(model.spread_, 7), round(model.log_likelihood_, 5)) == (spread, by_center)
+    if which == "complete":
+        assert rs.kemeny(votes, "exact").score == 26_967
 
 
 def test_two_mallows_groups_of_the_complete_ballots(complete):

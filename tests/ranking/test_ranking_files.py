@@ -12,7 +12,6 @@ from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 from rankshot.ranking import ranking_files as files
 
 ABC = ["a", "b", "c"]
-ENDINGS = [".jsonl", ".ndjson", ".soc", ".soi", ".toc", ".toi"]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def groups_of(order):
 # ---- JSON lines
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=26, deadline=None)
 @given(rankings=any_rankings())
 def test_jsonl_gives_back_all_that_was_written(folder, rankings):
     path = folder / "all.jsonl"
@@ -78,31 +77,17 @@ def test_jsonl_by_hand(read):
         ["lion", "7"],
         ["fox", ["lion", "tiger"]],
     ]
-    assert value.targets.tolist() == ["cat", None, None]
-    assert value.sources.tolist() == [None, "s", None]
-    assert value.raters.tolist() == [None, "r", None]
+    beside = (value.targets.tolist(), value.sources.tolist(), value.raters.tolist())
+    assert beside == (["cat", None, None], [None, "s", None], [None, "r", None])
     assert value.weights.tolist() == [1.5, 1, 1]
     assert value.is_subset.tolist() == [False, True, False]
     assert value.lengths.tolist() == [4, 2, 2]
 
 
-def test_jsonl_where_k_cuts_no_tie_the_rest_of_a_subset_is_tied_last(read):
-    value = read('{"ranking": ["b", "a", "d", "c"], "k": 1, "kind": "subset"}', items=list("abcde"))
-    assert value.orders() == [["b", ["a", "c", "d"]]]
-    assert value.lengths.tolist() == [1]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        '\ufeff{"ranking": ["a"]}\n{"ranking": ["b"]}\n',
-        '\n  \n{"ranking": ["a"]}\n\t\n\n{"ranking": ["b"]}',
-        '{"ranking": ["a"]}\r\n\r\n  {"ranking": ["b"]}  \r\n',
-    ],
-    ids=["byte order mark", "blank lines", "Windows line ends"],
-)
-def test_jsonl_passes_over_marks_and_blank_lines(read, content):
-    assert read(content).orders() == [["a"], ["b"]]
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_jsonl_passes_over_marks_and_blank_lines(read, end):
+    lines = ["\ufeff", " ", '{"ranking": ["a"]}', "\t", "", '  {"ranking": ["b"]}  ']
+    assert read(end.join(lines)).orders() == [["a"], ["b"]]
 
 
 # ---- Several portions
@@ -130,10 +115,7 @@ def test_a_file_of_several_portions_is_one_value(read, monkeypatch, size, items)
     ("bad", "message"),
     [
         ("{", "votes.jsonl:7: not JSON"),
-        ('{"ranking": []}', "votes.jsonl:7: the ranking is empty"),
         ('{"ranking": ["c"]}', "votes.jsonl:7: unknown item 'c'"),
-        ('{"ranking": ["a"], "weight": -1}', "votes.jsonl:7: the weight -1.0 is not"),
-        ('{"ranking": ["a"], "k": 2}', "votes.jsonl:7: k must be a whole number from 1 to 1"),
     ],
 )
 @pytest.mark.parametrize("size", [2, 100])
@@ -160,16 +142,8 @@ VALID = {
 }
 
 
-def refuses_well_or_reads(path, content, items=None):
-    path.write_bytes(content)
-    try:
-        assert len(read_rankings(path, items)) > 0
-    except RankshotError as error:
-        assert str(path) in str(error)  # noqa: PT017 - reading it is as good as refusing it
-
-
 @pytest.mark.parametrize("ending", VALID)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=66, deadline=None)
 @given(data=st.data())
 def test_damaged_files_are_read_or_refused(folder, ending, data):
     content = VALID[ending]
@@ -180,24 +154,12 @@ def test_damaged_files_are_read_or_refused(folder, ending, data):
         new = data.draw(st.binary(max_size=3) | st.sampled_from(pieces))
         content = content[:start] + new + content[end:]
     items = data.draw(st.sampled_from([None, ["a", "b", "ü", "1"]]))
-    refuses_well_or_reads(folder / f"damaged{ending}", content, items)
-
-
-values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.sampled_from(["a", "b", "", "top"]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("xy"), inner, max_size=2)
-    ),
-    max_leaves=5,
-)
-records = st.fixed_dictionaries(
-    {"ranking": st.just(["a", ["b", "c"]]) | values},
-    optional=dict.fromkeys(("target", "source", "rater", "weight", "kind", "k", "x"), values),
-)
+    path = folder / f"damaged{ending}"
+    path.write_bytes(content)
+    try:
+        assert len(read_rankings(path, items)) > 0
+    except RankshotError as error:
+        assert str(path) in str(error)  # noqa: PT017 - reading it is as good as refusing it
 
 
 # ---- PrefLib
@@ -219,7 +181,7 @@ def countable(draw, *, ties, complete):
 
 
 @pytest.mark.parametrize("ending", [".soc", ".soi", ".toc", ".toi"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_preflib_gives_back_orders_and_counts(folder, ending, data):
     rankings, by_order = data.draw(countable(ties=ending[1] == "t", complete=ending[3] == "c"))
@@ -252,27 +214,14 @@ def test_preflib_is_written_as_preflib_writes_it(tmp_path):
     )
 
 
-# ---- Places and endings
-
-
 # ---- Whole or not at all
-
-NEW = Rankings.from_orders([["new"]] * 3)
-
-
-@pytest.fixture
-def old(tmp_path):
-    path = tmp_path / "votes.jsonl"
-    path.write_text("old")
-    return path
-
-
-def left_in(folder):
-    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("failure", [OSError(errno.EIO, "broken"), KeyboardInterrupt()])
-def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, old, failure):
+def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, tmp_path, failure):
+    old = tmp_path / "votes.jsonl"
+    old.write_text("old")
+
     def fail(rankings, stream, path):
         stream.write("half")
         stream.flush()
@@ -280,8 +229,9 @@ def test_a_write_that_fails_midway_leaves_the_old_file(monkeypatch, old, failure
 
     monkeypatch.setattr(files, "write_jsonl", fail)
     with pytest.raises(type(failure)):
-        write_rankings(NEW, old)
-    assert left_in(old.parent) == {"votes.jsonl": "old"}
+        write_rankings(Rankings.from_orders([["new"]] * 3), old)
+    left = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert left == {"votes.jsonl": "old"}
 
 
 def test_preflib_an_alternative_without_a_name_has_its_number(read):
@@ -291,8 +241,8 @@ def test_preflib_an_alternative_without_a_name_has_its_number(read):
     assert value.orders() == [["c", "a"], ["a", "2"]]
 
 
-@pytest.mark.parametrize("body", ["2: 1,2\n1: 3\n", "2: 1,2\n\n1: 3 \n"], ids=["regular", "not"])
-def test_preflib_incomplete_orders_are_read_as_subsets_if_asked(read, body):
+def test_preflib_incomplete_orders_are_read_as_subsets_if_asked(read):
+    body = "2: 1,2\n1: 3\n"
     head = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate(ABC, 1))
     assert read(head + body, "votes.soi").is_subset.tolist() == [False, False]
     value = read(head + body, "votes.soi", kind="subset")

@@ -22,10 +22,6 @@ def as_order(groups):
     return [group[0] if len(group) == 1 else group for group in groups]
 
 
-def without_order_in_ties(orders):
-    return [[frozenset(group) for group in groups_of(order)] for order in orders]
-
-
 @st.composite
 def orders_over(draw, items):
     """A ranking of some of the items; the names of a tie stand in the order of ``items``."""
@@ -40,7 +36,7 @@ def cases(draw):
     return items, draw(st.lists(orders_over(items), max_size=6))
 
 
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 # ---- Building and reading
@@ -65,29 +61,18 @@ def test_the_arrays_of_a_small_value():
     assert value.entry_rows.tolist() == [0, 0, 0, 1]
     assert value.is_subset.tolist() == [False, True]
     assert value.weights.tolist() == [2, 0.5]
-    assert value.targets.tolist() == ["cat", None]
-    assert value.sources.tolist() == ["web", "web"]
-    assert value.raters.tolist() == [None, "eve"]
-    assert value.n_items == 5
+    beside = (value.targets.tolist(), value.sources.tolist(), value.raters.tolist())
+    assert beside == (["cat", None], ["web", "web"], [None, "eve"])
     assert value.has_ties
-    assert (value.target_names, value.source_names, value.rater_names) == (
-        ("cat",),
-        ("web",),
-        ("eve",),
-    )
+    names = (value.target_names, value.source_names, value.rater_names)
+    assert names == (("cat",), ("web",), ("eve",))
 
 
 @pytest.mark.parametrize("tie", [["c", "b"], ("c", "b"), {"c", "b"}, frozenset("cb")])
-def test_a_tie_may_be_any_plain_collection(tie):
-    assert Rankings.from_orders([["a", tie]], items=["a", "b", "c"]).orders() == [["a", ["b", "c"]]]
-
-
-def test_orders_may_be_tuples_arrays_and_a_generator_of_them():
-    value = Rankings.from_orders(
-        (order for order in [("b", "a"), np.array(["c", "a"])]), items=("a", "b", "c")
-    )
-    assert value.orders() == [["b", "a"], ["c", "a"]]
-    value = Rankings.from_orders(np.array([["b", "a"]]), targets=np.array(["x"]))
+def test_orders_and_ties_may_be_any_plain_collections(tie):
+    orders = (order for order in [("a", tie), np.array(["c", "a"])])
+    value = Rankings.from_orders(orders, items=("a", "b", "c"), targets=np.array(["x", "y"]))
+    assert value.orders() == [["a", ["b", "c"]], ["c", "a"]]
     assert {type(name) for name in (*value.items, *value.targets)} == {str}
 
 
@@ -254,13 +239,8 @@ ARRAYS = [field.name for field in fields(Rankings)][1:]
 
 def test_values_are_read_only_however_they_were_made(votes):
     for value in (
-        votes,
-        votes[1:],
-        votes.top(1),
-        votes.unique(),
-        votes.with_items(["c", "b", "a"]),
+        *(votes, votes[1:], votes.top(1), votes.unique(), votes.select(source="s")),
         votes.change_items(("c", "b", "a", "z")),
-        votes.select(source="s"),
         Rankings.concatenate([votes, votes]),
         Rankings.from_positions([[1, 2]], items=["a", "b"]),
         Rankings.from_scores([[1, 2]], items=["a", "b"]),

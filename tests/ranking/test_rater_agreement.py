@@ -150,13 +150,6 @@ def test_w_is_the_share_of_the_largest_s_that_lists_of_these_lengths_can_have(le
             assert found == pytest.approx(float(one / most), abs=1e-12)
 
 
-def test_nobody_to_agree_with():
-    apart = rs.Rankings.from_orders([list("ab"), list("bc"), list("abc")], kind="subset")
-    assert concordance(apart) is None
-    assert concordance(apart[:1]) is None
-    assert concordance(apart[:0]) is None
-
-
 # ---- Agreement
 
 

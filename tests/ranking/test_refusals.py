@@ -43,76 +43,50 @@ def counts(wins, ties=None):
 ARGUMENTS = [
     # Names
     (orders([["cat"], ["dgo"]], ["cat", "dog"]), "ranking 1: unknown item 'dgo' (did you mean"),
-    (orders([["a", ["b", "z"]]]), "ranking 0: unknown item 'z'; the items are 'a', 'b', 'c'"),
     (orders([["a"], ["b", "c", "b"]]), "ranking 1: item 'b' is listed more than once"),
-    (orders([[1, "1"]], [1]), "ranking 0: item '1' is listed more than once"),
     (orders([["a"], []]), "ranking 1: the ranking is empty"),
-    (orders([["a"], ["b", []]]), "ranking 1: an empty tie at place 2"),
     (orders([["a"], "abc"]), "ranking 1: expected a list of items, not 'abc'"),
     (orders([["a", ["b", ["c"]]]], None), "ranking 0: an item must be a name, not ['c']"),
-    (orders([["a", ""]]), "ranking 0: an item must be a name, not ''"),
-    (orders([["a"], [10**5000]]), "ranking 1: an item must be a name, not a number too long"),
     (orders([["a"]], ["a", "b", "a"]), "items names 'a' more than once"),
     (orders([["a"]], "abc"), "items must be a sequence of names, not 'abc'"),
     (orders([], None), "items is empty"),
     # Columns
     (orders(TWO, weights=[1, -2]), "ranking 1: the weight -2.0 is not a finite number of 0 or"),
-    (orders(TWO, weights=[1, "2"]), "ranking 1: the weight '2' is not a finite number"),
-    (orders(TWO, weights=[1, 10**400]), "ranking 1: the weight"),
     (orders(TWO, weights=[1, 2, 3]), "weights must have one entry for each of 2 rankings, not 3"),
     (orders(TWO, weights=np.ma.array([1, 2], mask=[0, 1])), "weights: row 1 is masked"),
-    (orders(TWO, targets=["x"]), "targets must have one entry for each of 2 rankings, not 1"),
     (orders(TWO, targets=["x", 5]), "ranking 1: target must be text, not 5"),
     (orders(TWO, kind="bottom"), "ranking 0: kind must be 'top' or 'subset', not 'bottom'"),
     # Tables of numbers
     (positions([[1, 2, np.inf]]), "ranking 0, item 'c': positions must be 0 (not listed) or more"),
     (positions([[1, 2, 3], [0, 0, NAN]]), "ranking 1: the ranking is empty"),
     (positions([[1, 2]]), "positions must have one column for each of the 3 items, not shape"),
-    (positions([[1, 2, "x"]]), "positions must be a table of numbers: could not convert string"),
-    (scores(np.zeros((2, 2, 3))), "scores must have one column for each of the 3 items"),
     (scores([[1, 2, NAN]]), "ranking 0, item 'c': scores must be numbers (with kind=\"subset\""),
-    (scores([[1, 2, 3], [NAN] * 3], kind="subset"), "ranking 1: the ranking is empty"),
-    (scores([[1, 2, 3]], k=4), "k must be a whole number from 1 to 3, not 4"),
     (scores(MASKED), "scores: row 1, column 1 is masked"),
     (numbers([[0, 1], [2, 2]]), "ranking 1: item 'c' is listed more than once"),
     (numbers([[0, 1], [2, 3]]), "ranking 1: no item has the number 3"),
-    (numbers([[0.5, 1]]), "item numbers must be whole numbers"),
     # Pairs
     (pairs(losers=["b", "b", "c"]), "pair 1: item 'b' against itself"),
-    (pairs(losers=["b", "c"]), "losers must have one entry for each of 3 rankings, not 2 entries"),
-    (pairs(items=["a", "b", "d"]), "pair 1: unknown item 'c'"),
-    (pairs(ties=[True, False]), "ties must have one entry for each of 3 rankings"),
     (pairs(ties=[True, None, 1]), "pair 1: a tie is True or False, not None"),
-    (pairs(winners=["a", NAN, "a"]), "pair 1: an item must be a name, not nan"),
     (pairs(losers="abc"), "losers must be a list of names, not 'abc'"),
     (counts([[0, -1], [1, 0]]), "wins of 'a' and 'b' are -1: a count must be a finite number"),
     (counts([[0, 1], [1, 2]]), "wins of 'b' and 'b' are 2: an item is not compared with itself"),
     (counts([[0, 1], [1, 0]], [[0, 1], [2, 0]]), "ties of 'a' and 'b' are 1: the table must be"),
-    (counts([[0, 1]]), "wins must have one row and one column for each of the 2 items"),
     # Methods
     (lambda: AB.top(0), "k must be a whole number from 1 to 3, not 0"),
     (lambda: AB.top(np.array([1, 4])), "ranking 1: k must be a whole number from 1 to 3, not 4"),
-    (lambda: AB.top(np.array([1, 2, 3])), "k must have one entry for each of 2 rankings, not 3"),
     (lambda: AB.select(target="cta"), "no target 'cta' (did you mean 'cat'?)"),
     (lambda: AB.with_items(["a", "b"]), "unknown item 'c'"),
     (lambda: AB.with_items([*ABC, "z"]), "these rankings are not over 'z': give them the same"),
-    (lambda: AB.change_items(("b", "c")), "ranking 0: unknown item 'a'"),
     (lambda: Rankings.concatenate([]), "expected a list of Rankings, not []"),
     # Statistics
     (lambda: rs.kendall_distance(VOTES, k=4), "k must be a whole number from 1 to 3, not 4"),
-    (lambda: rs.kendall_distance(VOTES, AB.orders()), "expected Rankings, not [['a', 'b']"),
-    (lambda: rs.ranking.mean_kendall_distance(VOTES, k=True), "k must be a whole number"),
     (lambda: rs.rank_biased_overlap(VOTES, p=1), "p must be positive and below 1, not 1"),
     (lambda: rs.agreement(VOTES[:1]), "agreement needs at least two rankings"),
     (
-        lambda: rs.summarize(
-            Rankings.from_orders([["a"]] * 3, items=ABC, targets=["x", None, "x"])
-        ),
+        lambda: rs.summarize(Rankings.from_orders(TWO, targets=["x", None])),
         "ranking 1 has no target, but others have",
     ),
-    (lambda: rs.summarize(VOTES, k=0), "k must be a whole number from 1 on, not 0"),
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
-    (lambda: rs.kemeny(VOTES, "best"), "method must be one of"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
 ]
@@ -128,12 +102,11 @@ def test_bad_arguments_are_refused_and_named(call, message):
 @pytest.mark.parametrize(
     "call",
     [
-        rs.kemeny, rs.copeland, rs.agreement, rs.summarize, rs.ranking.concordance,
-        rs.kendall_distance, rs.leaderboard, rs.choose_n_groups, rs.PlackettLuce().fit,
-        rs.BabingtonSmith().fit, rs.PlackettLuce.from_worths({"a": 1, "b": 1}).log_prob,
-        rs.Mallows.from_center(["a", "b"], 1).log_prob, lambda x: write_rankings(x, "votes.jsonl"),
+        *(rs.kemeny, rs.agreement, rs.kendall_distance, rs.leaderboard, rs.PlackettLuce().fit),
+        rs.Mallows.from_center(["a", "b"], 1).log_prob,
+        lambda x: write_rankings(x, "votes.jsonl"),
     ],
-)  # fmt: skip
+)
 def test_plain_lists_are_told_how_to_become_rankings(call):
     with pytest.raises(RankshotError, match=r"expected Rankings, not \[\['a', 'b'\]\]"):
         call([["a", "b"]])
@@ -157,9 +130,7 @@ def test_statistics_of_no_rankings():
             merge(none)
 
 
-@pytest.mark.parametrize(
-    "call", [rs.kemeny, rs.borda, rs.agreement, rs.PlackettLuce().fit, rs.Mallows().fit]
-)
+@pytest.mark.parametrize("call", [rs.kemeny, rs.agreement, rs.PlackettLuce().fit])
 def test_merging_several_targets_is_warned_of(call):
     with pytest.warns(UserWarning, match="several targets are merged into one: 'cat', 'dog'"):
         call(AB)
@@ -181,32 +152,22 @@ def test_the_caller_may_say_how_rows_are_called_in_messages():
 JSON_LINES = [
     ('{"ranking": ["a"', "bad.jsonl:3: not JSON (Expecting ',' delimiter"),
     ('{"ranking": "abc"}', 'bad.jsonl:3: expected an object with a list "ranking", not {'),
-    ('{"ranking": ["z"]}', "bad.jsonl:3: unknown item 'z'"),
     ('{"ranking": ["b", ["a", "b"]]}', "bad.jsonl:3: item 'b' is listed more than once"),
-    ('{"ranking": [null]}', "bad.jsonl:3: an item must be a name, not None"),
     ('{"ranking": ["a"], "weight": NaN}', "bad.jsonl:3: the weight nan is not a finite number"),
     ('{"ranking": [["a", "b"]], "k": 3}', "bad.jsonl:3: k must be a whole number from 1 to 2"),
     ('{"ranking": ["a"], "wieght": 3}', "bad.jsonl:3: field 'wieght': did you mean 'weight'"),
 ]
 PREFLIB = [
     (".toi", HEADER + "a > b\n", "bad.toi:4: expected 'count: 1,2,{3,4}', as PrefLib writes since"),
-    (".toi", HEADER + "1: 1,4\n", "not '1: 1,4'"),
     (".toi", HEADER + "1: 1,b,3\n", "not '1: 1,b,3'"),
     (".toi", HEADER + "1: 1,{2,1}\n", "bad.toi:4: item 'a' is listed more than once"),
     (".soi", HEADER + "2: 1\n1: 1,{2,3}\n", "bad.soi:5: has ties, which .soi does not allow"),
     (".soc", HEADER + "1: 3,2\n", "bad.soc:4: does not list all items, which .soc does not allow"),
-    (
-        ".soi",
-        "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n",
-        "0 alternatives are announced, but 3 are",
-    ),
-    (".soi", "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: a\n1: 1\n", "bad.soi:2: "),
+    (".soi", "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n", "0 alternatives are announced,"),
     (".soc", HEADER, "bad.soc: no rankings in it"),
-    (".jsonl", "\n \n", "bad.jsonl: no rankings in it"),
     (".csv", "a,b\n", "bad.csv: unknown ending '.csv'; known are .jsonl, .ndjson, .parquet, .soc"),
 ]
 WRITTEN = [
-    (AB, "bad.txt", "bad.txt: unknown ending '.txt'"),
     (AB, "nowhere/bad.jsonl", "bad.jsonl: cannot write there (No such file or directory)"),
     (AB, "bad.soc", "ranking 0: does not list all items, which .soc does not allow"),
     (AB, "bad.soi", "ranking 0: PrefLib does not hold several targets: select"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 from hypothesis import given, strategies as st
+from strategies import tied_groups
 
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
@@ -13,15 +14,9 @@ ITEMS = list("abcdef")
 def cases(draw):
     orders, kinds, cuts = [], [], []
     for _ in range(draw(st.integers(1, 6))):
-        listed = draw(st.permutations(ITEMS))[: draw(st.integers(1, 6))]
-        order, rest = [], list(listed)
-        while rest:
-            size = draw(st.integers(1, min(3, len(rest))))
-            tie, rest = rest[:size], rest[size:]
-            order.append(tie if size > 1 else tie[0])
-        orders.append(order)
+        orders.append(draw(tied_groups(ITEMS)))
         kinds.append(draw(st.sampled_from(["top", "subset"])))
-        cuts.append(draw(st.integers(1, len(listed))))
+        cuts.append(draw(st.integers(1, sum(map(len, orders[-1])))))
     rankings = Rankings.from_orders(
         orders, items=ITEMS, kind=kinds, raters=list(map(str, range(len(orders))))
     )

@@ -12,13 +12,12 @@ from rankshot.report.predictions import (
     count_predictions,
     evaluate_predictions,
     format_overview,
-    undo_temperature,
 )
 from rankshot.report.rankings import (
     compare_sources,
+    find_similar_classes,
     format_consensus,
     format_sources,
-    map_rankings,
     summarize_rankings,
 )
 from rankshot.zeroshot.metrics import pairwise_accuracy, wilson_interval
@@ -41,24 +40,6 @@ def test_an_evaluation_counts_rejected_inputs_as_wrong():
     assert found.top_k == ((2, 1.0),)
     assert found.calibration.reliability.count.sum() == 4
     assert found.calibration.log_loss == pytest.approx(-np.log([0.7, 0.4, 0.4, 0.8]).mean())
-
-
-@pytest.mark.parametrize("temperature", [0.2, 5.0])
-def test_the_calibration_before_is_that_of_the_head_as_it_comes(rng, temperature):
-    rankings = rs.Rankings.from_orders(
-        [["a", "b"], ["c", "d"], ["d", "a"]], items=list("abcd"), targets=CLASSES
-    )
-    scores, truth = rng.normal(size=(300, 4)), rng.choice(CLASSES, 300)
-    head = rs.WeightedMean().fit(rankings)
-    calibrated = rs.WeightedMean(temperature=temperature).fit(rankings)
-    found = undo_temperature(
-        truth, calibrated.predict_proba(scores), CLASSES, temperature, head.temperature_
-    )
-    wanted = evaluate_predictions(truth, truth, head.predict_proba(scores), CLASSES).calibration
-    for name in ("confidence", "accuracy", "count", "expected_calibration_error"):
-        expected = getattr(wanted.reliability, name)
-        np.testing.assert_allclose(getattr(found.reliability, name), expected, rtol=1e-9)
-    assert found.log_loss == pytest.approx(wanted.log_loss, rel=1e-9)
 
 
 def rankings():
@@ -118,8 +99,6 @@ def test_a_source_that_knows_some_of_the_seen_classes_is_compared_on_these():
     assert math.isnan(table.lines[0].to_others[0])
     (note,) = format_sources(table)["notes"]
     assert note.startswith("wikipedia knows only 4 of the 6 seen classes.")
-    points = map_rankings(votes, 3)
-    assert "Rankings that know only some of the seen classes" in points.caption
 
 
 def test_predictions_without_truth_are_counted():
@@ -135,13 +114,16 @@ def test_predictions_without_truth_are_counted():
     assert sure.confidences[-1] == (0.9, 1.0, 1)
 
 
-def test_the_map_has_a_point_for_each_ranking_that_compares_all_items():
-    found = map_rankings(rankings(), k=5)
-    assert found.groups == ["x", "x", "y", "x"]
-    points = found.places
-    distance = rs.ranking.mean_kendall_distance(rankings(), k=2)
-    near = np.linalg.norm(points[0] - points[1])
-    far = np.linalg.norm(points[0] - points[2])
-    assert (near < far) == (distance[0, 1] < distance[0, 2])
-    assert map_rankings(rankings()[:2], k=2) is None
-    assert map_rankings(rs.Rankings.from_orders([["a"]] * 4, items=["a", "b"]), k=1) is None
+def test_similar_classes_are_the_pairs_at_the_smallest_distance(rng):
+    orders = [rng.permutation(list("abcdef"))[:4].tolist() for _ in range(12)]
+    consensus = rs.Rankings.from_orders(orders, items=list("abcdef"), targets=list("qrstuvwxyzmn"))
+    found = find_similar_classes(consensus, 3)
+    distance = rs.ranking.mean_kendall_distance(consensus, k=3)
+    names = consensus.targets
+    expected = sorted(
+        (distance[i, j] / 12, *sorted((names[i], names[j]))) for i in range(12) for j in range(i)
+    )
+    assert [pair[:2] for pair in found.pairs] == [pair[1:] for pair in expected[:10]]
+    np.testing.assert_allclose([pair[2] for pair in found.pairs], [e[0] for e in expected[:10]])
+    apart = rs.Rankings.from_orders([["a"], ["b"]], items=list("abc"), targets=["x", "y"])
+    assert find_similar_classes(apart, 1) is None

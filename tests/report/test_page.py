@@ -12,7 +12,6 @@ from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, ch
 from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, make_calibration, summary
 
 from rankshot import RankshotError
-from rankshot.plots import MapDisplay
 from rankshot.report.contents import (
     Evaluation,
     ExplainedInput,
@@ -20,6 +19,7 @@ from rankshot.report.contents import (
     MethodRow,
     PredictionOverview,
     Report,
+    SimilarClasses,
     SourceLine,
     SourceTable,
 )
@@ -29,8 +29,8 @@ from rankshot.report.predictions import format_classes, format_confusions
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     Interval,
-    find_hardest_pairs,
     find_largest_confusions,
+    find_lowest_pairs,
 )
 
 COMPARISON = MethodComparison(
@@ -48,7 +48,7 @@ SUMMARY = summary(
     mean_distance=0.2345,
     disagreement=(("WordNet", 1.5), ("GloVe", 4.25)),
 )
-MAP = MapDisplay(np.array([[0.0, 0.0], [1.0, 0.5]]), ["cat", "dog"], "By MDS.")
+SIMILAR = SimilarClasses((("cat", "dog", 0.456), ("ship", "truck", 0.567)), 1000, 1234, 10)
 SOURCES = SourceTable(
     (
         SourceLine("GloVe", 12, 87, 0.321, (math.nan, 0.654)),
@@ -71,7 +71,7 @@ FULL = Report(
     gallery_choice="At random.",
     consensuses=(SUMMARY,),
     sources=SOURCES,
-    map=MAP,
+    similar=SIMILAR,
     explanations=(EXAMPLE,),
     settings=(("--k", "17 places"),),
     notes=("Intervals are Wilson's.",),
@@ -87,7 +87,7 @@ SECTIONS = {
     "calibration": "evaluation",
     "consensus": "consensuses",
     "sources": "sources",
-    "map": "map",
+    "similar_classes": "similar",
     "settings": "settings",
     "notes": "notes",
 }
@@ -103,7 +103,7 @@ def test_every_number_and_name_is_on_the_page():
         Ten new classes|What came out.|Test images|10,000|Intervals are Wilson's.
         .311|.302–.321|.445|.430–.461|.322|.312–.332|n/a|Accuracy on CIFAR.
         leopard|tiger = lion|fox|.712|.234|1.50|4.25|WordNet
-        By MDS.
+        .456|.567|Only the first 1,000 of 1,234 classes were compared.
         .617|.571–.658|50.0%|70.0%|51|27|24|33|77|43.0%|87.0%|52.3%|41.2%|1,234|86.7%|78.9%|56
         Mean class accuracy|.600|.533–.664|Random guessing|.333|212 inputs of 3 classes
         dogcat|26.5%|30.0%|23.5%
@@ -184,7 +184,7 @@ def everywhere(name):
         gallery_choice=name,
         consensuses=(summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
         sources=SOURCES._replace(lines=tuple(one._replace(name=name) for one in SOURCES.lines)),
-        map=MapDisplay(MAP.places, [name, other], name),
+        similar=SIMILAR._replace(pairs=((name, other, 0.5),)),
         explanations=(ExplainedInput(name, why, other, PICTURE),),
         settings=((name, name),),
         notes=(name,),
@@ -212,7 +212,7 @@ def test_long_names_are_shortened_with_a_tooltip():
     assert name[:79] + "…" in Walker(page).text
     endless = "x" * 1_000_000
     short = replace(everywhere(endless), title="t", lead="", facts=(), notes=(), settings=())
-    short = replace(short, map=None, comparison=None, evaluation=None, sources=None)
+    short = replace(short, comparison=None, evaluation=None, sources=None)
     short = replace(short, gallery_choice="")
     assert len(render_report(short)) < 100_000
 
@@ -238,7 +238,6 @@ def large_report(rng, L=1000):
     return Report(
         "Large",
         consensuses=cards,
-        map=MapDisplay(rng.normal(size=(L, 2)), [names[i // 2] for i in range(L)]),
         evaluation=Evaluation(
             names,
             Interval(0.5, 0.4, 0.6),
@@ -285,11 +284,11 @@ def test_the_largest_confusions_and_hardest_pairs_do_not_depend_on_the_order_of_
     ]
     expected = [(a, b) for _, a, b in sorted(wrong)[:40]]
     assert named(find_largest_confusions(confusion, classes), classes) == expected
-    values = [two_class[pair] for pair in find_hardest_pairs(two_class, classes)]
+    values = [two_class[pair] for pair in find_lowest_pairs(two_class, classes)]
     upper = two_class[np.triu_indices(L, k=1)]
     assert values == sorted(upper)[:40]
-    found = [set(pair) for pair in named(find_hardest_pairs(two_class, classes), classes)]
-    again = find_hardest_pairs(two_class[shuffled], classes[order])
+    found = [set(pair) for pair in named(find_lowest_pairs(two_class, classes), classes)]
+    again = find_lowest_pairs(two_class[shuffled], classes[order])
     assert [set(pair) for pair in named(again, classes[order])] == found
 
 

@@ -99,14 +99,6 @@ def test_cosine_against_loops(tmp_path, rng, width):
     assert table.coverage == 15 / 18
 
 
-def test_overlapping_names_leftmost_then_longest():
-    names, entry = NameIndex.build(["pickup_truck", "truck", "truck bus", "bus", "Truck"])
-    assert entry[1] == entry[4]
-    found = tokenize("pickup truck bus truck Bus trucks truck_buses", names, blank_lines=False)
-    words = [names.entries[i] for i in found.entries]
-    assert words == ["pickup truck", "bus", "truck bus", "truck", "truck bus"]
-
-
 def test_phrases_do_not_reach_over_the_end_of_a_text():
     names, _ = NameIndex.build(["sea lion"])
     assert (tokenize("the sea\nlion", names, blank_lines=False).entries < 0).all()
@@ -252,15 +244,3 @@ def test_a_character_is_never_cut(tmp_path, small_blocks):
         blocks = list(read_blocks(path))
         assert len(blocks) > 3
         assert "".join(block.text(path) for block in blocks) == path.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"window": 1}, "window must be a whole number from 2 to 1000, not 1"),
-        ({"workers": 0}, "workers must be a whole number from 1 to 1000, not 0"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(RankshotError, match=message):
-        Corpus("c.txt", **options)

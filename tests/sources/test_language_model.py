@@ -107,12 +107,8 @@ def test_rankings_are_the_hidden_preference(make, oracle, capsys):
         ({"k": 9}, "k must be a whole number from 1 to 8, not 9"),
         ({"question": "image"}, "no question 'image' (did you mean 'images'?); give one of 'ima"),
         ({"question": "{target}?"}, "question: the template lacks {items} and {k}; a literal"),
-        ({"question": "{target} {items} {k:3}"}, "question: the template lacks {k}; a literal"),
-        ({"question": "{target} {items} {k} {"}, "the template has an unknown or broken field"),
         ({"question": "{inputs} {target} {items} {k}"}, "the template needs inputs"),
-        ({"question": "similar", "inputs": "maps"}, "has no {inputs}, but inputs are given"),
         ({"log": "answers.txt"}, "unknown ending '.txt'"),
-        ({"base_url": "localhost:80"}, "base_url must be an address"),
         ({"base_url": f"https://{SECRET}@host/v1"}, "base_url must be an address"),
     ],
 )
@@ -217,11 +213,9 @@ def test_a_process_that_is_stopped_loses_nothing_it_was_answered(make, oracle, l
         ('["Sea Lion", "sea_lion", "fox"]', "more than once: 'sea_lion'"),
         ('["tiger", "fox"]', "expected 3 names, found 2"),
         ('["tiger", "fox", "bu', "expected one complete JSON list, found 0"),
-        ("", "one complete JSON list, found 0"),
         ('["tiger", "fox", "bus"] or ["fox", "bus", "tiger"]', "one complete JSON list, found 2"),
         ('[{"name": "tiger"}, 3, null]', "not among the items: {'name': 'tiger'}, 3, None"),
         ('["' * 200_000, "one complete JSON list, found 0"),
-        ("[" * 900 + "]" * 900, "not among the items"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -326,7 +320,6 @@ def test_an_answer_is_whole_on_the_disk_before_the_next_question(make, oracle, l
         (b'{"target": "cat", "ranking": ["fox"]}\n\nrubbish\n', 3),
         (b'{"target": "cat", "ranking": "fox"}\n', 1),
         (b"[" * 100_000 + b"\n", 1),
-        (b"\xff\xfe\n", 1),
     ],
 )
 def test_a_file_that_is_no_log_is_refused_and_left_alone(make, oracle, log, content, line):
@@ -413,7 +406,6 @@ def test_what_is_sent_to_an_endpoint(call, server, monkeypatch):
         send(503, b"", retry_after_ms="5"),
         send(200, b'{"choices": [{"mess'),
         send(200, {"choices": []}),
-        send(200, ["odd"]),
         send(200, b"<html>", Content_Type="text/html"),
         send(200, say(None)),
         send(200, say("I cannot answer that.")),
@@ -431,7 +423,6 @@ def test_a_failure_that_passes_is_tried_again(call, server, behaviour):
         (400, "temperature"),
         (401, "check the key in OPENAI_API_KEY"),
         (404, "usually ends in /v1"),
-        (422, "422"),
     ],
 )
 def test_what_trying_again_does_not_help_fails_at_once(call, server, log, status, advice):
@@ -469,7 +460,6 @@ def test_the_key_goes_into_the_header_and_nowhere_else(call, server, log, monkey
         ("https://example.invalid/v1", SECRET, SECRET),
         ("http://example.invalid/v1", SECRET, "no-key"),
         ("http://127.0.0.1.example.invalid/v1", SECRET, "no-key"),
-        ("http://10.0.0.1/v1", SECRET, "no-key"),
         ("http://localhost:8080/v1", SECRET, SECRET),
         ("https://example.invalid/v1", "", "no-key"),
     ],

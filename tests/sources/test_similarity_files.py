@@ -55,7 +55,7 @@ def tables(draw):
 @pytest.mark.parametrize("ending", ENDINGS)
 @given(table=tables())
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
 )
 def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
     path = tmp_path / f"mine{ending}"
@@ -83,12 +83,8 @@ def test_the_csv_is_what_a_spreadsheet_would_write(tmp_path):
         ("target\ncat\n", r"mine.csv: the columns must be the targets and the items, not 'target'"),
         ("target;a;b\ncat;1;2\n", r"not 'target;a;b'; in CSV they are separated by commas"),
         ("target,a,a\ncat,1,2\n", "mine.csv: items names 'a' more than once"),
-        ("target,a,\ncat,1,2\n", "mine.csv: items must be non-empty text, not ''"),
-        ("target,a\n", "mine.csv: the table has no rows"),
         ("target,a\ncat,1\ncat,1\n", "mine.csv:3: the target 'cat' occurs twice"),
-        ("target,a\n,1\n", "mine.csv:2: no target"),
         ("target,a,b\ncat,1,x\n", "mine.csv:2: 'b' is 'x'; similarities must be finite numbers"),
-        ("target,a,b\ncat,1,inf\n", "mine.csv:2: 'b' is inf; similarities must be finite numbers"),
     ],
 )
 def test_bad_csv_is_named_by_file_and_line(read, content, message):
@@ -119,16 +115,8 @@ def parquet(tmp_path):
     ("columns", "message"),
     [
         ([("a", [1.0])], "t.parquet: the columns must be the targets and the items, not 'a';"),
-        ([("a", ["x"]), ("b", ["y"])], "or the only column of text"),
-        ([("target", ["x"])], "must be the targets and the items, not 'target'"),
         ([("target", ["x", "x"]), ("a", [1, 2])], "t.parquet: row 1: the target 'x' occurs twice"),
-        ([("target", [None]), ("a", [1])], "t.parquet: row 0: no target"),
         ([("target", ["x"]), ("a", ["one"])], "t.parquet: column 'a' holds string, not numbers"),
-        (
-            [("target", ["x"]), ("a", [float("inf")])],
-            "t.parquet: row 0: 'a' is inf; similarities must be",
-        ),
-        ([("target", ["x"]), ("a", [1]), ("a", [1])], "t.parquet: items names 'a' more than"),
     ],
 )
 def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
@@ -140,6 +128,3 @@ def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):
     monkeypatch.setattr("rankshot.sources.similarity.MAX_CELLS", 3)
     with pytest.raises(RankshotError, match="2 rows of 2 columns, too many to hold"):
         parquet(("target", ["x", "y"]), ("a", [1, 2]))
-
-
-# ---- Writing

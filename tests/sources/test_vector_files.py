@@ -112,7 +112,7 @@ def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
     )
 )
 @settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_numbers_are_detected_and_read_back(tmp_path, rows):
     matrix = np.array(rows, np.float32)
@@ -138,9 +138,7 @@ GOOD = b"the 1 2\n"
 BAD_LINES = [
     b"cat 1\n",
     b"cat\n",
-    b"cat 1 2 3\n",
     b"cat 1 nan\n",
-    b"cat 1 1e999\n",
     b"cat 1 \xff\n",
 ]
 
@@ -162,7 +160,6 @@ HOSTILE = {
     b"\x80\x04\x95 and so on": "a pickle, which can run code",
     b"\xba\x16\x4f\x2f and so on": "a fastText model",
     b"10 1000000000\ncat \x00\x01": ":1: expected '<words> <dimension>' as word2vec writes",
-    b"0 300\ncat \x00": ":1: expected '<words> <dimension>' as word2vec writes",
     b"9" * 40 + b" 300\ncat \x00": "truncated in word 1 of 9",
     b"3 2\ncat 1 2\nDog 3 4\n": "truncated after 2 words",
     b"no vectors here\n": ":1: expected a word and its numbers, not b'no vectors here",
@@ -170,6 +167,7 @@ HOSTILE = {
     b"\x1f\x8b nonsense": "damaged gzip",
     gzip.compress(glove(), mtime=0)[:-20]: "damaged gzip",
     b"\x93NUMPY and nothing": "a NumPy matrix without words",
+    binary()[:-3]: "truncated in word 10",
 }
 
 
@@ -177,6 +175,11 @@ HOSTILE = {
 def test_hostile_files(read, content, message):
     with pytest.raises(RankshotError, match=f"vectors.*{message}"):
         read(content)
+
+
+def test_a_binary_vector_must_be_finite(read):
+    with pytest.raises(RankshotError, match="vector of 'cat' must be a row of finite numbers"):
+        read(binary(["the", "cat", "Dog"], np.array([[1], [np.inf], [1]], np.float32)))
 
 
 @pytest.mark.parametrize(
@@ -190,15 +193,6 @@ def test_cut_anywhere(read, write, pack):
     for size in range(len(b"3 4\n"), end):
         with pytest.raises(RankshotError):
             read(pack(whole[:size]), NAMES, WORDS)
-
-
-def test_a_binary_file_that_is_cut_or_not_finite(read):
-    with pytest.raises(RankshotError, match="truncated in word 10"):
-        read(binary()[:-3])
-    with pytest.raises(RankshotError, match="vector of 'cat' must be a row of finite numbers"):
-        read(binary(["the", "cat", "Dog"], np.array([[1], [np.inf], [1]], np.float32)))
-    with pytest.raises(RankshotError, match="truncated in word 1"):
-        read(b"2 3\n" + b"\x00" * 10**5)
 
 
 def test_records_across_blocks(read, by_mapping, monkeypatch):
@@ -249,7 +243,7 @@ contents = st.one_of(
 
 @given(contents, st.sampled_from("pgz"))
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=26, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_whatever_the_file_holds_the_answer_is_a_table_or_our_error(tmp_path, content, pack):
     path = tmp_path / "fuzzed"

@@ -21,16 +21,6 @@ def unit(word):
     return TABLE[word] / np.linalg.norm(TABLE[word])
 
 
-def meaning(name):
-    """The unit vector and the notes that a name gets."""
-    table = WordVectors(TABLE | {"axis": np.eye(5)[0]}).similarity([name], ["axis"])
-    return table.values[0, 0], table.notes
-
-
-def first_number(vector):
-    return vector[0] / np.linalg.norm(vector)
-
-
 def test_cosines_equal_those_of_numpy():
     words = list(TABLE)
     table = WordVectors(TABLE).similarity(words[:4], words[3:])
@@ -41,20 +31,22 @@ def test_cosines_equal_those_of_numpy():
 
 
 @pytest.mark.parametrize(
-    ("name", "word"),
+    ("name", "words", "note"),
     [
-        ("polar+bear", "polar_bear"),
-        ("sea_lion", "sea lion"),
-        ("t_shirt", "t-shirt"),
-        ("Polar Bear", "polar_bear"),
-        ("paris", "Paris"),
-        ("new york", "New_York"),
+        ("polar+bear", ["polar_bear"], "read as 'polar_bear'"),
+        ("t_shirt", ["t-shirt"], "read as 't-shirt'"),
+        ("paris", ["Paris"], "read as 'Paris'"),
+        ("new york", ["New_York"], "read as 'New_York'"),
+        ("maple_tree", ["maple", "tree"], "the mean of 'maple', 'tree'"),
+        ("Maple paris-Cat", ["maple", "Paris", "cat"], "the mean of 'maple', 'Paris', 'cat'"),
+        ("aquarium_fish", ["fish"], "read as its head 'fish': 'aquarium' unknown"),
     ],
 )
-def test_other_spellings_are_tried_and_reported(name, word):
-    value, notes = meaning(name)
-    assert value == pytest.approx(first_number(TABLE[word]))
-    assert notes == (f"{name!r} is read as {word!r}",)
+def test_a_name_is_its_spelling_the_mean_of_its_words_or_its_head(name, words, note):
+    table = WordVectors(TABLE | {"axis": np.eye(5)[0]}).similarity([name], ["axis"])
+    mean = sum(unit(word) for word in words)
+    assert table.values[0, 0] == pytest.approx(mean[0] / np.linalg.norm(mean))
+    assert table.notes == (f"{name!r} is {note}",)
 
 
 def test_the_name_as_it_is_comes_before_other_spellings():
@@ -62,21 +54,6 @@ def test_the_name_as_it_is_comes_before_other_spellings():
     table = WordVectors(words).similarity(["Turkey", "turkey", "TURKEY"], ["turkey"])
     np.testing.assert_array_equal(table.values[:, 0], [0, 1, 1])
     assert table.notes == ("'TURKEY' is read as 'turkey'",)
-
-
-def test_a_name_of_several_words_is_the_mean_of_their_unit_vectors():
-    value, notes = meaning("maple_tree")
-    assert value == pytest.approx(first_number(unit("maple") + unit("tree")))
-    assert notes == ("'maple_tree' is the mean of 'maple', 'tree'",)
-    value, notes = meaning("Maple paris-Cat")
-    assert value == pytest.approx(first_number(unit("maple") + unit("Paris") + unit("cat")))
-    assert notes == ("'Maple paris-Cat' is the mean of 'maple', 'Paris', 'cat'",)
-
-
-def test_with_an_unknown_word_the_head_counts():
-    value, notes = meaning("aquarium_fish")
-    assert value == pytest.approx(first_number(TABLE["fish"]))
-    assert notes == ("'aquarium_fish' is read as its head 'fish': 'aquarium' unknown",)
 
 
 @pytest.mark.parametrize(
@@ -131,19 +108,6 @@ def test_gensim_objects_are_asked_for_known_words_alone():
         WordVectors(SimpleNamespace(wv=keyed))
 
 
-@pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        ({"a": [1, 2], "b": [1]}, "vector of '[ab]' must be a row of finite numbers, as many as"),
-        ({"a": [np.nan], "b": [1]}, "vector of 'a' must be a row of finite numbers"),
-        ("glove.txt", "not 'glove.txt'; WordVectors.from_file reads files"),
-    ],
-)
-def test_bad_words(vectors, message):
-    with pytest.raises(RankshotError, match=message):
-        WordVectors(vectors).similarity(["a"], ["b"])
-
-
 # ---- The package
 
 
@@ -188,24 +152,6 @@ def test_the_real_glove_knows_its_animals():
     # Worked out from rows 5450 and 2926 of the matrix with numpy alone.
     assert table["cat", "dog"] == pytest.approx(0.9218, abs=1e-4)
 
-
-# ---- Vectors of classes
-
-
-@pytest.mark.parametrize(
-    ("names", "values", "message"),
-    [
-        (["a", "a"], [[1], [2]], "names names 'a' more than once"),
-        (["a", "b"], [[1]], r"2 names need a table of 2 rows, not shape \(1, 1\)"),
-        (["a", "b"], [[], []], r"not shape \(2, 0\)"),
-    ],
-)
-def test_bad_class_vectors(names, values, message):
-    with pytest.raises(RankshotError, match=message):
-        ClassVectors(names, values)
-
-
-# ---- Of words
 
 # ---- Embeddings
 
@@ -278,6 +224,23 @@ def test_permuting_permutes_and_equal_vectors_tie(rows, random):
 
 
 @pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: WordVectors({"a": [1, 2], "b": [1]}), "vector of '[ab]' must be a row of finite"),
+        (lambda: WordVectors({"a": [np.nan], "b": [1]}), "vector of 'a' must be a row of finite"),
+        (lambda: WordVectors("glove.txt"), "not 'glove.txt'; WordVectors.from_file reads files"),
+        (lambda: ClassVectors(["a", "a"], [[1], [2]]), "names names 'a' more than once"),
+        (lambda: ClassVectors(["a", "b"], [[1]]), r"2 names need a table of 2 rows, not shape"),
+        (lambda: Embedding(Model(), template="a photo"), "'a photo' has no {}"),
+        (lambda: Embedding(Model(), batch_size=0), "batch_size must be a whole number from 1 on"),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(RankshotError, match=message):
+        call().similarity(["a"], ["b"])
+
+
+@pytest.mark.parametrize(
     ("answer", "message"),
     [
         (None, "must return 2 rows of finite numbers, .*'a photo of a cat'.*, not None"),
@@ -300,15 +263,3 @@ def test_equal_vectors_tie_in_tables_large_enough_for_any_matrix_kernel():
     for copy in range(37):
         same = table[:, again == copy]
         assert (same == same[:, :1]).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"template": "a photo"}, "'a photo' has no {}"),
-        ({"batch_size": 0}, "batch_size must be a whole number from 1 on, not 0"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(RankshotError, match=message):
-        Embedding(**{"function": Model(), **arguments})

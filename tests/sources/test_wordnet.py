@@ -94,9 +94,7 @@ def test_sizes_and_information_count_a_synset_and_all_its_kinds(nouns):
         ("Lawn Mower", "lawn_mower.n.01", None),
         ("grizzly+bear", "grizzly.n.01", None),
         ("pick-up truck", "pickup.n.01", None),
-        ("sea_horse", "seahorse.n.02", None),
         ("crane 2", "crane.n.05", "'crane 2' was looked up as 'crane'"),
-        ("Crane(2)", "crane.n.05", "'Crane(2)' was looked up as 'crane'"),
         ("roses", "rose.n.01", "'roses' was looked up as 'rose'"),
         ("mice", "mouse.n.01", "'mice' was looked up as 'mouse'"),
         ("maple_tree", "maple.n.02", "'maple_tree' was looked up as 'maple', a kind of 'tree'"),
@@ -152,8 +150,6 @@ def test_names_of_all_synsets_lead_back_to_them(nouns, rng):
     [
         (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'lch', 'wup'"),
         (lambda: rs.WordNet(categories="animal"), "categories must be a sequence of names"),
-        (lambda: rs.WordNet(categories=["beast"]), "category must be one of 'tops', 'act'"),
-        (lambda: rs.WordNet(senses={"seal": 9}).senses(["seal"]), "9 is not the name of a sense"),
         (lambda: rs.WordNet().senses(["cat", "n99999999"]), "'n99999999' is not the id of a noun"),
         (lambda: rs.WordNet().senses(["xyzzy"]), r"WordNet has no noun 'xyzzy'\. Pin such a name"),
         (

@@ -26,25 +26,20 @@ IMAGENET = SimpleNamespace(
     names=LABELS.names, ids=LABELS.synsets, synonyms=[", ".join(words) for words in LABELS.synonyms]
 )
 
-RIGHT = {
-    "apple": "apple.n.01", "aquarium_fish": "fish.n.01", "baby": "baby.n.01", "bear": "bear.n.01",
-    "beaver": "beaver.n.07", "bed": "bed.n.01", "bee": "bee.n.01", "boy": "male_child.n.01",
-    "bridge": "bridge.n.01", "bus": "bus.n.01", "camel": "camel.n.01", "can": "can.n.01",
-    "castle": "castle.n.02", "caterpillar": "caterpillar.n.01", "chair": "chair.n.01",
-    "cloud": "cloud.n.02", "crab": "crab.n.01", "cup": "cup.n.01", "dolphin": "dolphin.n.02",
-    "flatfish": "flatfish.n.02", "fox": "fox.n.01", "girl": "girl.n.01", "house": "house.n.01",
-    "keyboard": "keyboard.n.01", "leopard": "leopard.n.02", "lion": "lion.n.01",
-    "lobster": "lobster.n.02", "man": "man.n.01", "maple_tree": "maple.n.02",
-    "mountain": "mountain.n.01", "mouse": "mouse.n.01", "oak_tree": "oak.n.02",
-    "orange": "orange.n.01", "otter": "otter.n.02", "palm_tree": "palm.n.03", "pear": "pear.n.01",
-    "plain": "plain.n.01", "plate": "plate.n.04", "rabbit": "rabbit.n.01",
-    "raccoon": "raccoon.n.02", "ray": "ray.n.07", "rocket": "rocket.n.01", "rose": "rose.n.01",
-    "sea": "sea.n.01", "seal": "seal.n.09", "shark": "shark.n.01", "shrew": "shrew.n.02",
-    "skunk": "skunk.n.04", "snail": "snail.n.01", "table": "table.n.02", "tank": "tank.n.01",
-    "television": "television_receiver.n.01", "tiger": "tiger.n.02", "tractor": "tractor.n.01",
-    "train": "train.n.01", "trout": "trout.n.02", "turtle": "turtle.n.02", "whale": "whale.n.02",
-    "worm": "worm.n.01", "bird": "bird.n.01", "cat": "cat.n.01", "dog": "dog.n.01",
-    "truck": "truck.n.01", "ship": "ship.n.01",
+FIRST = """
+    apple baby bear bed bee bridge bus camel can caterpillar chair crab cup fox girl house
+    keyboard lion man mountain mouse orange pear plain rabbit rocket rose sea shark snail tank
+    tractor train worm bird cat dog truck ship
+"""
+RIGHT = {name: f"{name}.n.01" for name in FIRST.split()} | {
+    "aquarium_fish": "fish.n.01", "beaver": "beaver.n.07", "boy": "male_child.n.01",
+    "castle": "castle.n.02", "cloud": "cloud.n.02", "dolphin": "dolphin.n.02",
+    "flatfish": "flatfish.n.02", "leopard": "leopard.n.02", "lobster": "lobster.n.02",
+    "maple_tree": "maple.n.02", "oak_tree": "oak.n.02", "otter": "otter.n.02",
+    "palm_tree": "palm.n.03", "plate": "plate.n.04", "raccoon": "raccoon.n.02", "ray": "ray.n.07",
+    "seal": "seal.n.09", "shrew": "shrew.n.02", "skunk": "skunk.n.04", "table": "table.n.02",
+    "television": "television_receiver.n.01", "tiger": "tiger.n.02", "trout": "trout.n.02",
+    "turtle": "turtle.n.02", "whale": "whale.n.02",
 }  # fmt: skip
 """Senses looked up by hand, of all of CIFAR's names whose first sense is wrong, and more."""
 
@@ -131,12 +126,9 @@ def test_every_animal_is_an_animal_without_pinning():
     ("names", "sense"),
     [
         (["mouse", "keyboard", "printer", "screen"], "mouse.n.04"),
-        (["mouse", "rat", "hamster"], "mouse.n.01"),
         (["crane", "heron", "stork"], "crane.n.05"),
         (["crane", "bulldozer", "excavator"], "crane.n.04"),
         (["orange", "red", "blue", "green"], "orange.n.02"),
-        (["orange", "apple", "pear", "banana"], "orange.n.01"),
-        (["bass", "drum", "guitar"], "bass.n.07"),
         (["seal", "walrus", "dolphin", "whale"], "seal.n.09"),
     ],
 )
@@ -284,10 +276,8 @@ def test_names_of_all_kinds_survive_a_file(tmp_path):
     ("text", "message"),
     [
         ("# mine\n\nseal = seal.n.99\n", "3: 'seal.n.99' does not exist: 'seal' has 9 senses"),
-        ("seal = sael.n.01\n", "1: 'sael.n.01' names a noun that WordNet does not have (did you"),
         ("cat = cat.n.01\nseal, seal.n.01\n", "2: expected name = sense, not 'seal, seal.n.01'"),
         ("seal = n00000001\n", "1: 'n00000001' is not the id of a noun in WordNet 3.0"),
-        ("seal =\n", "1: '' is not the name of a sense"),
         ("seal = seal.n.09\nseal = n02076196\n", "2: 'seal' has a sense already"),
     ],
 )

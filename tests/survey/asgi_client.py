@@ -67,23 +67,11 @@ def run_coroutine(coroutine):
 
 
 class Client:
-    """Somebody at one address, who sends whatever they like.
+    """Somebody at one address, who sends whatever they like."""
 
-    Parameters
-    ----------
-    app : ASGI application
-    address : str
-        Where the requests come from.
-    scheme : str
-        What the visitor sees in the browser's bar: http or https.
-    headers : dict
-        Sent with every request.
-    """
-
-    def __init__(self, app, address="192.0.2.1", scheme="http", headers=None):
+    def __init__(self, app, address="192.0.2.1", headers=None):
         self._app = app
         self._address = address
-        self._scheme = scheme
         self._headers = {"host": "survey.example", **(headers or {})}
 
     def get(self, target, headers=None):
@@ -104,7 +92,7 @@ class Client:
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
             "method": method,
-            "scheme": self._scheme,
+            "scheme": "http",
             "path": unquote(raw),
             "raw_path": raw.encode(),
             "query_string": query.encode(),
@@ -197,15 +185,7 @@ def dump(database, ignored=()):
 
 
 class Survey:
-    """A survey in which two people have their first questions in front of them.
-
-    Parameters
-    ----------
-    app, database
-        As `open_survey` makes them.
-    people : tuple of str
-        Ids of the two.
-    """
+    """A survey in which two people have their first questions in front of them."""
 
     def __init__(self, app, database, people=("ann", "bob")):
         self.client, self.database = Client(app), database

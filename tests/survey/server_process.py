@@ -60,6 +60,7 @@ class Server:
     def stop(self):
         """Ask it to end."""
         self._process.terminate()
+        self.said += self._process.stdout.read()
         assert self._process.wait(timeout=60) is not None
         self._process.stdout.close()
 

@@ -1,5 +1,8 @@
 """A small study for the tests, and changes of it."""
 
+from random import Random
+
+from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.study import Question, Study
 
 ITEMS = ("bus", "fox", "leopard")
@@ -35,3 +38,27 @@ def questions_about(*targets, items=ITEMS):
 def prolific_ids(person, study, session):
     """Return what is stored of somebody who comes from Prolific."""
     return {"platform_id": person, "platform_study": study, "platform_session": session}
+
+
+class Visitors:
+    """People who take part without a server, with a clock that tests set."""
+
+    def __init__(self, study, database, seed=0):
+        self.study, self.database, self.now = study, database, 1e9
+        clock = lambda: self.now  # noqa: E731
+        self.visits = Participation(study, database, clock, Random(seed), clock)
+
+    def start(self, name, **more):
+        return self.visits.start(f"{self.study.platform}:id:{name}", **more)
+
+    def answer(self, rater, n=100, *, rank=lambda _question, shown: shown[:2], seconds=9.0):
+        """Answer the next questions, or skip those without a ranking; return what comes then."""
+        for _ in range(n):
+            asked = self.visits.current_question(rater)
+            if not isinstance(asked, CurrentQuestion):
+                return asked
+            self.now += seconds
+            order = list(rank(asked.question, asked.shown))
+            places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]
+            self.visits.submit(rater, asked.number, asked.form, places, skip=not order)
+        return None

@@ -147,19 +147,7 @@ def test_a_paused_study_says_so_and_keeps_what_is_sent(opened):
     assert "C1A2B3" in finish(client, home)
 
 
-def test_a_closed_study_takes_nobody_new(opened):
-    client, database = opened
-    home = begin(client, ANN)
-    set_state(database, "closed")
-    page = client.get("/?PROLIFIC_PID=bob")
-    assert page.status == 410
-    assert f'href="{FULL}"' in page.text
-    assert BACK not in page.text
-    assert begin(client, ANN) == home
-    assert "C1A2B3" in finish(client, home)
-
-
-def test_a_pilot_says_that_it_is_a_test(opened):
+def test_a_pilot_says_that_it_is_a_test_and_a_closed_study_takes_nobody_new(opened):
     client, database = opened
     text = "This is a test"
     assert text not in client.get(f"/?{ANN}").text
@@ -170,6 +158,15 @@ def test_a_pilot_says_that_it_is_a_test(opened):
     assert text in finish(client, home)
     assert people(database) == []
     assert len(people(database, pilot=True)) == 1
+    set_state(database, "open")
+    home = begin(client, "PROLIFIC_PID=eve")
+    set_state(database, "closed")
+    page = client.get("/?PROLIFIC_PID=bob")
+    assert page.status == 410
+    assert f'href="{FULL}"' in page.text
+    assert BACK not in page.text
+    assert begin(client, "PROLIFIC_PID=eve") == home
+    assert "C1A2B3" in finish(client, home)
 
 
 # ---- Who may start

@@ -7,12 +7,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from random import Random
 
+import httpx
 import pytest
 from asgi_client import MANY, Client, begin, form_of
 from server_process import Server, wait_until
-from small_studies import small_study
+from small_studies import Visitors, small_study
 from sqlalchemy import create_engine, inspect, text
 
 from command_line import rankshot
@@ -21,7 +21,6 @@ from rankshot.survey import backup_database
 from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store import sqlite_files
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.study_files import format_study
 from rankshot.survey.web.app import create_app
 
@@ -30,11 +29,9 @@ STUDY = small_study()
 
 def take_part(database, *names):
     """Let people answer four questions each."""
-    survey = Participation(STUDY, database, rng=Random(1))
+    people = Visitors(STUDY, database)
     for name in names:
-        rater = survey.start(f"none:id:{name}")
-        while isinstance(asked := survey.current_question(rater), CurrentQuestion):
-            survey.submit(rater, asked.number, asked.form, ["1", "2", ""])
+        people.answer(people.start(name))
 
 
 def count_stored(path):
@@ -131,8 +128,6 @@ def test_a_killed_server_loses_nothing_and_is_repaired_by_the_next(tmp_path):
 
 
 def take_part_over_http(url, name):
-    import httpx
-
     with httpx.Client(base_url=url, trust_env=False, follow_redirects=True) as client:
         form = form_of(client.get(f"/?participant={name}").text)
         page = client.post(form.action, data=form.fields)
@@ -248,34 +243,20 @@ def test_a_backup_that_cannot_be_made_leaves_nothing_behind(
         assert {path: path.stat().st_size for path in tmp_path.iterdir()} == before
 
 
-# ---- read-only
-
+# ---- older versions
 
 # The tables of rankshot 0.1.0, as it created them.
 FIRST_VERSION = (
     "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
-    """CREATE TABLE question (
-        key TEXT NOT NULL PRIMARY KEY,
-        target TEXT NOT NULL,
-        items TEXT NOT NULL,
-        first TEXT NOT NULL)""",
-    """CREATE TABLE participant (
-        rater TEXT NOT NULL PRIMARY KEY,
-        started_at DOUBLE PRECISION NOT NULL,
-        seen_at DOUBLE PRECISION NOT NULL,
-        finished_at DOUBLE PRECISION,
-        turk_assignment TEXT,
-        turk_host TEXT)""",
-    """CREATE TABLE assignment (
-        rater TEXT NOT NULL REFERENCES participant (rater),
-        number INTEGER NOT NULL,
-        question TEXT NOT NULL REFERENCES question (key),
-        repeat INTEGER NOT NULL,
-        shown TEXT NOT NULL,
-        shown_at DOUBLE PRECISION,
-        answer TEXT,
-        answered_at DOUBLE PRECISION,
-        PRIMARY KEY (rater, number),
+    """CREATE TABLE question (key TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL,
+        items TEXT NOT NULL, first TEXT NOT NULL)""",
+    """CREATE TABLE participant (rater TEXT NOT NULL PRIMARY KEY,
+        started_at DOUBLE PRECISION NOT NULL, seen_at DOUBLE PRECISION NOT NULL,
+        finished_at DOUBLE PRECISION, turk_assignment TEXT, turk_host TEXT)""",
+    """CREATE TABLE assignment (rater TEXT NOT NULL REFERENCES participant (rater),
+        number INTEGER NOT NULL, question TEXT NOT NULL REFERENCES question (key),
+        repeat INTEGER NOT NULL, shown TEXT NOT NULL, shown_at DOUBLE PRECISION, answer TEXT,
+        answered_at DOUBLE PRECISION, PRIMARY KEY (rater, number),
         UNIQUE (rater, question, repeat))""",
     "CREATE INDEX assignment_of_question ON assignment (question)",
 )

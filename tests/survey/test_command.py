@@ -2,19 +2,16 @@
 
 import socket
 from contextlib import closing
-from random import Random
+from functools import partial
 
 import numpy as np
 import pytest
-from server_process import Server
-from small_studies import small_study
+from small_studies import Visitors
 
 import rankshot as rs
 from command_line import rankshot
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import CurrentQuestion, Participation
-from rankshot.survey.store.people import set_state
-from rankshot.survey.study import CONSENT_PLACEHOLDER, Translation
+from rankshot.survey.study import CONSENT_PLACEHOLDER
 from rankshot.survey.study_files import read_study
 
 SEEN = ["bus", "fox", "leopard", "tiger", "tram", "whale", "wolf"]
@@ -33,21 +30,12 @@ def new(folder, more=""):
     return rankshot(f"survey new {folder}/study.toml {lists} {more}")
 
 
-def take_part(folder, n_people, order_of, seconds=9.0):
-    """Let people answer; ``order_of(person, question, shown)`` is what they say."""
-    study = read_study(folder / "study.toml")
-    database = Database(folder / "study.sqlite", create=True)
-    now = [1e9]
-    survey = Participation(study, database, lambda: now[0], Random(1), lambda: now[0])
-    for person in range(n_people):
-        rater = survey.start(f"none:id:p{person}")
-        while isinstance(asked := survey.current_question(rater), CurrentQuestion):
-            now[0] += seconds
-            order = order_of(person, asked.question, asked.shown)
-            places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]
-            survey.submit(rater, asked.number, asked.form, places, skip=not order)
-    database.close()
-    return study
+def take_part(folder, n_people, rank):
+    """Let people answer; ``rank(person, question, shown)`` is what they say."""
+    with closing(Database(folder / "study.sqlite", create=True)) as database:
+        people = Visitors(read_study(folder / "study.toml"), database)
+        for person in range(n_people):
+            people.answer(people.start(f"p{person}"), rank=partial(rank, person))
 
 
 def test_a_new_study_shows_the_nearest_items_and_is_not_written_over(folder):
@@ -90,14 +78,11 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     ("words", "says"),
     [
         ("export {0}/study.toml -o {0}/study.toml", "is an input file as well"),
-        ("export {0}/study.toml -o {0}/x.jsonl", "there is no such database"),
         ("status {0}/study.toml", "no such database; `rankshot survey serve` creates"),
-        ("status {0}/gone.toml", "gone.toml: No such file"),
         (
             "serve {0}/study.toml --host 0.0.0.0",
             f"the consent still contains {CONSENT_PLACEHOLDER}",
         ),
-        ("serve {0}/study.toml --database mysql://x/y", "an SQLite file or a URL"),
         ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "known are .toml"),
         ("serve {0}/study.toml --port {1}", "cannot listen at 127.0.0.1:{1} ("),
     ],
@@ -118,35 +103,3 @@ def test_a_short_token_is_refused(folder, monkeypatch):
     monkeypatch.setenv("RANKSHOT_SURVEY_TOKEN", "secret")
     done = rankshot(f"survey serve {folder}/study.toml --port 0")
     assert (done.status, "token has 6 characters; give from 16 to 500" in done.err) == (2, True)
-
-
-PAID = small_study(
-    platform="prolific",
-    completion_url="https://app.prolific.com/submissions/complete?cc=C1A2B3",
-    languages=("en", "de", "es"),
-    translations={"de": Translation(consent="Ja?", names={"bus": "Bus", "fox": "Fuchs"})},
-)
-
-
-def serve(study, folder):
-    """Start a server, stop it, and return the lines that it says."""
-    server = Server(study, folder)
-    server.start()
-    server.stop()
-    return server.said.splitlines(), server.url
-
-
-@pytest.mark.slow
-def test_serve_says_what_a_study_lacks_how_to_try_it_and_that_it_is_a_pilot(tmp_path):
-    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
-        set_state(database, "pilot")
-    said, url = serve(PAID, tmp_path)
-    notes = [line.partition("study.toml: ")[2] for line in said if line.startswith("Note: ")]
-    assert [note.partition(",")[0] for note in notes[:2]] == [
-        "without [platform] full_url",
-        "without [platform] refusal_url",
-    ]
-    assert notes[2].startswith("browsers in es get buttons in their language, but the consent in")
-    assert len(notes) == 3
-    assert any(line.startswith("State         PILOT: answers do not count") for line in said)
-    assert f"Try it        {url}/?PROLIFIC_PID=test" in said

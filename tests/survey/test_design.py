@@ -70,7 +70,7 @@ def are_connected(sets):
     return not rest
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(size=st.integers(2, 60), show=st.integers(2, 20), seed=st.integers(0, 99))
 def test_sets_cover_the_pool_twice_and_hang_together(size, show, seed):
     show = min(show, size)
@@ -142,13 +142,10 @@ def test_names_that_wordnet_does_not_know_are_fine_where_nothing_is_to_be_select
     ("change", "message"),
     [
         ({"show": 11}, "show must be a whole number from 2 to 10, not 11"),
-        ({"pool": 11}, "pool must be a whole number from 2 to 10, not 11"),
         ({"show": 5, "pool": 4}, "a pool of 4 is smaller than the 5 items shown"),
         ({"items": ["fox"]}, "a target needs at least 2 items, and there is 1"),
-        ({"answers_per_question": 0}, "answers_per_question is 0: it must be"),
     ],
 )
 def test_a_study_that_cannot_be_made_is_refused(change, message):
-    arguments = {"targets": ["tiger"], "items": ANIMALS, **change}
     with pytest.raises(RankshotError, match=message):
-        new_study(arguments.pop("targets"), arguments.pop("items"), **arguments)
+        new_study(**{"targets": ["tiger"], "items": ANIMALS, **change})

@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from small_studies import small_study
+from small_studies import Visitors, small_study
 from survey_answers import answer, study_of
 
 import rankshot as rs
@@ -26,7 +26,6 @@ from rankshot.survey.export import (
 from rankshot.survey.overview import read_overview, summarize_questions, summarize_targets
 from rankshot.survey.quality import Flag
 from rankshot.survey.store.database import PARTICIPANT, Database
-from rankshot.survey.store.participation import CurrentQuestion, Participation
 from rankshot.survey.store.people import exclude, set_state, withdraw
 from rankshot.survey.study import ExtraQuestion, Question
 
@@ -207,7 +206,6 @@ RAW = small_study(
     extra=(ExtraQuestion("age", "How old?", "number"), ExtraQuestion("note", "Notes?", "text")),
 )
 SAID = {"age": "-5", "note": '@SUM(A1)\r\n"x",\ty'}
-NOW = 1_700_000_000.0
 
 
 @pytest.fixture(scope="module")
@@ -215,26 +213,21 @@ def folder(tmp_path_factory):
     """A study of careful and of random people: one excluded, one withdrawn, two of a pilot."""
     folder = tmp_path_factory.mktemp("raw")
     database = Database(folder / "study.sqlite", create=True)
-    clock, rng = [NOW], Random(3)
-    survey = Participation(RAW, database, lambda: clock[0], rng, lambda: clock[0])
+    people, rng = Visitors(RAW, database), Random(3)
 
     def take_part(name):
-        rater = survey.start(f"none:id:{name}")
-        is_random = name.startswith("random")
-        while isinstance(asked := survey.current_question(rater), CurrentQuestion):
-            clock[0] += rng.uniform(5, 9)
-            order = [*asked.question.items]
-            if is_random:
+        def rank(question, _shown):
+            order = [*question.items]
+            if name.startswith("random"):
                 # Gold items come first in their questions.
-                rng.shuffle(order) if not asked.question.is_gold else order.reverse()
+                rng.shuffle(order) if not question.is_gold else order.reverse()
             elif rng.random() < 0.3:
                 order[1], order[2] = order[2], order[1]
-            order = order[: rng.randint(2, len(order))]
-            places = [str(order.index(i) + 1) if i in order else "" for i in asked.shown]
-            skip = rng.random() < 0.1
-            survey.submit(rater, asked.number, asked.form, places, skip=skip)
-        said = SAID if name == "careful0" else {"age": "30", "note": ""}
-        survey.submit_extra(rater, asked.form, said)
+            return [] if rng.random() < 0.1 else order[: rng.randint(2, len(order))]
+
+        rater = people.start(name)
+        left = people.answer(rater, rank=rank)
+        people.visits.submit_extra(rater, left.form, SAID if name == "careful0" else {"age": "30"})
         return rater
 
     careful = [take_part(f"careful{i}") for i in range(6)]
@@ -256,7 +249,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def views(folder):
     database = Database(folder[0] / "study.sqlite")
-    yield [read_overview(RAW, database, NOW + 9000, pilot=pilot) for pilot in (False, True)]
+    yield [read_overview(RAW, database, 2e9, pilot=pilot) for pilot in (False, True)]
     database.close()
 
 
@@ -334,11 +327,8 @@ def read_csv(text):
         ("@SUM(A1)", "'@SUM(A1)"),
         ("\t=1", "'\t=1"),
         ("\r=1", "'\r=1"),
-        ("\n=1", "'\n=1"),
         ("＝1", "'＝1"),
         ("-5", "-5"),
-        ("-5.25", "-5.25"),
-        ("a=1", "a=1"),
         ("", ""),
         ('say "no", please\r\n', 'say "no", please\r\n'),
     ],

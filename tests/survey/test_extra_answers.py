@@ -5,10 +5,7 @@ from asgi_client import Client, begin, dump, finish, form_of, open_survey
 from small_studies import small_study
 
 from rankshot.survey import ExtraQuestion
-from rankshot.survey.answers import (
-    MOST_CHARACTERS,
-    check_extra_answers,
-)
+from rankshot.survey.answers import MOST_CHARACTERS, check_extra_answers
 
 AGE = ExtraQuestion("age", "How old are you?", "number", least=18, most=120, required=True)
 HEIGHT = ExtraQuestion("height", "How tall are you, in m?", "number", least=0.5, most=2.5)

@@ -263,11 +263,3 @@ def test_addresses_that_are_not_ours_lead_nowhere(survey):
         for number in numbers:
             reply = survey.client.post(f"{survey.home}/{number}", survey.form.answer("1"))
             assert reply.status == 422, number
-
-
-@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "get"])
-def test_methods_that_are_not_ours_are_told_which_are(survey, method):
-    with survey.hold_unchanged():
-        for path, allowed in {"/": "GET", survey.form.action: "POST"}.items():
-            reply = survey.client.send(method, path, {"content-type": URLENCODED})
-            assert (reply.status, reply["allow"]) == (405, allowed), path

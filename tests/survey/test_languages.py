@@ -13,7 +13,6 @@ from rankshot.survey.languages import (
     english_text,
     load_catalogue,
     read_catalogue,
-    sort_accepted,
 )
 from rankshot.survey.overview import read_answers
 from rankshot.survey.study import Translation
@@ -47,14 +46,6 @@ def write(path, text):
     return path
 
 
-def french(**changes):
-    text = english_text("fr")
-    for old, new in changes.values():
-        assert old in text
-        text = text.replace(old, new)
-    return text
-
-
 HEADING = 'heading = "Taking part"\n'
 
 
@@ -62,24 +53,23 @@ HEADING = 'heading = "Taking part"\n'
     ("old", "new", "says"),
     [
         (HEADING, "", r"these texts are missing, or .*: consent\.heading$"),
-        (HEADING, "heading = 3\n", r"texts consent\.heading is 3: it must be text in quotes"),
         (HEADING, 'heading = "{x}"\n', r"consent\.heading is '\{x\}': .* no fields"),
         ("{number} of {total}", "{number}", r"question\.title .*'\{number\}', '\{total\}'"),
         ("{number} of {total}", "{number} {total", r"question\.title .* write another brace"),
-        ("{number} of {total}", "{number:>99999999} {total}", "write another brace"),
         ('language = "fr"', 'language = "French"', "language is 'French'"),
-        ('name = "English"', 'name = "a"\nnick = "b"', "unknown key 'nick'"),
     ],
 )
 def test_a_catalogue_that_is_wrong_says_where(tmp_path, old, new, says):
-    path = write(tmp_path / "fr.toml", french(change=(old, new)))
+    text = english_text("fr")
+    assert old in text
+    path = write(tmp_path / "fr.toml", text.replace(old, new))
     with pytest.raises(RankshotError, match=says) as error:
         read_catalogue(path)
     assert str(error.value).startswith(str(path))
 
 
 def test_a_study_brings_its_own_catalogues(tmp_path):
-    more = write(tmp_path / "fr.toml", french(a=("Taking part", "Participation")))
+    more = write(tmp_path / "fr.toml", english_text("fr").replace("Taking part", "Participation"))
     other = english_text().replace("Taking part", "Welcome")
     own = write(tmp_path / "en.toml", other)
     study = small_study(catalogues=(more, own), languages=("fr", "en"))
@@ -102,27 +92,15 @@ def test_a_language_without_catalogue_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("header", "tags"),
-    [
-        ("", []),
-        ("en;q=0.5,de;q=0.7", ["de", "en"]),
-        ("a, b, c;q=1.0, d;q=0", ["a", "b", "c"]),
-        ("a;q=nan, b;q=inf, c;q=-1, d;q=1e3, e;x=1, ;q=1, f;q=٣, g;q=.5", ["g"]),
-        ("a; Q = 0.2 , b", ["b", "a"]),
-        (",,;;==", []),
-    ],
-)
-def test_preferences_of_a_browser_are_sorted(header, tags):
-    assert sort_accepted(header) == tags
-
-
-@pytest.mark.parametrize(
     ("accepted", "query", "tag"),
     [
         (None, "", "en"),
         ("fr, de-AT;q=0.5", "", "de"),
         ("de", "lang=es", "es"),
         ("de", "lang=fr", "de"),
+        ("a;q=nan, b;q=inf, es;q=-1, d;q=1e3, es;x=1, ;q=1, es;q=², de;q=.5,,;==", "", "de"),
+        ("en;q=0.5,de;Q = 0.7", "", "de"),
+        ("es;q=0, de;q=1.0", "", "de"),
         ("x" * 50_000, "", "en"),
         ("é,;\x7f", "lang=%00", "en"),
     ],

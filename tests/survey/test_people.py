@@ -8,18 +8,16 @@ from random import Random
 import pytest
 from asgi_client import dump
 from server_process import wait_until
-from small_studies import prolific_ids, small_study
-from sqlalchemy import func, select, text
+from small_studies import Visitors, prolific_ids, small_study
+from sqlalchemy import text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.overview import read_overview
 from rankshot.survey.store import database as store_database, sqlite_files
 from rankshot.survey.store.assignment import count_answers
-from rankshot.survey.store.database import ASSIGNMENT, EXTRA_ANSWER, Database
+from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.participation import (
-    CurrentQuestion,
     NotAssignedError,
-    Participation,
     StoppedError,
 )
 from rankshot.survey.store.people import (
@@ -36,28 +34,11 @@ GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
 STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
 
 
-class Survey:
-    """A survey with a clock that the test sets."""
+class Survey(Visitors):
+    """A survey, and what is stored of it."""
 
     def __init__(self, study, place):
-        self.database = Database(place, create=True)
-        self.now = 1e9
-        self.taking = Participation(study, self.database, lambda: self.now, Random(0))
-        self.study = study
-
-    def start(self, name, **more):
-        return self.taking.start(f"none:id:{name}", **more)
-
-    def answer(self, rater, n=100, *, skip=()):
-        """Answer the next questions, but skip those of some targets."""
-        for _ in range(n):
-            asked = self.taking.current_question(rater)
-            if not isinstance(asked, CurrentQuestion):
-                return asked
-            places = ["1", *[""] * (len(asked.shown) - 1)]
-            left_out = asked.question.target in skip
-            self.taking.submit(rater, asked.number, asked.form, places, skip=left_out)
-        return None
+        super().__init__(study, Database(place, create=True))
 
     def loads(self, **more):
         with self.database.begin_read() as connection:
@@ -66,11 +47,6 @@ class Survey:
 
     def people(self, **more):
         return read_overview(self.study, self.database, self.now, **more).people
-
-    def count_assigned(self, rater):
-        mine = select(func.count()).select_from(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
-        with self.database.begin_read() as connection:
-            return connection.execute(mine).scalar_one()
 
     def events(self):
         with self.database.begin_read() as connection:
@@ -121,20 +97,20 @@ def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
     survey.answer(bob, 3)
     with survey.database.begin_write() as connection:
         connection.execute(EXTRA_ANSWER.insert().values(rater=ann, name="age", value="33"))
-    survey.taking.withdraw(ann)
-    survey.taking.withdraw(bob)
+    survey.visits.withdraw(ann)
+    survey.visits.withdraw(bob)
     stored = dump(survey.database)
     assert (stored["assignment"], stored["extra_answer"]) == ([], [])
     assert {row["rater"] for row in stored["participant"]} == {ann, bob}
     assert survey.loads() == {(0, 0)}
     for name, rater in (("ann", ann), ("bob", bob)):
         assert stopped(survey, survey.start, name) == "withdrawn"
-        assert stopped(survey, survey.taking.current_question, rater) == "withdrawn"
+        assert stopped(survey, survey.visits.current_question, rater) == "withdrawn"
     reopen_participants(survey.database, [ann])
     assert survey.start("ann") == ann
     assert survey.answer(ann).n_counted == 4
     with pytest.raises(NotAssignedError):
-        survey.taking.withdraw("0" * 16)
+        survey.visits.withdraw("0" * 16)
 
 
 # ---- What is deleted is gone from the bytes
@@ -148,7 +124,7 @@ def tell_a_secret(place):
     survey = Survey(small_study(extra=EXTRA), place)
     ann = survey.start("ann")
     left = survey.answer(ann)
-    survey.taking.submit_extra(ann, left.form, {"free": SECRET})
+    survey.visits.submit_extra(ann, left.form, {"free": SECRET})
     return survey, ann
 
 
@@ -161,7 +137,7 @@ def test_what_was_withdrawn_is_soon_gone_from_the_file_and_its_log(tmp_path, mon
     survey, ann = tell_a_secret(tmp_path / "study.sqlite")
     survey.database.start_serving()
     assert has_secret(tmp_path)
-    survey.taking.withdraw(ann)
+    survey.visits.withdraw(ann)
     wait_until(lambda: not has_secret(tmp_path))
     survey.database.close()
 
@@ -257,7 +233,7 @@ def test_who_leaves_is_replaced_and_every_question_gets_its_answers(place):
             fate = rng.choice(["finishes", "finishes", "leaves", "withdraws"])
             survey.answer(rater, 1 if fate == "leaves" else 100)
             if fate == "withdraws":
-                survey.taking.withdraw(rater)
+                survey.visits.withdraw(rater)
             elif fate == "finishes":
                 finished.append(rater)
 

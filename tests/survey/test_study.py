@@ -82,16 +82,11 @@ STUDY = Study(
 )
 
 
-@pytest.fixture
-def read(tmp_path):
+def read(folder, text):
     """Read a text, or bytes, as study.toml."""
-
-    def read(text):
-        path = tmp_path / "study.toml"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_study(path)
-
-    return read
+    path = folder / "study.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_study(path)
 
 
 def test_a_key_is_the_hash_of_the_question_whatever_the_order_of_its_items():
@@ -115,9 +110,9 @@ def test_a_key_is_the_hash_of_the_question_whatever_the_order_of_its_items():
 # ---- Reading
 
 
-def test_a_file_is_read_as_it_says(read):
-    assert read(TEXT) == STUDY
-    assert read(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()) == STUDY
+def test_a_file_is_read_as_it_says(tmp_path):
+    assert read(tmp_path, TEXT) == STUDY
+    assert read(tmp_path, b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()) == STUDY
 
 
 # ---- Writing
@@ -172,7 +167,7 @@ def studies(draw):
 
 
 @given(study=studies())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
     path = tmp_path_factory.mktemp("study") / "study.toml"
     path.write_text(format_study(study), encoding="utf-8", newline="\n")
@@ -190,7 +185,6 @@ answers_per_question = 30
 
 [platform]
 name = "prolific"
-full_url = "https://app.prolific.com/submissions/complete?cc=FULL"
 
 [access]
 allowed = "ids.txt"
@@ -284,53 +278,33 @@ def test_all_that_participants_see_is_read_from_the_file(tmp_path):
 WRONG = [
     # unknown keys, and keys in the wrong place
     ('title = "W', 'titel = "W', "unknown key 'titel' (did you mean 'title'?)"),
-    ("repeats = 1", 'prompt = "p"', "'prompt' (it belongs at the top of the file"),
-    ('target = "cat"', 'Target = "cat"', "[[questions]] number 1: unknown key 'Target'"),
     # what is missing
     ('title = "Which animals are alike?"', "", "title is missing: write one"),
-    ('unshown = "after"', "", "[items] unshown is missing: write 'after' if"),
-    ('target = "cat"', "", "[[questions]] number 1: target is missing"),
     ('first = ["dog"]', "", "[[gold]] number 1 (target 'wolf'): a question with a known answer"),
     ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "belongs under [[gold]]"),
     # types and limits
     ('title = "Which animals are alike?"', "title = 3", "title is 3: it must be text in quotes"),
     ("question = 50", "question = 5.5", "[plan] answers_per_question is 5.5: it must be a whole"),
-    ("repeats = 1", "repeats = 3", "repeats is 3, more than half of the 2"),
-    ("= 12.5", "= nan", "[plan] return_after_minutes is nan: it must be"),
     ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
     ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),
-    ("[[gold]]", "[gold]", "write [[gold]] above each"),
     # words and texts
-    ('"after"', '"aftr"', "[items] unshown is 'aftr': it must be 'after' or 'unknown'"),
     ("{target}", "it", "prompt is 'What is most like it?': it does not contain {target}"),
-    ("First.", r"F\u0007irst.", r"it has the control character '\x07'"),
-    ("alike?", "x" * 200, "it must have at most 200 characters"),
     ("https://app", "http://app", "it must be a URL that begins with https://"),
     # names
     ('"fox", "whale"]', '"fox", "fox"]', "it has 'fox' more than once"),
-    ('"fox", "whale"]', '"fox", "whale "]', "it begins or ends with a space"),
     ('["whale", "fox"]', '["whale", "foxes"]', "items has 'foxes', which is not among [items]"),
-    ('["whale", "fox"]', '["whale"]', "it must have at least 2 items, not 1"),
-    ('["whale", "fox"]', '"fox"', "items is 'fox': it must be a list, such as"),
     ('first = ["dog"]', 'first = ["dg"]', "first has 'dg', which is not one of its items (did"),
-    ('first = ["dog"]', 'first = ["dog", "bus", "rose"]', "first has all items"),
     ('target = "wolf"', 'target = "bus"', "items contains the target 'bus' itself"),
     (
         'target = "dolphin"\nitems = ["whale", "fox"]',
         'target = "cat"\nitems = ["fox", "tiger", "leopard"]',
         "[[questions]] number 2 (target 'cat') shows the same items as [[questions]] number 1",
     ),
-    ('target = "dolphin"', 'target = "cat"', "number 2 (target 'cat') shows other items than"),
     # what else participants see
     ("ids.txt", "nobody.txt", "[access] allowed is 'nobody.txt': it must be a file beside"),
-    ('alt = "A red fox"', "", "[[pictures]] number 1 (name 'fox'): alt is missing"),
     ('"fox"\nfile', '"fux"\nfile', "which is not an item or a target (did you mean 'fox'?)"),
-    ('{ fox = "F', '{ fax = "F', "[translations.de] names has 'fax'"),
     ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
-    ('"number"', '"date"', "[[extra]] number 1 (name 'age'): type is 'date'"),
     ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
-    ('order = ["cello"]', 'order = ["oboe"]', "[example]: order has 'oboe'"),
-    ('["en", "de"]', '["English"]', "[language] offered is 'English': it must be a language"),
 ]
 
 
@@ -348,15 +322,14 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
     ("text", "line"),
     [
         ('title = "T"\nprompt = What?\n', 2),
-        ('title = "T"\n\ntitle = "U"\n', 3),
         ('title = "T"\nconsent = """\nnever\nended\n', 4),
         (b'title = "T"\nprompt = "\xff"\n', 2),
         ("a = " + "[" * 5000, 1),
     ],
 )
-def test_what_is_not_toml_is_named_by_its_line(read, text, line):
+def test_what_is_not_toml_is_named_by_its_line(tmp_path, text, line):
     with pytest.raises(RankshotError, match=rf"study\.toml:{line}: not "):
-        read(text)
+        read(tmp_path, text)
 
 
 def test_values_are_checked_like_files_and_named_by_their_fields():
@@ -364,8 +337,6 @@ def test_values_are_checked_like_files_and_named_by_their_fields():
         Question(" cat", ("fox", "bus"))
     with pytest.raises(RankshotError, match=r"target is 'c.ud800t'"):
         Question("c\ud800t", ("fox", "bus"))
-    with pytest.raises(RankshotError, match="seconds is '3': it must be a number"):
-        QualityRules(seconds="3")
     with pytest.raises(RankshotError, match=r"\[\[questions\]\] is .* at most 10000 items"):
         replace(STUDY, questions=[Question(f"t{i}", ("fox", "whale")) for i in range(10_001)])
     question = Question("cat", ["tiger", "fox"], ["tiger"])

@@ -2,23 +2,17 @@
 
 import base64
 import hashlib
-import os
-import re
 import socket
-import subprocess
-import sys
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from asgi_client import URLENCODED, form_of
-from server_process import TOKEN, wait_until
+from asgi_client import form_of
+from server_process import TOKEN, Server
 from small_studies import small_study
 
-from rankshot.survey.overview import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.people import forget_ids
-from rankshot.survey.study_files import format_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)
@@ -31,29 +25,15 @@ pytestmark = pytest.mark.slow
 def visited(tmp_path_factory):
     """A server that had visitors: what it said, what they knew, its files, its folder."""
     folder = tmp_path_factory.mktemp("traces")
-    (folder / "study.toml").write_text(format_study(STUDY), encoding="utf-8")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rankshot.cli", "survey", "serve", "study.toml", "--port", "0"],
-        cwd=folder,
-        env={**os.environ, "RANKSHOT_SURVEY_TOKEN": TOKEN},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    said = ""
-    while not said.endswith("saved.\n"):
-        line = process.stdout.readline()
-        assert line, said
-        said += line
-    url = re.search(r"Participants +(http://\S+)/", said)[1]
+    server = Server(STUDY, folder)
+    server.start()
     try:
-        with httpx.Client(base_url=url, trust_env=False) as client:
+        with httpx.Client(base_url=server.url, trust_env=False) as client:
             secrets, headers = visit(client)
         files = {path.name: path.read_bytes() for path in folder.iterdir()}
     finally:
-        process.terminate()
-        said += process.communicate(timeout=60)[0]
-    return said, secrets, files, folder, headers
+        server.stop()
+    return server.said + server.errors, secrets, files, folder, headers
 
 
 def visit(client):
@@ -62,7 +42,6 @@ def visit(client):
     started = client.post(page.action, data=page.fields)
     link = urlsplit(started.headers["location"]).path.split("/")[2]
     form = form_of(client.get(f"/p/{link}").text)
-    break_off(client, form)
     assert client.post(form.action, data=form.answer("1")).status_code == 303
     login = form_of(client.get("/researcher").text)
     entered = client.post(login.action, data={**login.fields, "token": TOKEN})
@@ -90,25 +69,9 @@ def visit(client):
     return secrets, started.headers
 
 
-def connect(client):
-    return socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
-
-
-def break_off(client, form):
-    """Send an answer of three places, all but its last byte, and hang up."""
-    body = urlencode(form.answer("1", "2", "3"), doseq=True)
-    with connect(client) as line:
-        head = f"POST {form.action} HTTP/1.1\r\nHost: x\r\nContent-Type: {URLENCODED}\r\n"
-        line.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body[:-1]}".encode())
-        line.shutdown(socket.SHUT_WR)
-        # The server hangs up as well, without an answer.
-        received = []
-        wait_until(lambda: received.append(line.recv(4096)) or not received[-1])
-        assert b"303" not in b"".join(received)
-
-
 def not_http(client, text):
-    with connect(client) as line:
+    address = client.base_url.host, client.base_url.port
+    with socket.create_connection(address, timeout=10) as line:
         line.sendall(text.encode())
         assert line.recv(4096).startswith(b"HTTP/1.1 400")
 
@@ -148,13 +111,3 @@ def test_the_files_on_disk_name_nobody(visited):
     for name, content in files.items():
         for secret, text in secrets.items():
             assert not any(form in content for form in encodings_of(text)), (name, secret)
-
-
-def test_an_answer_that_broke_off_on_its_way_is_not_there(visited):
-    *_, folder, _ = visited
-    database = Database(folder / "study.sqlite")
-    with database.begin_read() as connection:
-        answers = read_answers(connection)
-    rater = database.identity.rater(f"prolific:id:{PID}")
-    database.close()
-    assert [(answer.rater, len(answer.order)) for answer in answers] == [(rater, 1)]

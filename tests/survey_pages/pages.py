@@ -53,7 +53,6 @@ class Survey:
             return [answer for answer in read_answers(connection) if answer.rater == rater]
 
     def orders(self, participant):
-        """Return the orders alone."""
         return [answer.order for answer in self.answers(participant)]
 
     def take_part(self, participant, seconds):
@@ -122,18 +121,15 @@ def begin(page, url, participant):
 
 
 def arrive(page, number):
-    """Wait for a question's page, and its script."""
     page.get_by_text(re.compile(rf"^Question {number} of \d+$")).wait_for()
     page.wait_for_load_state("load")
 
 
 def ranked_names(page):
-    """Return the names in the ranking, best first."""
     return tuple(page.locator("#ranking .name").all_inner_texts())
 
 
 def unranked_names(page):
-    """Return the names that are not ranked, as they are shown."""
     return tuple(page.locator("#choices .choice:visible").all_inner_texts())
 
 
@@ -170,27 +166,22 @@ def focus_name(page):
 
 
 def send(page):
-    """Press the button that sends the answer."""
     page.get_by_role("button", name="Next").click()
 
 
 def skip(page):
-    """Press the other one."""
     page.get_by_role("button", name="Skip: I do not know").click()
 
 
 def row(page, name):
-    """Return the locator of a ranked item's row."""
     return page.locator("#ranking .row").filter(has=page.get_by_text(name, exact=True))
 
 
 def choice(page, name):
-    """Return the locator of an item in the pool."""
     return page.locator("#choices").get_by_role("button", name=name, exact=True)
 
 
 def middle(locator):
-    """Return how far down the middle of a locator is."""
     box = locator.bounding_box()
     return box["y"] + box["height"] / 2
 
@@ -222,7 +213,6 @@ def fingers(page):
 
 
 def tab_to(page, name, key="Tab"):
-    """Press Tab until something of this name has the focus."""
     seen = []
     while focus_name(page) != name:
         assert len(seen) < 80, f"{name!r} is not reached, only {seen}"

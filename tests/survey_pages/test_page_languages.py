@@ -1,15 +1,10 @@
 """Pages in other languages in a browser: what scripts say, right to left, and axe-core."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from axe import TOO_WIDE, load_axe, violations
 from pages import ANIMALS, serve_study, small_study
 
 from rankshot.survey.study import Question, Translation
-
-sys.path.append(str(Path(__file__).parent.parent / "survey"))
 
 pytestmark = pytest.mark.slow
 
@@ -68,18 +63,6 @@ def test_axe_finds_nothing_in_any_language(open_page, running, language):
     page.locator(".code").wait_for()
     check()
     assert wide == [""] * 4
-
-
-def test_a_language_is_chosen_on_the_first_page_and_stays(open_page, running):
-    page = open_page(locale="de-AT")
-    page.goto(f"{running.url}/?participant=switch")
-    page.get_by_role("heading", name="Teilnahme").wait_for()
-    page.get_by_role("link", name="العربية").click()
-    page.get_by_role("heading", name="المشاركة في الدراسة").wait_for()
-    page.locator("button.primary").click()
-    page.get_by_role("heading", name="طريقة المشاركة").wait_for()
-    page.reload()
-    page.get_by_role("heading", name="طريقة المشاركة").wait_for()
 
 
 def test_right_to_left_mirrors_the_page_and_not_the_names(open_page, running):

@@ -201,6 +201,7 @@ def test_a_whole_survey_without_scripts(open_page, survey):
     assert survey.orders("plain") == [*orders, ()]
 
 
+@pytest.mark.slow
 def test_pictures_are_seen_in_the_question_in_the_pool_and_in_the_ranking(open_page, tmp_path):
     shown = {}
     for name, colour in (("cat", "red"), ("fox", "green"), ("leopard", "blue")):

@@ -118,15 +118,7 @@ def stages(order, taken, decay):
 
 
 def prob_of(ranking, row, items, kind, decay=0):
-    """P(π|x) of one ranking, up to what is the same for all π, over that of equal scores.
-
-    Parameters
-    ----------
-    ranking : Rankings
-        Of length one.
-    row : array
-        The scores of one input.
-    """
+    """P(π|x) of one ranking, up to what is the same for all π, over that of equal scores."""
     [order] = ranking.orders()
     taken = int(ranking.lengths[0])
     if kind == "one-vs-one":

@@ -9,17 +9,11 @@ from scipy.stats import multivariate_normal
 
 import rankshot as rs
 from rankshot.zeroshot.heads import batch_refinement
-from rankshot.zeroshot.heads.batch_refinement import (
-    BatchRefinement,
-    calibrating_temperature,
-    variety,
-)
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing_offsets
 from rankshot.zeroshot.scores import KINDS
 
-PRIORS = ("equal", "estimated")
-
 each_kind = pytest.mark.parametrize("kind", KINDS)
-each_prior = pytest.mark.parametrize("class_prior", PRIORS)
+each_prior = pytest.mark.parametrize("class_prior", ["equal", "estimated"])
 
 
 def batch(rng, kind="multiclass", n=40, dtype=np.float64):
@@ -125,14 +119,6 @@ def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
     np.testing.assert_allclose(found.predict_log_proba(new[3:4]), log_proba[3:4], atol=1e-12)
 
 
-def test_equal_targets_are_equally_frequent_in_the_batch(rng):
-    scores = batch(rng, n=60)
-    found = BatchRefinement(fitted("mean"), class_prior="equal").fit(scores)
-    np.testing.assert_allclose(found.predict_proba(scores).mean(axis=0), 0.25, atol=1e-4)
-    estimated = BatchRefinement(fitted("mean"), class_prior="estimated").fit(scores)
-    assert np.ptp(estimated.predict_proba(scores).mean(axis=0)) > 0.05
-
-
 # ------------------------------------------------------------------ what it is good for
 
 
@@ -196,40 +182,6 @@ def test_absent_targets_are_noticed(rng):
     assert equal.class_prior_ == "equal"
 
 
-def test_variety_is_the_effective_number_of_answers():
-    """As often as two different inputs have the same answer, counted pair by pair."""
-    answers = np.array([0, 0, 0, 0, 1, 1, 2])
-    pairs = [answers[i] == answers[j] for i in range(7) for j in range(7) if i != j]
-    log_proba = np.log(0.1 + 0.6 * np.eye(4)[answers])
-    assert variety(log_proba) == pytest.approx(1 / (4 * np.mean(pairs)))
-    assert variety(np.log(np.eye(4) + 0.1)) == np.inf
-    assert variety(np.zeros((1, 4))) == np.inf
-
-
-# ------------------------------------------------------------------ how sure it is
-
-
-def test_probabilities_are_as_sure_as_the_agreement_allows(rng):
-    head, scores, _ = clusters(rng, [50] * 4)
-    found = BatchRefinement(head).fit(scores)
-    agreement = np.mean(found.predict(scores) == head.predict(scores))
-    assert found.agreement_ == agreement < 0.95
-    assert found.predict_proba(scores).max(axis=1).mean() == pytest.approx(agreement, abs=1e-6)
-    assert found.calibration_temperature_ > 1
-
-
-@pytest.mark.parametrize("scale", [1, 1e4])
-def test_calibrating_temperature_solves_its_equation(rng, scale):
-    log_proba = log_softmax(scale * rng.normal(size=(50, 4)), axis=1)
-    sure = np.exp(log_proba).max(axis=1).mean()
-    assert calibrating_temperature(log_proba, sure) == 1
-    assert calibrating_temperature(log_proba, 1.0) == 1
-    found = calibrating_temperature(log_proba, 0.4)
-    assert found > 1
-    assert softmax(log_proba / found, axis=1).max(axis=1).mean() == pytest.approx(0.4)
-    assert calibrating_temperature(log_proba, 0.2) == np.inf
-
-
 # ------------------------------------------------------------------ directions and shrinkage
 
 
@@ -272,12 +224,48 @@ def test_another_order_of_items_and_targets_permutes_the_answers(rng, kind, clas
     np.testing.assert_allclose(class_means(after)[column], class_means(before)[:, order], atol=1e-8)
 
 
-@each_prior
-def test_a_constant_for_all_classes_changes_nothing(rng, class_prior):
-    # In steps of 1/64, so that adding such steps rounds nothing.
-    values = np.round(batch(rng).values * 64) / 64
-    moved = values + rng.integers(-500, 500, size=(40, 1))
-    refined = BatchRefinement(fitted("mean"), class_prior=class_prior)
-    before = refined.fit(values).predict_log_proba(values)
-    after = refined.fit(moved).predict_log_proba(moved)
-    np.testing.assert_allclose(after, before, atol=1e-8)
+# ------------------------------------------------------------------ equal frequencies
+
+
+@pytest.mark.parametrize(("scale", "n", "L"), [(0.1, 50, 2), (1.0, 300, 4), (3.0, 1000, 10)])
+def test_balancing_solves_its_equations(rng, scale, n, L):
+    joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
+    assert np.ptp(softmax(joint, axis=1).mean(axis=0)) * L > 0.01
+    added = balancing_offsets(joint)
+    np.testing.assert_allclose(added - added[0], equally_frequent(joint), atol=1e-5)
+
+
+@pytest.mark.parametrize(("scale", "n", "L"), [(100, 1000, 10), (1000, 50, 2)])
+def test_balancing_makes_shares_equal_however_sure_the_rows_are(rng, scale, n, L):
+    joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
+    share = softmax(joint + balancing_offsets(joint), axis=1).mean(axis=0)
+    np.testing.assert_allclose(L * share, 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(60, 40), (99, 1), (100, 0)])
+def test_balancing_takes_from_the_more_frequent(sizes):
+    """However sure the rows are, half of all goes to each of two columns."""
+    for scale in (100, 1e4):
+        joint = scale * np.eye(2)[np.repeat([0, 1], sizes)]
+        share = softmax(joint + balancing_offsets(joint), axis=1)
+        np.testing.assert_allclose(share[: sizes[0], 0], 50 / sizes[0], atol=1e-4)
+        np.testing.assert_allclose(share[sizes[0] :, 1], 1, atol=1e-4)
+
+
+class Sure(rs.ProbabilisticRanking):
+    """Rules out the second target for every input."""
+
+    def predict_log_proba(self, scores, candidates=None):
+        found = super().predict_log_proba(scores, candidates).copy()
+        found[:, 1] = -np.inf
+        return found
+
+
+def test_a_head_that_rules_a_target_out_cannot_have_equal_frequencies(rng):
+    head, scores = Sure(k=3).fit(RANKINGS), batch(rng)
+    message = "cannot be made equally frequent in this batch: use class_prior='estimated'"
+    with pytest.raises(rs.RankshotError, match=message):
+        BatchRefinement(head, class_prior="equal").fit(scores)
+    estimated = BatchRefinement(head).fit(scores)
+    assert estimated.class_prior_ == "estimated"
+    assert TARGETS[1] not in estimated.predict(scores)

@@ -36,17 +36,6 @@ def test_intervals_of_a_naive_loop(rng, labels):
         assert interval.estimate == pytest.approx(means.mean(), abs=0.1 * means.std())
 
 
-def test_a_difference_has_an_interval_too(rng, labels):
-    """That of two methods that are right together is narrow, though each alone is unsure."""
-    one = rng.random(100) < 0.5
-    other = one.copy()
-    other[:2] = ~other[:2]
-    bootstrap = Bootstrap(labels)
-    both = bootstrap.interval(one.astype(float) - other)
-    alone = bootstrap.interval(one)
-    assert both.high - both.low < 0.5 * (alone.high - alone.low)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_true_share_is_inside_as_often_as_promised(weighted):
     rng = np.random.default_rng(1)

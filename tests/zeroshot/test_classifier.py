@@ -3,9 +3,7 @@
 from itertools import pairwise, product
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -98,29 +96,7 @@ def test_lists_that_name_some_classes_are_the_top_of_all(tmp_path):
     np.testing.assert_array_equal(found.predict_proba(X_NEW), expected.predict_proba(X_NEW))
 
 
-def test_whole_numbers_as_classes():
-    number = {name: 10 * i for i, name in enumerate(SEEN)}
-    digits = rs.Rankings.from_positions(
-        RANKINGS.positions(), items=[number[name] for name in ITEMS], targets=RANKINGS.targets
-    )
-    zs = zero_shot(LogisticRegression(max_iter=1000), rankings=digits, classes="all")
-    zs.fit(X, [number[name] for name in Y])
-    named = zero_shot(LogisticRegression(max_iter=1000), classes="all").fit(X, Y)
-    assert set(zs.classes_) == {*NEW, *map(str, number.values())}
-    assert zs.predict(X).tolist() == [str(number.get(name, name)) for name in named.predict(X)]
-
-
 # -------------------------------------------------------------------- scikit-learn's manners
-
-
-def test_parameters_are_set_all_the_way_down():
-    head = pr(prior=rs.Mallows(), posterior="consensus")
-    zs = zero_shot(LogisticRegression(max_iter=1000), head=head)
-    zs.set_params(head__k=3, head__prior__method="borda", estimator__C=0.5, classes="all")
-    assert (zs.head.k, zs.head.prior.method, zs.estimator.C) == (3, "borda", 0.5)
-    assert {"head__k", "head__prior__method", "estimator__C"} <= set(zs.get_params())
-    assert "head__k" not in zs.get_params(deep=False)
-    assert zs.fit(X, Y).head_.head.consensus_.lengths.tolist() == [3] * len(NEW)
 
 
 def test_a_frozen_classifier_is_left_alone_and_any_other_trained_as_a_copy():
@@ -154,18 +130,6 @@ def test_grid_search_over_k_and_the_prior():
     assert search.score(X_NEW, Y_NEW) == pytest.approx(search.best_score_)
 
 
-def test_sparse_inputs_and_data_frames():
-    zs = zero_shot(LogisticRegression(max_iter=1000))
-    expected = clone(zs).fit(X, Y).predict_proba(X_NEW)
-    sparse = clone(zs).fit(csr_array(X), Y)
-    np.testing.assert_allclose(sparse.predict_proba(csr_array(X_NEW)), expected, atol=1e-4)
-    frame, new = (pd.DataFrame(table, columns=["east", "north"]) for table in (X, X_NEW))
-    framed = clone(zs).fit(frame, pd.Series(Y))
-    np.testing.assert_array_equal(framed.predict_proba(new), expected)
-    with pytest.raises(ValueError, match="feature names"):
-        framed.predict(new[["north", "east"]])
-
-
 # -------------------------------------------------------------------- seen classes as well
 
 
@@ -182,11 +146,14 @@ def test_seen_and_new_classes_compete(estimator):
     assert (zs.predict(inputs(list(NEW), 10, seed=2)[0]) == Y_NEW).mean() > 0.8
 
 
-def test_the_inputs_are_the_reference_of_the_gate_and_of_the_head():
+@pytest.mark.parametrize("none", [False, True])
+def test_the_inputs_are_the_reference_of_the_gate_and_of_the_head(none):
     reference, held_out = rs.scores_of(TRAINED, X), rs.scores_of(TRAINED, X_NEW)
     for head in (rs.WeightedMean(), pr()):
-        by_hand = rs.SeenAndNew(clone(head).fit(RANKINGS, reference)).fit(reference)
-        zs = zero_shot(head=head, classes="all").fit(X, Y)
+        by_hand = rs.SeenAndNew(clone(head).fit(RANKINGS, reference), none=none).fit(reference)
+        zs = zero_shot(head=head, classes="all", none=none).fit(X, Y)
+        assert zs.classes_.tolist() == sorted([*ALL, *(["none of these"] if none else [])])
+        assert zs.classes_[zs.seen_].tolist() == ITEMS
         expected = by_hand.predict_proba(held_out)
         np.testing.assert_array_equal(zs.predict_proba(X_NEW), expected)
         # No labels are needed.
@@ -199,15 +166,6 @@ def test_a_frozen_classifier_needs_no_inputs_of_its_seen_classes():
     assert zs.classes_.tolist() == sorted(ALL)
     expected = by_hand.predict_proba(rs.scores_of(TRAINED, X_NEW))
     np.testing.assert_array_equal(zs.predict_proba(X_NEW), expected)
-
-
-def test_none_of_these_is_a_class():
-    zs = zero_shot(classes="all", none=True).fit(X, Y)
-    assert zs.classes_.tolist() == sorted([*ALL, "none of these"])
-    assert zs.classes_[zs.seen_].tolist() == ITEMS
-    reference, new = rs.scores_of(TRAINED, X), rs.scores_of(TRAINED, X_NEW)
-    by_hand = rs.SeenAndNew(pr().fit(RANKINGS, reference), none=True).fit(reference)
-    np.testing.assert_array_equal(zs.predict_proba(X_NEW), by_hand.predict_proba(new))
 
 
 def test_the_calibration_trades_seen_for_new():
@@ -255,10 +213,9 @@ PAPER = {"posterior": "consensus", "decay": 0}
 EXPLAINED = {
     "default": zero_shot(head=None, rankings=VOTES),
     "consensus of several": zero_shot(head=pr(k=4, prior=rs.Mallows(), **PAPER), rankings=VOTES),
-    "consensus, decay": zero_shot(head=pr(k=4, posterior="consensus"), rankings=VOTES),
-    "one-vs-rest": zero_shot(LinearSVC(), head=pr(k=None)),
     "one-vs-one": zero_shot(SVC(), head=pr(k=3, **PAPER)),
-    "one-vs-one, mean": zero_shot(SVC(), head=pr(k=2), rankings=VOTES),
+    "mean": zero_shot(SVC(), head=pr(k=2), rankings=VOTES),
+    "weighted": zero_shot(SVC(), head=rs.WeightedMean(), rankings=VOTES),
     "direct similarity": zero_shot(head=rs.DirectSimilarity(n_similar=3), rankings=TABLE),
     "ConSE": zero_shot(head=rs.ConSE(n_classes=4), rankings=HOLED),
 }
@@ -300,15 +257,9 @@ def test_new_classes_are_explained_among_themselves_and_so_is_the_gate():
             alone = among_new[row]
             assert (why.target, why.items) == (alone.target, alone.items)
             assert why.sources == alone.sources
-            assert "rather than the average new class" in str(why)
         else:
             assert (why.items, why.sources) == ((), ())
-            assert "rather than a seen one" in str(why)
     assert {why.target in NEW for why in zs.explain(both)} == {True, False}
-    (why,) = zs.explain(X_NEW[:1], target="cat", against="dog")
-    found = dict(zip(zs.classes_.tolist(), log_proba[0], strict=True))
-    total = sum(contribution for _, contribution in why.items)
-    assert total == pytest.approx(found["cat"] - found["dog"])
     with pytest.raises(rs.RankshotError, match="no class 'tiger'"):
         zs.explain(X_NEW, against="tiger")
 
@@ -334,8 +285,9 @@ def test_an_items_push_is_how_much_its_choice_beats_chance(decay):
 
 @pytest.mark.parametrize("estimator", [FrozenEstimator(TRAINED), SVC()])
 @pytest.mark.parametrize("against", [None, "cat"])
-def test_each_source_is_taken_alone(estimator, against):
-    zs = zero_shot(estimator, head=pr(), rankings=VOTES).fit(X, Y)
+@pytest.mark.parametrize("head", [pr(), rs.WeightedMean()])
+def test_each_source_is_taken_alone(estimator, against, head):
+    zs = zero_shot(estimator, head=head, rankings=VOTES).fit(X, Y)
     found = zs.explain(X_NEW, target="dog", against=against)
     for source in ("circle", "me"):
         alone = clone(zs).set_params(rankings=VOTES.select(source=source)).fit(X, Y)
@@ -351,19 +303,15 @@ def test_each_source_is_taken_alone(estimator, against):
 # ------------------------------------------------------------------ what a user should be told
 
 
-def test_one_new_class_alone_is_remarked_on():
-    one = RANKINGS.select(target=RANKINGS.target_names[0])
-    with pytest.warns(UserWarning, match="is the only class"):
-        zero_shot(rankings=one).fit(X, Y)
-
-
-@pytest.mark.parametrize("posterior", ["mean", "consensus", "sum"])
+@pytest.mark.parametrize("posterior", ["mean", "sum"])
 def test_targets_with_the_same_ranking_are_remarked_on(posterior):
     same = rs.Rankings.from_orders(
         [list(RANKINGS.items[:3])] * 2, items=RANKINGS.items, targets=["one", "two"]
     )
     with pytest.warns(UserWarning, match="the rankings of 'one', 'two' are the same"):
         zero_shot(rankings=same, head=pr(posterior=posterior)).fit(X, Y)
+    with pytest.warns(UserWarning, match="is the only class"):
+        zero_shot(rankings=same.select(target="one"), head=pr(posterior=posterior)).fit(X, Y)
 
 
 def test_a_head_with_a_reference_is_refused():
@@ -373,7 +321,6 @@ def test_a_head_with_a_reference_is_refused():
     message = r"the head was fitted with a reference, .*head\.predict\(scores_of\(estimator, X\)\)"
     with pytest.raises(rs.RankshotError, match=message):
         zero_shot(head=head).fit(X, Y)
-    assert set(head.predict(rs.scores_of(TRAINED, X_NEW)).tolist()) <= set(NEW)
     # One that was fitted without is fitted again, as ever; so is a copy.
     for other in (pr().fit(RANKINGS), clone(head)):
         found = zero_shot(head=other).fit(X, Y).predict(X_NEW)

@@ -4,7 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from exact import by_pair, first_lists
+from exact import by_pair, mean_distance, top_k_distance
 from scipy.special import softmax
 
 import rankshot as rs
@@ -12,29 +12,6 @@ from peak_memory import peak_of
 from rankshot.zeroshot.scores import score_by_pair_wins
 
 ITEMS = list("abcd")
-
-
-def kendall(first, second):
-    return sum(
-        (first.index(i) - first.index(j)) * (second.index(i) - second.index(j)) < 0
-        for i, j in combinations(ITEMS, 2)
-    )
-
-
-def completions(strict):
-    """All full rankings that a strict list allows; what it leaves out comes last."""
-    left = [x for x in ITEMS if x not in strict]
-    return [(*strict, *end) for end in permutations(left)]
-
-
-def hausdorff(first, second):
-    d = np.array([[kendall(x, y) for y in completions(second)] for x in completions(first)])
-    return max(d.min(axis=1).max(), d.min(axis=0).max())
-
-
-def mean_distance(first, second, k):
-    lists = [first_lists(order, ITEMS, k) for order in (first, second)]
-    return np.mean([[hausdorff(x, y) for y in lists[1]] for x in lists[0]])
 
 
 def groups_of(row):
@@ -51,7 +28,7 @@ def test_distances_by_enumeration(rng, k):
     head = rs.DeterministicRanking(k=k, temperature=2.0).fit(rankings)
     for row in rng.integers(0, 3, (15, 4)).astype(float):
         mine = groups_of(row.tolist())
-        d = np.array([mean_distance(order, mine, k) for order in consensus.values()])
+        d = np.array([float(mean_distance(order, mine, ITEMS, k)) for order in consensus.values()])
         expected = np.exp(-0.5 * d) / np.exp(-0.5 * d).sum()
         scores = rs.Scores([row], ITEMS)
         np.testing.assert_allclose(head.predict_proba(scores), [expected])
@@ -108,7 +85,7 @@ def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):
         order = sorted(ITEMS, key=lambda i: -row[ITEMS.index(i)])
         inverted = sum(order.index(i) > order.index(j) for i, j in combinations("bdc", 2))
         d = [2 * inverted, 6 * (order.index("c") > order.index("a"))]
-        d.append(mean_distance([["d"], ["c"], ["a"]], [[x] for x in order], 3))
+        d.append(float(mean_distance(["d", "c", "a"], order, ITEMS, 3)))
         np.testing.assert_allclose(
             -head.predict_log_proba([row])[0] + head.predict_log_proba([row])[0, 2],
             np.array(d) - d[2],
@@ -128,7 +105,7 @@ def test_no_class_is_closer_on_average_because_fewer_items_were_compared(k):
     head = rs.DeterministicRanking(k=k).fit(rankings)
     mean = -head._log_posterior(np.array(list(permutations(range(4)))), "multiclass").mean(axis=1)
     lists = list(permutations(ITEMS, k))
-    expected = np.mean([hausdorff(lists[0], other) for other in lists])
+    expected = np.mean([top_k_distance(lists[0], other, ITEMS) for other in lists])
     np.testing.assert_allclose(mean, expected)
 
 

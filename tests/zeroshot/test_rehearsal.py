@@ -115,20 +115,12 @@ def test_a_source_that_misleads_is_left_out():
         rehearsal.fit_head(ranked(NEW, SEEN, "wrong", 2.5))
 
 
-@pytest.mark.parametrize("lacking", [PLAYERS[:1], PLAYERS[-1:], PLAYERS[1:]])
-def test_a_source_that_lacks_classes_is_never_alone(lacking):
+def test_a_source_that_lacks_classes_is_never_alone():
     """It is used where it has rankings; without the others, it could not be calibrated."""
-    there = [name for name in PLAYERS if name not in lacking]
-    partly = [ranked(there, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    partly = [ranked(PLAYERS[1:], LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
     rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
     assert rehearsal.settings_.sources == ("near", "wrong")
     assert "near alone" not in [trial.what for trial in rehearsal.trials_]
-
-
-def test_seen_classes_among_the_new_ones_are_left_out():
-    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
-    head = rehearsal.fit_head(ranked([*NEW, "c00"], SEEN))
-    assert head.classes_.tolist() == sorted(NEW)
 
 
 def test_classes_of_other_groups_may_have_no_column():
@@ -142,27 +134,16 @@ def test_classes_of_other_groups_may_have_no_column():
     assert alone.trials_[0].by_class.items() <= rehearsal.trials_[0].by_class.items()
 
 
-def test_a_change_that_gains_nothing_is_not_made():
-    rehearsal = rs.Rehearsal(rs.WeightedMean(k=len(LEFT)), grid={"k": [99]}).fit(
-        SCORES, Y, ranked(PLAYERS, LEFT)
-    )
-    assert [trial.what for trial in rehearsal.trials_] == [
-        "default settings",
-        "k=99",
-        "no reference",
-    ]
-    assert rehearsal.head_.k == len(LEFT)
-    assert not rehearsal.trials_[1].is_clearly_better(rehearsal.trials_[0])
-
-
-def test_nothing_is_tried_twice():
+def test_nothing_is_tried_twice_or_changed_for_nothing():
     rankings = rs.Rankings.concatenate(
         [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
     )
-    rehearsal = rs.Rehearsal(rs.WeightedMean(k=4), grid={"k": [4, 5]}).fit(SCORES, Y, rankings)
-    # "without wrong" is "near alone", and "k=4" is what was chosen before.
-    tried = ["default settings", "near alone", "wrong alone", "k=5", "no reference"]
+    head = rs.WeightedMean(k=len(LEFT))
+    rehearsal = rs.Rehearsal(head, grid={"k": [len(LEFT), 99]}).fit(SCORES, Y, rankings)
+    # "without wrong" is "near alone", and the first k is what was chosen before.
+    tried = ["default settings", "near alone", "wrong alone", "k=99", "no reference"]
     assert [trial.what for trial in rehearsal.trials_] == tried
+    assert rehearsal.head_.k == len(LEFT), "nothing is gained by the other"
 
 
 def test_a_setting_that_is_clearly_better_is_chosen():
@@ -184,11 +165,10 @@ def test_rankings_of_all_classes_are_held_out_in_turn():
 
 def test_a_classifier_is_trained_without_the_rehearsed_classes():
     Towards.fitted.clear()
-    rehearsal = rs.Rehearsal(
-        estimator=Towards(), grid={"estimator__scale": [1.0, 3.0], "k": [3]}
-    ).fit(X, Y, ranked(PLAYERS, LEFT))
+    rehearsal = rs.Rehearsal(estimator=Towards(), grid={"k": [3]})
+    rehearsal.fit(X, Y, ranked(PLAYERS, LEFT))
     *trained, last = Towards.fitted
-    assert trained == [set(LEFT)] * 2
+    assert trained == [set(LEFT)]
     assert last == set(SEEN)
     assert rehearsal.estimator_.classes_.tolist() == SEEN
     assert rehearsal.fit_head(ranked(NEW, SEEN)).predict(SCORES[:1]).shape == (1,)
@@ -198,7 +178,8 @@ def test_the_whole_way():
     """What was chosen and predicted in rehearsal fits new classes."""
     X_new, y_new = inputs(NEW, seed=1)
     rehearsal = rs.Rehearsal(n_folds=3).fit(SCORES, Y, ranked(SEEN, SEEN))
-    head = rehearsal.fit_head(ranked(NEW, SEEN))
+    head = rehearsal.fit_head(ranked([*NEW, "c00"], SEEN))
+    assert head.classes_.tolist() == sorted(NEW), "seen classes are left out"
     found = np.mean(head.predict(scores_of(X_new)) == y_new)
     expected = rehearsal.predict_accuracy(ranked(NEW, SEEN))
     assert expected.low <= found <= expected.high
@@ -210,8 +191,6 @@ def test_the_whole_way():
     [
         rs.ProbabilisticRanking(k=4),
         rs.ProbabilisticRanking(k=2, posterior="sum"),
-        rs.DeterministicRanking(k=4),
-        rs.WeightedMean(),
     ],
     ids=str,
 )
@@ -296,14 +275,9 @@ def test_the_interval_is_that_of_draws():
 
 RANKED = ranked(PLAYERS, LEFT)
 REFUSED = {
-    "no head": (lambda: rs.Rehearsal("mean").fit(SCORES, Y, RANKED), "head must be a head"),
     "a head on a head": (
         lambda: rs.Rehearsal(rs.BatchRefinement(rs.WeightedMean())).fit(SCORES, Y, RANKED),
         "head must be a head without another",
-    ),
-    "twice": (
-        lambda: rs.Rehearsal(held_out=[PLAYERS[:3], PLAYERS[2:]]).fit(SCORES, Y, RANKED),
-        "held_out must be a list of groups",
     ),
     "lost class": (
         lambda: (
@@ -321,9 +295,7 @@ REFUSED = {
         ),
         "'none of these' was not rehearsed",
     ),
-    "no scores": (lambda: rs.Rehearsal().fit(X, Y, RANKED), "X must be Scores"),
     "no rankings": (lambda: rs.Rehearsal().fit(SCORES, Y, [["a"]]), "rankings must be Rankings"),
-    "lengths": (lambda: rs.Rehearsal().fit(SCORES, Y[:9], RANKED), "but y has 9 labels"),
     "labels": (
         lambda: rs.Rehearsal().fit(SCORES, np.where(Y == "c01", "d01", Y), RANKED),
         "the labels 'd01' are neither classes of the scores nor ranked \\(did you mean 'c01'",
@@ -335,18 +307,6 @@ REFUSED = {
     "new classes": (
         lambda: rs.Rehearsal().fit(SCORES, Y, ranked(NEW, SEEN)),
         "no input has a class that is ranked",
-    ),
-    "few": (
-        lambda: rs.Rehearsal().fit(SCORES, Y, ranked(PLAYERS[:3], LEFT)),
-        "only 3 seen classes with rankings and inputs .*needs at least 5",
-    ),
-    "folds": (
-        lambda: rs.Rehearsal(n_folds=9).fit(SCORES, Y, ranked(SEEN, SEEN)),
-        "n_folds must be",
-    ),
-    "group": (
-        lambda: rs.Rehearsal(held_out=[["c00"]]).fit(SCORES, Y, RANKED),
-        "held_out must be a list of groups",
     ),
     "stranger": (
         lambda: rs.Rehearsal(held_out=[["c00", "c99"]]).fit(SCORES, Y, RANKED),
@@ -361,10 +321,6 @@ REFUSED = {
     "parameter": (
         lambda: rs.Rehearsal(grid={"kk": [1]}).fit(SCORES, Y, RANKED),
         "'kk' is not a parameter of WeightedMean",
-    ),
-    "temperature": (
-        lambda: rs.Rehearsal(grid={"temperature": [1]}).fit(SCORES, Y, RANKED),
-        "the temperature is found without a grid",
     ),
 }
 

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import sys
-import tracemalloc
 import zipfile
 from contextlib import suppress
 from decimal import Decimal
@@ -14,11 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from peak_memory import peak_of
 from rankshot import RankshotError
 from rankshot.zeroshot.files.score_tables import open_scores
 
 ENDINGS = [".csv", ".parquet", ".npz"]
-FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 ITEMS = ("leopard", "bus, red", 'the "x"')
 
 
@@ -60,38 +60,30 @@ def whole(table):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("batch_rows", [7, None])
-def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending, batch_rows):
+def test_the_rows_do_not_depend_on_the_batches(tmp_path, rng, ending):
     values = rng.normal(size=(100, 3)) * 10.0 ** rng.integers(-300, 29, size=(100, 3))
     names = [f"x{i}" for i in rng.permutation(100)]
     path = save(tmp_path / f"scores{ending}", values, ids=names)
-    table = open_scores(path, batch_rows)
-    assert (table.items, table.kind, table.has_ids) == (ITEMS, "multiclass", True)
-    assert table.n_rows == (None if ending == ".csv" else 100)
-    for _ in range(2):
+    for batch_rows in (7, None):
+        table = open_scores(path, batch_rows)
+        assert (table.items, table.kind, table.has_ids) == (ITEMS, "multiclass", True)
+        assert table.n_rows == (None if ending == ".csv" else 100)
         ids, read = whole(table)
         assert ids == names
         assert all(type(name) is str for name in ids)
         assert read.dtype == np.float64
         np.testing.assert_array_equal(read, values)
-    sizes = [len(scores) for _, scores in table.batches()]
-    assert max(sizes) <= (batch_rows or 100)
+        assert max(len(scores) for _, scores in table.batches()) <= (batch_rows or 100)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_without_ids(tmp_path, ending):
-    table = open_scores(str(save(tmp_path / f"s{ending}", [[1, 2, 3], [4, 5, 6]])))
+    """Large scores keep their digits."""
+    table = open_scores(str(save(tmp_path / f"s{ending}", [[1.7e29, 1.7e29, -1.0]])))
     assert not table.has_ids
     ((ids, scores),) = table.batches()
     assert ids is None
-    assert scores.values.flags.writeable
-    np.testing.assert_array_equal(scores.values, [[1, 2, 3], [4, 5, 6]])
-    assert (scores.items, scores.kind) == (table.items, table.kind)
-
-
-def test_a_batch_has_about_a_million_scores(tmp_path):
-    path = save(tmp_path / "s.npz", np.zeros((1, 1000)), items=range(1000))
-    assert open_scores(path).batch_rows == 2**20 // 1000
+    np.testing.assert_array_equal(scores.values, [[1.7e29, 1.7e29, -1.0]])
 
 
 def test_csv_of_spreadsheets(tmp_path):
@@ -104,12 +96,6 @@ def test_csv_of_spreadsheets(tmp_path):
     ids, values = whole(table)
     assert ids == ["two\nlines", "b"]
     np.testing.assert_array_equal(values, [[1.5, -2000], [0, 1]])
-
-
-def test_large_scores_keep_their_digits(tmp_path):
-    for ending in (".csv", ".npz"):
-        path = save(tmp_path / f"s{ending}", [[1.7e29, 1.7e29, -1.0]])
-        np.testing.assert_array_equal(whole(open_scores(path))[1], [[1.7e29, 1.7e29, -1.0]])
 
 
 def test_parquet_precision(tmp_path):
@@ -164,10 +150,8 @@ def test_npz_of_all_numbers(tmp_path, save_as, dtype):
     ("classes", "columns", "named", "kind"),
     [
         ("abcd", 6, None, "one-vs-one"),
-        ("ab", 1, None, "one-vs-one"),
         ("abc", 3, None, "multiclass"),
         ("abc", 3, ["one-vs-one"], "one-vs-one"),
-        ("a", 1, None, "multiclass"),
     ],
 )
 def test_one_vs_one_is_known_by_its_columns(tmp_path, classes, columns, named, kind):
@@ -187,13 +171,9 @@ def test_one_vs_one_is_known_by_its_columns(tmp_path, classes, columns, named, k
     [
         ("id,a\n", r"s\.csv: the table has no rows"),
         ("id\n1\n", r"s\.csv: expected one column per seen class, and at most one named 'id'"),
-        ("id,a,id\n1,2,3\n", r"at most one named 'id'; the columns are 'id', 'a', 'id'"),
         ("id,a,a\n1,2,3\n", r"s\.csv: the header names 'a' more than once"),
-        ("\n,a,b\n0,2,3\n", r"s\.csv: the header must be non-empty text"),
         ("id,a,b\nx,1,2\ny,,2\n", r"s\.csv:3: 'a' is empty; scores must be finite numbers"),
         ("id,a,b\nx,1,2\ny,3,1e31\n", r"s\.csv:3: 'b' is 1e\+31; numbers must be less than 1e\+30"),
-        ("a\n1\n\n2\n", r"s\.csv:3: 'a' is empty"),
-        ("id,a\n,1\n", r"s\.csv:2: 'id' is empty"),
     ],
 )
 def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
@@ -203,7 +183,7 @@ def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".npz"])
-@pytest.mark.parametrize(("odd", "batch_rows"), [(np.nan, 7), (-np.inf, None), (-1e31, 1)])
+@pytest.mark.parametrize(("odd", "batch_rows"), [(np.nan, 7), (-1e31, None)])
 def test_bad_scores_are_located_in_the_whole_file(tmp_path, ending, odd, batch_rows):
     values = np.zeros((40, 3))
     values[16, 1], values[30, 0] = odd, np.nan
@@ -227,21 +207,11 @@ def test_a_pair_that_is_not_finite(tmp_path):
     ("arrays", "message"),
     [
         ({"classes": ["a"]}, r"s\.npz: no array 'scores'; the arrays are 'classes'"),
-        ({}, r"s\.npz: no array 'scores'; the arrays are none"),
         (
             {"scores": np.ones((5, 4)), "classes": list("abc")},
             r"'scores' has the shape \(5, 4\); the 3 'classes' need \(n, 3\), or",
         ),
-        ({"scores": np.ones(5), "classes": ["a"]}, r"'scores' has the shape \(5,\)"),
-        ({"scores": np.ones((5, 0)), "classes": ["a"]}, r"'scores' has the shape \(5, 0\)"),
         ({"scores": np.ones((0, 1)), "classes": ["a"]}, "the table has no rows"),
-        (
-            {"scores": np.ones((5, 4)), "classes": list("abcd"), "kind": "one-vs-one"},
-            r"or \(n, 6\) one-vs-one; the kind is 'one-vs-one'",
-        ),
-        ({"scores": [[1.0]], "classes": ["a"], "kind": "pear"}, "'kind' must be one of .*'pear'"),
-        ({"scores": [[1.0, 2]], "classes": ["a", "a"]}, "'classes' names 'a' more than once"),
-        ({"scores": [[1.0]], "classes": [["a"]]}, r"'classes' must be non-empty text, not \['a'\]"),
         (
             {"scores": [[1.0]], "classes": np.array(["a"], object)},
             r"'classes' must be text in C order, not object; save .* classes.astype\(str\) for",
@@ -251,7 +221,6 @@ def test_a_pair_that_is_not_finite(tmp_path):
             {"scores": np.ones((4, 2)), "classes": list("ab"), "id": list("xyz")},
             r"ids of shape \(3,\) need as many rows",
         ),
-        ({"scores": [[1.0]], "classes": ["a"], "id": [b"x"]}, r"'id' must be text .*not \|S1"),
         ({"scores": [[1.0]] * 2, "classes": ["a"], "id": ["x", ""]}, "row 1: 'id' is empty"),
         ({"scores": np.full((1, 1), np.longdouble("1e400")), "classes": ["a"]}, "'a' is inf"),
     ],
@@ -283,10 +252,8 @@ def test_npz_headers_of_all_versions(tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"header": "{'descr': "},
         {"header": "(" * 3000},
         {"data": b"\0" * 8},
-        {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (10**12, 1)}"},
         {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (999999999999, 1)}"},
         {"header": "{'descr': '<f8', 'fortran_order': False, 'shape': (-2, -1)}"},
     ],
@@ -305,16 +272,6 @@ def test_fakes_and_pieces(tmp_path, ending):
         path.write_bytes(piece)
         with pytest.raises(RankshotError, match=rf"s\{ending}: not a complete \S+ file"):
             whole(open_scores(path))
-
-
-def test_names_in_the_archive_that_are_not_utf8(tmp_path):
-    npz_with(tmp_path / "s.npz")
-    with zipfile.ZipFile(tmp_path / "s.npz", "a") as archive:
-        archive.writestr("é", b"")
-    content = (tmp_path / "s.npz").read_bytes()
-    (tmp_path / "s.npz").write_bytes(content.replace("é".encode(), b"\xff\xff"))
-    with pytest.raises(RankshotError, match=r"s\.npz: not a complete .npz file"):
-        open_scores(tmp_path / "s.npz")
 
 
 def test_a_flipped_bit_is_noticed(tmp_path):
@@ -385,15 +342,6 @@ def test_without_pyarrow(tmp_path, monkeypatch):
 # -------------------------------------------------------------------- memory
 
 
-def peak_of(table):
-    tracemalloc.start()
-    try:
-        n = sum(len(scores) for _, scores in table.batches())
-        return tracemalloc.get_traced_memory()[1], n
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize(
     ("ending", "n", "batch_rows", "buffers"),
     [
@@ -413,6 +361,6 @@ def test_memory_is_a_few_batches(tmp_path, rng, ending, n, batch_rows, buffers):
         np.savez_compressed(path, **np.load(path))
     table = open_scores(path, batch_rows)
     assert sum(len(scores) for _, scores in islice(table.batches(), 2)) == 2 * batch_rows
-    peak, read = peak_of(table)
+    peak, read = peak_of(lambda: sum(len(scores) for _, scores in table.batches()))
     assert read == n
     assert peak < 4 * batch_rows * 160 + buffers < n * 160 / 2

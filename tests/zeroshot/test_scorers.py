@@ -84,16 +84,6 @@ def test_plackett_luce_is_the_model_with_scores_for_log_worths(rng, kind, k):
         np.testing.assert_allclose(row, model.log_prob(rankings), atol=1e-12)
 
 
-@each_decay
-@pytest.mark.parametrize("kind", ["top", "subset"])
-def test_plackett_luce_is_the_mean_over_strict_rankings(rng, kind, decay):
-    rankings = some_rankings(kind=kind).top(3)
-    values = rng.normal(size=(3, C))
-    truth = logs(exact_plackett_luce(rankings, values, decay))
-    log_prob = PlackettLuceScorer(rankings, decay).log_prob_by_group(values).T
-    np.testing.assert_allclose(log_prob, truth, atol=1e-12)
-
-
 @pytest.mark.parametrize("gap", [1.0, 1000.0])
 @pytest.mark.parametrize("k", [1, 2, C])
 def test_the_probabilities_of_all_lists_add_up_to_one(k, gap):
@@ -117,26 +107,21 @@ def test_plackett_luce_is_right_for_confident_classifiers(dtype, decay):
         assert log_prob.dtype == dtype
         limits = {"rtol": 1e-5, "atol": 1e-5} if single else {"rtol": 0, "atol": 1e-9}
         np.testing.assert_allclose(log_prob, truth, **limits)
+    # Beside 1000, what is 0.00002 apart is not lost.
+    values = np.array([[1000, 2e-5, 0, 0, 0], [1000, 0.3, 0.30002, 0.7, 0.1]], dtype)
+    truth = logs(exact_plackett_luce(rankings, values, decay))
+    log_prob = PlackettLuceScorer(rankings, decay).log_prob_by_group(values.copy()).T
+    np.testing.assert_allclose(log_prob, truth, rtol=1e-5)
 
 
 @each_decay
-@pytest.mark.parametrize("gap", [40.0, 1000.0])
+@pytest.mark.parametrize("gap", [1.0, 1000.0])
 def test_subsets_are_right_for_confident_classifiers(gap, decay):
     rankings = some_rankings(kind="subset").top(2)
     values = confident(gap)
     truth = logs(exact_plackett_luce(rankings, values, decay))
     log_prob = PlackettLuceScorer(rankings, decay).log_prob_by_group(values.copy()).T
     np.testing.assert_allclose(log_prob, truth, rtol=0, atol=1e-9)
-
-
-def test_small_differences_far_below_the_best_keep_their_digits_in_float32():
-    """Beside 1000, what is 0.00002 apart is not to be lost: the input still tells them apart."""
-    rankings = rs.Rankings.from_orders([["a", "b"], ["a", ["c", "d"]]], items=ITEMS)
-    values = np.float32([[1000, 2e-5, 0, 0, 0], [1000, 0.3, 0.30002, 0.7, 0.1]])
-    truth = logs(exact_plackett_luce(rankings, values))
-    np.testing.assert_allclose(
-        PlackettLuceScorer(rankings).log_prob_by_group(values.copy()).T, truth, rtol=1e-5
-    )
 
 
 @pytest.mark.parametrize(("dtype", "n_raters"), [(np.float32, 20), (np.float64, 200)])

@@ -1,6 +1,6 @@
 """`Scores`: accepted and refused values, error messages, and the order of classes."""
 
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from exact import by_pair
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.scores import LEAST_PROBABILITY, as_scores, pair_columns
+from rankshot.zeroshot.scores import LEAST_PROBABILITY, as_scores
 
 ITEMS = ("a", "b", "c", "d")
 ABC = ("a", "b", "c")
@@ -37,15 +37,7 @@ class Tensor:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use detach()")
 
 
-class Friendly:
-    """As a tensor behaves that can be read."""
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array([[1, 2, 3]], np.float32)
-
-
-def test_tensors():
-    assert rs.Scores(Friendly(), ABC).values.dtype == np.float32
+def test_a_tensor_that_cannot_be_read():
     with pytest.raises(RankshotError, match=r"table of numbers: Can't call numpy\(\).*detach"):
         rs.Scores(Tensor(), ABC)
     head = rs.ProbabilisticRanking(k=1).fit(
@@ -59,11 +51,9 @@ def test_tensors():
     ("values", "items", "kind", "message"),
     [
         ([["x", 1, 2]], ABC, "multiclass", "scores must be a table of numbers: could not convert"),
-        ([[1, 2], [1]], ABC, "multiclass", "scores must be a table of numbers"),
+        ([[-1e308, 2, 1]], ABC, "multiclass", r"row 0, column 'a': .* less than 1e\+30 in size"),
         ([[1, 2, None]], ABC, "multiclass", "row 0, column 'c': the score is nan"),
-        ([1, 2, 3], ABC, "multiclass", r"need a table of 3 columns, not one of shape \(3,\)"),
         ([[1, 2]], "ab", "multiclass", "items must be a sequence of names"),
-        ([[np.inf, 1, -np.inf]], ABC, "multiclass", "row 0, column 'a': the score is inf"),
         ([[0, 0, 0, 0, np.inf, 0]], ITEMS, "one-vs-one", "row 0, column 'b' against 'd'"),
     ],
 )
@@ -72,23 +62,13 @@ def test_what_is_wrong_and_where(values, items, kind, message):
         rs.Scores(values, items, kind)
 
 
-def test_scores_whose_sums_would_overflow_are_refused():
-    rs.Scores(np.full((4, 3), 9e29), ABC)
-    with pytest.raises(RankshotError, match=r"row 0, column 'a': .* less than 1e\+30 in size"):
-        rs.Scores(np.full((4, 3), -1e308), ABC)
-
-
 # ------------------------------------------------------------------ probabilities
-
-
-def test_multiclass_probabilities_become_logarithms(rng):
-    p = rng.dirichlet(np.ones(4), size=5)
-    np.testing.assert_allclose(rs.Scores.from_probabilities(p, ITEMS).values, np.log(p))
 
 
 @pytest.mark.parametrize("kind", ["one-vs-rest", "one-vs-one"])
 def test_other_probabilities_become_log_odds(rng, kind):
-    p = rng.random((5, 3))
+    p = rng.dirichlet(np.ones(3), size=5)
+    np.testing.assert_allclose(rs.Scores.from_probabilities(p, ABC).values, np.log(p))
     scores = rs.Scores.from_probabilities(p, ABC, kind)
     np.testing.assert_allclose(scores.values, np.log(p / (1 - p)))
     assert scores.kind == kind
@@ -103,27 +83,6 @@ def test_a_zero_is_less_than_all_others(dtype):
     floors = [LEAST_PROBABILITY, LEAST_PROBABILITY, 5e-31, LEAST_PROBABILITY]
     np.testing.assert_allclose(np.exp(values[:, 2]), floors, rtol=1e-4)
     np.testing.assert_allclose(np.exp(values[:, 0]), p[:, 0], rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("p", "kind", "message"),
-    [
-        (
-            [[0.5, 0.5, 1.5]],
-            "one-vs-one",
-            "row 0, column 'b' against 'c': 1.5 is not a probability",
-        ),
-        (
-            [[1, 0, 0], [0.9, 0.9, 0.9]],
-            "multiclass",
-            "row 1:.*, not 2.7. Pass kind='one-vs-rest'",
-        ),
-        ([[0.2, np.nan, 0.8]], "multiclass", "row 0, column 'b': the score is nan"),
-    ],
-)
-def test_what_is_no_probability(p, kind, message):
-    with pytest.raises(RankshotError, match=message):
-        rs.Scores.from_probabilities(p, ABC, kind)
 
 
 # ------------------------------------------------------------------ classes by name
@@ -155,25 +114,6 @@ def test_a_selection_of_pairs_keeps_what_was_said_of_them(rng):
     assert scores.select(["c"]).values.shape == (3, 0)
 
 
-def test_pair_columns_speak_for_the_first():
-    column, sign = pair_columns(4)
-    for place, (i, j) in enumerate(combinations(range(4), 2)):
-        assert column[i, j] == column[j, i] == place
-        assert (sign[i, j], sign[j, i]) == (1, -1)
-
-
-def test_names_that_do_not_match(rng):
-    scores = rs.Scores(np.zeros((1, 2)), ["tiger", "buss"])
-    with pytest.raises(
-        RankshotError, match=r"not in the rankings: 'buss' \(did you mean 'bus'\?\)"
-    ):
-        scores.with_items(["tiger", "bus"])
-    with pytest.raises(RankshotError, match="there are no scores of 'wolf'"):
-        scores.with_items(["tiger", "buss", "wolf"])
-    with pytest.raises(RankshotError, match=r"no scores of 'bus' \(did you mean 'buss'\?\)"):
-        scores.select(["bus"])
-
-
 def test_rows_by_slice_index_and_mask(rng):
     scores = pairs(rng, n=5)
     for rows in (slice(1, 3), np.array([4, 0]), np.arange(5) % 2 == 0):
@@ -192,8 +132,6 @@ def test_rows_by_slice_index_and_mask(rng):
         (4, ITEMS, "multiclass"),
         (6, ITEMS, "one-vs-one"),
         (3, ABC, "multiclass"),
-        (1, ("a", "b"), "one-vs-one"),
-        (2, ("a", "b"), "multiclass"),
     ],
 )
 def test_the_width_of_an_array_tells_its_kind(columns, items, kind):

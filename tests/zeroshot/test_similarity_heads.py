@@ -9,24 +9,9 @@ from exact import mp, mpf
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.scores import log_class_probabilities
 
 ITEMS = list("abcde")
 TARGETS = ["u", "v", "w"]
-
-# ------------------------------------------------------------------ the seen classes
-
-
-@pytest.mark.parametrize("kind", ["multiclass", "one-vs-rest"])
-@pytest.mark.parametrize("gap", [1.0, 1000.0])
-def test_probabilities_of_the_seen_classes(kind, gap):
-    values = np.array([[0.5, gap, 0, 0, 1], [-gap, 0, 0.25, gap / 2, 0], [0, 0, 0, 0, -gap]])
-    truth = [[float(mp.log(p)) for p in exact.class_probabilities(row, kind)] for row in values]
-    found = log_class_probabilities(values, kind, "test")
-    np.testing.assert_allclose(found, truth, rtol=1e-13, atol=1e-15)
-    short = log_class_probabilities(np.float32(values), kind, "test")
-    np.testing.assert_allclose(short, truth, rtol=1e-6, atol=1e-6)
-
 
 # ------------------------------------------------------------------ Direct Similarity
 
@@ -70,35 +55,27 @@ def test_direct_similarity_with_ties_that_are_cut(kind, n):
     np.testing.assert_allclose(found, truth, rtol=1e-13, atol=1e-9)
 
 
-def test_more_similar_classes_than_there_are():
-    table = rs.Similarity([[0.9, 0.1], [0.2, 0.6]], ["u", "v"], ["a", "b"])
-    few, many = (rs.DirectSimilarity(n_similar=n).fit(table) for n in (2, 50))
-    np.testing.assert_array_equal(few.exponents_, many.exponents_)
-
-
-def test_unknown_similarities_are_not_among_the_similar():
-    table = rs.Similarity([[np.nan, 0.3, 0.1], [0.5, 0.2, np.nan]], ["u", "v"], list("abc"))
-    head = rs.DirectSimilarity(n_similar=3).fit(table)
-    np.testing.assert_allclose(head.exponents_, [[0, 0.75, 0.25], [5 / 7, 2 / 7, 0]])
-
-
-def test_negative_similarities_count_as_zero():
-    cosines = rs.Similarity([[0.6, -0.3, 0.2], [-0.9, 0.4, np.nan]], ["u", "v"], list("abc"))
-    head = rs.DirectSimilarity(n_similar=3).fit(cosines)
-    np.testing.assert_allclose(head.exponents_, [[0.75, 0, 0.25], [0, 1, 0]])
-
-
-@pytest.mark.parametrize("n", [2, 9])
-def test_classes_of_no_similarity_at_all_count_alike(n):
-    table = rs.Similarity([[0.0, 0, 0], [0, -0.5, 0], [0, np.nan, -1]], TARGETS, list("abc"))
+@pytest.mark.parametrize("n", [3, 50])
+def test_exponents_of_unknown_negative_and_no_similarities(n):
+    """Unknown ones are left out, negative ones count as zero, and zeros alone count alike."""
+    rows = {
+        "unknown": ([np.nan, 0.3, 0.1], [0, 0.75, 0.25]),
+        "negative": ([0.6, -0.3, 0.2], [0.75, 0, 0.25]),
+        "both": ([-0.9, 0.4, np.nan], [0, 1, 0]),
+        "zeros": ([0.0, 0, 0], [1 / 3, 1 / 3, 1 / 3]),
+        "zeros and negative": ([0, -0.5, 0], [0.5, 0, 0.5]),
+        "zeros and unknown": ([0, np.nan, -1], [1, 0, 0]),
+    }
+    table = rs.Similarity([values for values, _ in rows.values()], list(rows), list("abc"))
     head = rs.DirectSimilarity(n_similar=n).fit(table)
-    np.testing.assert_allclose(head.exponents_, [[1 / 3, 1 / 3, 1 / 3], [0.5, 0, 0.5], [1, 0, 0]])
+    expected = dict(zip(head.classes_, head.exponents_, strict=True))
+    for name, (_, exponents) in rows.items():
+        np.testing.assert_allclose(expected[name], exponents, err_msg=name)
 
 
 @pytest.mark.parametrize(
     ("options", "values", "message"),
     [
-        ({}, [[-0.5, -0.25]], "all similarities of 'u' by similarity are negative: leave them"),
         ({}, [[np.nan, np.nan]], "has no similarities of 'u'"),
         ({"class_prior": {"a": 1}}, [[1, 1]], r"class_prior\['b'\] must be positive, not 0"),
     ],
@@ -159,9 +136,6 @@ def test_a_class_without_a_vector_is_left_out():
     without = rs.ConSE(n_classes=2).fit(rs.Similarity(values[:, ::2], ["u", "v"], ["a", "c"]))
     expected = without.predict_proba([[1.0, 2.0]])
     np.testing.assert_allclose(with_it.predict_proba(scores), expected)
-
-
-def test_no_class_has_a_vector_known_to_all_targets():
-    table = rs.Similarity([[0.1, np.nan], [np.nan, 0.2]], ["u", "v"], ["a", "b"])
+    nowhere = rs.Similarity([[0.1, np.nan], [np.nan, 0.2]], ["u", "v"], ["a", "b"])
     with pytest.raises(RankshotError):
-        rs.ConSE().fit(table).predict([[1.0, 2.0]])
+        rs.ConSE().fit(nowhere).predict([[1.0, 2.0]])

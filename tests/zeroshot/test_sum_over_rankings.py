@@ -8,11 +8,7 @@ from head_cases import ITEMS, PAIRS
 from scipy.special import log_softmax, logsumexp
 
 import rankshot as rs
-from rankshot.zeroshot.heads.sum_over_rankings import (
-    _Priors,
-    draw_lists,
-    multiply_logs,
-)
+from rankshot.zeroshot.heads.sum_over_rankings import _Priors, draw_lists, multiply_logs
 
 C = len(ITEMS)
 PRIORS = {
@@ -95,9 +91,8 @@ def test_a_ranking_that_no_target_could_have_speaks_for_none():
 @pytest.mark.usefixtures("sampling")
 @each_kind
 @each_prior
-@pytest.mark.parametrize("k", [2])
-def test_the_estimate_is_within_its_errors(rng, prior, kind, k):
-    head = head_of(prior, k, n_samples=3000, random_state=0).fit(RANKINGS)
+def test_the_estimate_is_within_its_errors(rng, prior, kind):
+    head = head_of(prior, n_samples=3000, random_state=0).fit(RANKINGS)
     scores = scores_of(rng, kind)
     proba, error = head.sum_over_rankings(scores)
     assert (error > 0).all()
@@ -107,6 +102,7 @@ def test_the_estimate_is_within_its_errors(rng, prior, kind, k):
     np.testing.assert_allclose(head.predict_proba(scores), proba, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sampling")
 @each_kind
 def test_the_standard_errors_are_about_right(rng, kind):
@@ -155,14 +151,9 @@ def test_draws_have_the_probabilities_of_plackett_luce(rng, scores, k):
     n = 50_000
     drawn = draw_lists(np.array(scores), -rng.standard_exponential((k, n)))
     model = rs.PlackettLuce.from_worths(dict(zip("abcd", np.exp(scores), strict=True)))
-    for order in permutations(range(4), k):
-        p = float(
-            np.exp(
-                model.log_prob(
-                    rs.Rankings.from_orders([["abcd"[i] for i in order]], items=list("abcd"))
-                )
-            )[0]
-        )
+    orders = list(permutations(range(4), k))
+    lists = rs.Rankings.from_item_numbers(np.array(orders), items=list("abcd"))
+    for order, p in zip(orders, np.exp(model.log_prob(lists)), strict=True):
         share = (drawn == order).all(axis=1).mean()
         assert abs(share - p) < 5 * np.sqrt(p / n)
 

@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 from head_cases import ITEMS, RANKINGS, TARGETS
-from test_arrays import (
-    AROUND,
-    RUN,
-    around,
-    each_case,
-    fitted,
-    tables,
-)
+from test_arrays import AROUND, RUN, around, each_case, fitted, tables
 from test_heads import confident
 
 import rankshot as rs
@@ -111,9 +104,8 @@ def test_half_precision_is_computed_in_single_precision(name, dtype):
 # ------------------------------------------------------------------ state, export, compilation
 
 
-@pytest.mark.parametrize(
-    "name", [FEW[0], *(pytest.param(name, marks=pytest.mark.slow) for name in FEW[1:])]
-)
+@pytest.mark.slow
+@few_heads
 def test_torch_export_with_any_number_of_inputs(name):
     module, scores = module_of(name), scores_of()
     dynamic = {"scores": {0: torch.export.Dim("inputs")}}
@@ -145,20 +137,6 @@ def test_several_heads_are_compiled_in_one_process():
             compiled = torch.compile(module, fullgraph=True, backend="eager")
             scores = torch.randn(3, 5)
             check_equal(compiled(scores), module(scores))
-
-
-@pytest.mark.slow
-def test_gradients_through_a_compiled_module():
-    torch.compiler.reset()
-    module = module_of("strict-consensus")
-    compiled = torch.compile(module, fullgraph=True, backend="eager")
-    for table in tables("multiclass"):
-        both = []
-        for function in (module, compiled):
-            scores = torch.from_numpy(table.astype(np.float32)).requires_grad_()
-            function(scores)[:, 0].sum().backward()
-            both.append(scores.grad)
-        torch.testing.assert_close(*both)
 
 
 # ------------------------------------------------------------------ what is refused

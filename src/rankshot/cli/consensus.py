@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
-    SHOWN,
     check_writable,
     format_order,
     is_dataset,
@@ -47,8 +46,7 @@ def consensus(
 
     Only the first --k places of each ranking count, as in `classify --set posterior=consensus`. A
     table shows the consensus and how much the rankings agree. Rankings without a target are
-    merged into one. If the raters of a target clearly fall into groups that do not agree, a line
-    says so, with the size and the consensus of each group.
+    merged into one.
 
     The consensus has as many places as the longest ranking. For the order of all items, and for
     tables of votes (.csv), see `rankshot leaderboard`; in Python, borda, kemeny or model.mode_.
@@ -98,7 +96,6 @@ def consensus(
             merged = consensus_rankings(given, priors, min(k, given.n_items))
             named = replace(merged, sources=np.full(len(merged), "consensus", object))
             write_rankings(named, output)
-        groups = _describe_rater_groups(given, k)
     _print_summaries(summaries, prior)
     if k < given.n_items and any(summary.k == k for summary in summaries):
         say(
@@ -107,8 +104,6 @@ def consensus(
         )
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
-    for line in groups:
-        say(line)
 
 
 @contextmanager
@@ -143,39 +138,6 @@ def _open_rankings(
         parts = read_parts(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
         yield parts
-
-
-def _describe_rater_groups(given: AnyRankings, k: int) -> list[str]:
-    """Return a line for each target whose raters clearly fall into groups."""
-    from rankshot.ranking.rankings import Rankings
-    from rankshot.ranking.rater_groups import (
-        find_rater_groups,
-        format_groups,
-        has_too_many_raters,
-    )
-
-    if not isinstance(given, Rankings):
-        return ["Groups of raters are not looked for in many files."]
-    lines, skipped = [], 0
-    first = given.top(min(k, given.n_items))
-    # Rankings without a target are merged into one.
-    targets = first.target_names or (None,)
-    for target in targets:
-        theirs = first.select(target=target)
-        if not theirs.rater_names:
-            continue
-        if has_too_many_raters(theirs):
-            skipped += 1
-        elif groups := find_rater_groups(theirs):
-            whose = "The raters" if target is None else f"The raters of {target}"
-            lines.append(f"{whose} fall into {format_groups(groups, SHOWN)}")
-    if skipped:
-        where = f" in {format_count(skipped, 'target')}" if first.target_names else ""
-        lines.append(
-            f"Groups of raters were not looked for{where}: there are many rankings, and "
-            "rankshot.choose_n_groups may take long."
-        )
-    return lines
 
 
 def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:

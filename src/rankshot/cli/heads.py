@@ -133,12 +133,7 @@ class HeadOptions:
 
         fitted = load_head(path)
         settings = HeadSettings.from_head(innermost_head(fitted))
-        rehearsed = fitted.provenance_.get("settings")
-        if rehearsed is not None:
-            before = HeadSettings.from_json(rehearsed).default_temperature
-            settings = replace(settings, default_temperature=before)
-        file = None if rehearsed is None else path
-        return cls(settings, settings_file=file, saved=path, fitted=fitted)
+        return cls(settings, saved=path, fitted=fitted)
 
     def __post_init__(self) -> None:
         chosen, has_reference = self.settings, self.reference is not None

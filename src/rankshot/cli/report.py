@@ -107,8 +107,7 @@ def report(
     on. With --scores as well, it explains why some inputs were given their classes, and names the
     seen classes that support each prediction that is shown with its picture; then give --head,
     --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
-    has all this already. With --settings, --truth and --rankings, the page compares the calibration
-    with that before the rehearsal. Only the heads weighted-mean and probabilistic are explained.
+    has all this already. Only the heads weighted-mean and probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -180,7 +179,7 @@ def report(
         "scores": scores,
         "reference": options.reference,
         "images": images,
-        "settings": None if options.saved else options.settings_file,
+        "settings": options.settings_file,
     }
     # Not the whole paths: a page is made to be given away.
     shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
@@ -240,7 +239,7 @@ def _add_rankings(
 ) -> Report:
     import numpy as np
 
-    from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
+    from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
     from rankshot.zeroshot import ProbabilisticRanking
 
     path, rankings = _find_rankings(options, table)
@@ -257,7 +256,6 @@ def _add_rankings(
         missing and not has_seen,
         f"{path}: no ranking of {quote_names(missing)}, which are predicted classes{hint}",
     )
-    page = _add_calibration_before(page, options, outcomes, has_seen=has_seen)
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
     k = min(getattr(options.model, "k", None) or rankings.n_items, rankings.n_items)
     consensus: Any = getattr(model, "consensus_", None)
@@ -273,7 +271,9 @@ def _add_rankings(
         page,
         consensuses=summarize_rankings(rankings, consensus, compared),
         sources=compare_sources(rankings, consensus, compared),
-        map=map_rankings(rankings, compared),
+        similar=find_similar_classes(
+            consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
+        ),
         settings=(("k", f"{k} places of each ranking"), *described),
     )
 
@@ -294,26 +294,6 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
     rankings = read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
     with prefix_errors(path):
         return path, require_targets(rankings)
-
-
-def _add_calibration_before(
-    page: Report, options: HeadOptions, outcomes: Outcomes, *, has_seen: bool
-) -> Report:
-    """Add the calibration with the temperature of the head before the rehearsal of --settings."""
-    from rankshot.report.predictions import undo_temperature
-
-    before, now = options.settings.default_temperature, options.settings.temperature
-    if before is None or now is None or outcomes.truth is None or page.evaluation is None:
-        return page
-    if has_seen:
-        note = (
-            "The calibration before the rehearsal is not shown, because seen classes may be "
-            "predicted as well: their probabilities depend on other settings."
-        )
-        say(f"{options.settings_file}: {note}")
-        return replace(page, notes=(*page.notes, note))
-    found = undo_temperature(outcomes.truth, outcomes.proba, outcomes.classes, now, before)
-    return replace(page, evaluation=replace(page.evaluation, uncalibrated=found))
 
 
 def _describe_head(options: HeadOptions) -> Iterator[tuple[str, str]]:

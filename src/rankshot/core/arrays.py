@@ -1,11 +1,14 @@
 """Arrays of any library: NumPy, torch, CuPy, JAX, and the symbolic arrays of an ONNX graph.
 
+Large computations go over blocks of rows (`row_blocks`), and so need little memory.
+
 Formulas that take a namespace ``xp`` are written once, against the Python array API standard. They
 run where their arguments are, and their result stays there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -26,6 +29,16 @@ their results are wrong, and must be computed again with None. With None, it avo
 the start; this takes longer, but does not depend on values."""
 LEAST = -1e37
 """Stands for log 0. It is finite, so that it can be multiplied by 0, and has a gradient."""
+BLOCK_CELLS = 1 << 21
+"""The number of cells of the largest temporary array of a computation."""
+CACHED_CELLS = 1 << 16
+"""The same for arrays that are used many times in a row: they stay in the cache."""
+
+
+def row_blocks(n: int, cells_per_row: int, cells: int = BLOCK_CELLS) -> Iterator[slice]:
+    """Split ``n`` rows into blocks whose dense arrays have about ``cells`` cells."""
+    size = max(1, cells // max(1, cells_per_row))
+    return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
 def other_library(array: Any) -> Library | None:

@@ -71,10 +71,11 @@ def ignore_pillow_warnings() -> Iterator[None]:
         yield
 
 
-def read_picture(file: str | Path) -> Any:
+def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
     """Return the first frame of a picture file as a Pillow image: upright, RGB, on white.
 
-    The content of the file decides on its format, not its name.
+    The content of the file decides on its format, not its name. A picture that is larger than
+    ``shrink_to`` is scaled down, as `convert_picture` does.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def read_picture(file: str | Path) -> Any:
     try:
         with pillow.open(file, formats=FORMATS) as image:
             if image.width * image.height <= MAX_PIXELS:
-                return convert_picture(image)
+                return convert_picture(image, shrink_to)
             size = f" ({image.width} x {image.height})"
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         size = ""
@@ -378,46 +379,31 @@ def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> P
 
 
 def change_preprocessing(
-    base: Preprocessing | None,
-    shape: Sequence[Any] | None,
-    size: int | Sequence[int] | None = None,
-    mean: float | Sequence[float] | None = None,
-    std: float | Sequence[float] | None = None,
-    layout: Layout | None = None,
+    base: Preprocessing | None, shape: Sequence[Any] | None, **changes: Any
 ) -> Preprocessing | None:
-    """Return a preprocessing with some values changed; without a base, size, mean and std make one.
+    """Return a preprocessing with another size, mean, std or layout; without a base, make one.
 
     The share that is cropped away stays the same. ``mean`` and ``std`` are those of pixels whose
     white is 1, whatever ``white`` is in the base. ``shape`` is that of the network's input: a size
     that is fixed there need not be given.
     """
-    if all(value is None for value in (size, mean, std, layout)):
+    if not changes:
         return base
     if base is None:
         _, fixed = find_layout(shape or ()) or (None, None)
-        size = fixed if size is None else size
-        values = {"size": size, "mean": mean, "std": std}
+        values = {"size": fixed, "mean": None, "std": None, **changes}
         if missing := [name for name, value in values.items() if value is None]:
             raise RankshotError(
                 f"the preprocessing lacks {' and '.join(missing)}; give size, mean and std, or a "
                 "preset"
             )
-        base = Preprocessing(size, 0, 1)
-        base = replace(base, resize=min(base.size))
-    # This refuses values that cannot be.
-    unit = Preprocessing(
-        base.size if size is None else size,
-        0 if mean is None else mean,
-        1 if std is None else std,
-    )
-    changes: dict[str, Any] = {"size": unit.size, "layout": layout or base.layout}
-    if base.resize is not None:
-        changes["resize"] = round(base.resize * min(unit.size) / min(base.size))
-    if mean is not None:
-        changes["mean"] = [base.white * value for value in unit.mean]
-    if std is not None:
-        changes["std"] = [base.white * value for value in unit.std]
-    return replace(base, **changes)
+        made = Preprocessing(**values)
+        return replace(made, resize=min(made.size))
+    mean, std = (tuple(one / base.white for one in values) for values in (base.mean, base.std))
+    changed = replace(base, **{"white": 1.0, "mean": mean, "std": std, **changes})
+    if base.resize is None:
+        return changed
+    return replace(changed, resize=round(base.resize * min(changed.size) / min(base.size)))
 
 
 def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] | None:

@@ -1,6 +1,4 @@
-from .map import MapDisplay as MapDisplay
 from .rankings import (
-    BumpDisplay as BumpDisplay,
     GroupsDisplay as GroupsDisplay,
     PrecedenceDisplay as PrecedenceDisplay,
     RankingsDisplay as RankingsDisplay,

@@ -6,7 +6,6 @@ import hashlib
 import io
 import re
 import warnings
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Self
 from xml.etree import ElementTree as ET
@@ -47,8 +46,6 @@ PADDING = 0.08
 MAX_HEIGHT = 150
 """Inches: Matplotlib cannot draw much more."""
 MAX_LETTERS = 32
-TITLE_GID = "title:"
-"""The prefix of the ``gid`` of an artist that has a tooltip in SVG."""
 
 
 class Display:
@@ -84,7 +81,7 @@ class Display:
         """Return the size of a new figure in inches; a width that is given is kept."""
         return width or WIDTH, 5.2
 
-    def to_svg(self, title: str, width: float | None = None, others: Sequence[Display] = ()) -> str:
+    def to_svg(self, title: str, width: float | None = None) -> str:
         """Return the picture as an ``<svg>`` element for an HTML page.
 
         Text stays text, ids are unique on the page, and colours are those of the page's variables
@@ -96,8 +93,6 @@ class Display:
             What a screen reader announces.
         width : float, optional
             Inches; by default, that of a new figure.
-        others : sequence of Display
-            Drawn on the same axes.
 
         Examples
         --------
@@ -114,9 +109,7 @@ class Display:
         with matplotlib.rc_context(settings), warnings.catch_warnings():
             # The browser has fonts for the letters that Matplotlib's font does not have.
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
-            ax = figure.add_subplot()
-            for display in (self, *others):
-                display.plot(ax)
+            self.plot(figure.add_subplot())
             figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
         return _embed_svg(stream.getvalue(), title)
 
@@ -155,11 +148,7 @@ def _embed_svg(drawn: str, title: str) -> str:
         given = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
         given.pop("clip-path", None)
         name = given.pop("id", "")
-        if name.startswith(TITLE_GID):
-            tooltip = ET.Element("title")
-            tooltip.text = name.removeprefix(TITLE_GID)
-            element.insert(0, tooltip)
-        elif name in referred:
+        if name in referred:
             given["id"] = f"{salt}-{name}"
         if given.get("href", "").startswith("#"):
             given["href"] = f"#{salt}-{given['href'][1:]}"

@@ -13,7 +13,6 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.plots.axes import (
     COLOURS,
     GRID,
-    LIGHT,
     ROW_HEIGHT,
     WIDTH,
     Display,
@@ -39,11 +38,6 @@ COLUMN_WIDTH = 1.45
 """Inches per ranking, for `CELL_LETTERS` letters."""
 CELL_LETTERS = 18
 TITLE_LETTERS = 60
-GREY_LINE = {"color": LIGHT, "linewidth": 0.8, "zorder": 1, "marker": ".", "markersize": 3}
-MAX_COLOURED = 12
-"""Lines of a bump chart after these, by mean place, are grey: more are not told apart."""
-TIE_STEP = 0.2
-"""How far apart the lines of tied items are drawn, in places."""
 MAX_NUMBERED = 12
 """Matrices of at most this many items have numbers in their cells."""
 
@@ -163,111 +157,6 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
     shared = [item for item in places if item and len(places[item]) > 1]
     shared.sort(key=lambda item: (-len(places[item]), sum(places[item]), item))
     return dict(zip(shared, COLOURS, strict=False))
-
-
-# ---- Bump chart
-
-
-@dataclass(eq=False, repr=False)
-class BumpDisplay(Display):
-    """Rankings side by side, with a line from each item's place to its next place.
-
-    Tied items have the mean of their places, and are drawn close to each other. The 12 best items
-    by mean place have colours, the others are grey. Use `from_rankings` to make one.
-
-    Parameters
-    ----------
-    items : list of str
-    names : list of str
-        The names of the columns; at most 12 can be read.
-    places : ndarray of shape (columns, items)
-        The place of each item in each column, from 1; NaN where it has none.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], raters=["ann", "bo"])
-    >>> display = rs.plots.BumpDisplay.from_rankings(votes)
-    >>> [label.get_text() for label in display.ax_.get_xticklabels()]
-    ['ann', 'bo']
-    """
-
-    items: list[str]
-    names: list[str]
-    places: Floats
-
-    @classmethod
-    def from_rankings(cls, rankings: Rankings, *, ax: Any = None) -> BumpDisplay:
-        """Draw rankings, named by their raters, or else by their sources, targets or numbers.
-
-        Parameters
-        ----------
-        rankings : Rankings
-            From 1 to 12.
-        """
-        rankings = require_rankings(rankings)
-        if not 1 <= len(rankings) <= COLUMNS_SHOWN:
-            raise RankshotError(
-                f"a bump chart has 1 to {COLUMNS_SHOWN} columns, not {len(rankings):,}: choose "
-                "some rankings, such as rankings[:5]"
-            )
-        names = choose_names(rankings.raters, rankings.sources, rankings.targets)
-        return cls(list(rankings.items), names, find_mean_places(rankings)).plot(ax)
-
-    def _measure(self, width: float | None) -> tuple[float, float]:
-        return width or max(4.0, 3.4 + 1.1 * len(self.names)), 1 + ROW_HEIGHT * len(self.items)
-
-    def _draw(self, ax: Any) -> None:
-        items, places, x = self.items, self.places, np.arange(len(self.names))
-        drawn = _part_ties(places)
-        # An item that no ranking places is drawn last: its mean is that of the added row alone.
-        means = np.nanmean(np.vstack([places, np.full(len(items), len(items))]), axis=0)
-        for number, i in enumerate(np.argsort(means, kind="stable")):
-            style = choose_style(number, number // len(COLOURS))
-            ax.plot(x, drawn[:, i], **(style if number < MAX_COLOURED else GREY_LINE))
-        columns = [shorten(name) for name in self.names]
-        long = max(map(len, columns)) > 8
-        ax.set_xticks(x, columns, rotation=30 if long else 0, ha="right" if long else "center")
-        ax.set_ylim(len(items) + 0.5, 0.5)
-        ax.set_yticks(*_name_places(items, places[0]))
-        ax.tick_params(length=0)
-        hide_spines(ax, "top", "right", "left", "bottom")
-        if len(x) > 1:
-            right = ax.secondary_yaxis("right")
-            right.set_yticks(*_name_places(items, places[-1]))
-            right.tick_params(length=0)
-            hide_spines(right, "right")
-
-
-def find_mean_places(rankings: Rankings) -> Floats:
-    """Return the places of listed items from 1, the mean of them for ties; NaN elsewhere."""
-    rows = rankings.entry_rows
-    within = np.arange(rows.size) - rankings.starts[rows] + 1.0
-    _, group = np.unique(np.column_stack([rows, rankings.places]), axis=0, return_inverse=True)
-    means = np.bincount(group.ravel(), within) / np.bincount(group.ravel())
-    places = np.full((len(rankings), rankings.n_items), np.nan)
-    places[rows, rankings.codes] = means[group.ravel()]
-    return places
-
-
-def _part_ties(places: Floats) -> Floats:
-    """Move tied items a little apart, so that their lines do not hide each other."""
-    parted = places.copy()
-    for row, moved in zip(places, parted, strict=True):
-        for place in set(row[~np.isnan(row)].tolist()):
-            tied = np.flatnonzero(row == place)
-            moved[tied] += TIE_STEP * (np.arange(tied.size) - (tied.size - 1) / 2)
-    return parted
-
-
-def _name_places(items: list[str], places: Floats) -> tuple[list[float], list[str]]:
-    """Return one tick per place, with the names of its items; tied ones are joined by commas."""
-    ticks: dict[float, list[str]] = {}
-    for item, place in zip(items, places.tolist(), strict=True):
-        if not np.isnan(place):
-            ticks.setdefault(place, []).append(item)
-    where = sorted(ticks)
-    return where, [f"{place:g}. {shorten(', '.join(ticks[place]))}" for place in where]
 
 
 # ---- Precedence
@@ -477,3 +366,14 @@ class GroupsDisplay(Display):
         if many:
             ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
         name_rows(ax, self.items)
+
+
+def find_mean_places(rankings: Rankings) -> Floats:
+    """Return the places of listed items from 1, the mean of them for ties; NaN elsewhere."""
+    rows = rankings.entry_rows
+    within = np.arange(rows.size) - rankings.starts[rows] + 1.0
+    _, group = np.unique(np.column_stack([rows, rankings.places]), axis=0, return_inverse=True)
+    means = np.bincount(group.ravel(), within) / np.bincount(group.ravel())
+    places = np.full((len(rankings), rankings.n_items), np.nan)
+    places[rows, rankings.codes] = means[group.ravel()]
+    return places

@@ -19,7 +19,6 @@ from rankshot.plots.axes import (
     LETTER,
     MUTED,
     NUMBER_SIZE,
-    PAPER,
     ROW_HEIGHT,
     WIDTH,
     Display,
@@ -30,7 +29,7 @@ from rankshot.plots.axes import (
     name_rows,
     shorten,
 )
-from rankshot.zeroshot.explanation import Contributions, Explanation
+from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
     Reliability,
@@ -48,9 +47,8 @@ LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
 """Diameters in points."""
 DIGIT = 0.065
 """Inches per digit of a number in a cell."""
-HEADING_LETTERS = 70
-MAX_BARS = 8
-"""Of each group of contributions, the strongest; the others of a group are added up."""
+MAX_BARS = 15
+"""Contributions that are drawn; the others are added up."""
 
 
 # ---- Reliability
@@ -341,11 +339,10 @@ class ComparisonDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class ExplanationDisplay(Display):
-    """Why an input got its class: bars for what each seen class and each source contributed.
+    """Why an input got its class: bars for what each seen class contributed.
 
-    A bar to the right supports the class. A contribution of 0.7 doubles the odds. Those of the
-    seen classes add up; that of a source is what this source alone would give. Of each group, the
-    eight strongest are drawn. Use `from_explanation` to make one.
+    A bar to the right supports the class. A contribution of 0.7 doubles the odds. The 15 strongest
+    are drawn, and the sum of the others. Use `from_explanation` to make one.
 
     Parameters
     ----------
@@ -384,64 +381,28 @@ class ExplanationDisplay(Display):
         return cls(explanation).plot(ax)
 
     def _measure(self, width: float | None) -> tuple[float, float]:
-        n_rows = sum(1 + len(pairs) for _, pairs in self._group_rows())
-        return width or WIDTH, 1.2 + ROW_HEIGHT * n_rows
+        return width or WIDTH, 1.2 + ROW_HEIGHT * len(self._choose_bars())
 
     def _draw(self, ax: Any) -> None:
-        rows: list[tuple[str, float | None]] = []
-        for heading, pairs in self._group_rows():
-            rows += [(heading, None), *pairs]
-        name_rows(ax, ["" if value is None else name for name, value in rows])
-        for y, (name, value) in enumerate(rows):
-            if value is None:
-                ax.text(
-                    0,
-                    y,
-                    shorten(name, HEADING_LETTERS),
-                    transform=ax.get_yaxis_transform(),
-                    va="center",
-                    weight="bold",
-                    fontsize=9,
-                    # So that no line goes through the words.
-                    bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},
-                )
-                continue
-            ax.barh(y, value, height=0.7, color=COLOURS[0 if value > 0 else 1])
-            ax.annotate(
-                f"{value:+.2f}",
-                (value, y),
-                (3 if value >= 0 else -3, 0),
-                textcoords="offset points",
-                ha="left" if value >= 0 else "right",
-                va="center",
-                fontsize=NUMBER_SIZE,
-            )
+        bars, why = self._choose_bars(), self.explanation
+        name_rows(ax, [name for name, _ in bars])
+        values = [value for _, value in bars]
+        drawn = ax.barh(range(len(bars)), values, height=0.7)
+        for bar, value in zip(drawn, values, strict=True):
+            bar.set_color(COLOURS[0 if value > 0 else 1])
+        ax.bar_label(drawn, fmt="{:+.2f}", padding=3, fontsize=NUMBER_SIZE)
         ax.axvline(0, color=MUTED, linewidth=1)
         ax.margins(x=0.12)
         ax.set_xlabel("contribution to the log-odds")
-        why = self.explanation
         ax.set_title(
             f"{shorten(why.target)} ({why.probability:.1%}) rather than {shorten(why.rival)}"
         )
 
-    def _group_rows(self) -> list[tuple[str, Contributions]]:
-        """Return headings with their contributions, sorted; the weakest are added up."""
-        why = self.explanation
-        groups = [("a new class rather than a seen one", why.gate)] if why.gate else []
-        for group in why.group_items():
-            pairs = (*group.shown, *group.rest)
-            rest = sum(value for _, value in pairs[MAX_BARS:])
-            bars = _sort_contributions(pairs[:MAX_BARS])
-            if len(pairs) > MAX_BARS:
-                bars = (*bars, (f"{len(pairs) - MAX_BARS:,} others", rest))
-            groups.append((f"{group.heading}, together {group.total:+.2f}", bars))
-        if why.sources:
-            strongest = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))[:MAX_BARS]
-            left = len(why.sources) - len(strongest)
-            heading = "sources, each alone" + (f"; {left:,} more are not shown" if left else "")
-            groups.append((heading, _sort_contributions(strongest)))
-        return groups
-
-
-def _sort_contributions(pairs: Iterable[tuple[str, float]]) -> Contributions:
-    return tuple(sorted(pairs, key=lambda pair: (-pair[1], pair[0])))
+    def _choose_bars(self) -> list[tuple[str, float]]:
+        """Return the strongest seen classes, sorted, and the sum of the others."""
+        pairs = sorted(self.explanation.items, key=lambda pair: (-abs(pair[1]), pair[0]))
+        bars = sorted(pairs[:MAX_BARS], key=lambda pair: (-pair[1], pair[0]))
+        if len(pairs) > MAX_BARS:
+            others = sum(value for _, value in pairs[MAX_BARS:])
+            bars.append((f"{len(pairs) - MAX_BARS:,} others", others))
+        return bars

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.blocks import BLOCK_CELLS, row_blocks
+from rankshot.core.arrays import BLOCK_CELLS, row_blocks
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.matrices import (

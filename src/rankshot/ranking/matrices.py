@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.arrays import CACHED_CELLS, row_blocks
 from rankshot.core.validation import as_names
 from rankshot.ranking.entries import Entries, number_rows, row_starts
 from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings

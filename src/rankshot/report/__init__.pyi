@@ -6,6 +6,6 @@ from .predictions import (
 )
 from .rankings import (
     compare_sources as compare_sources,
-    map_rankings as map_rankings,
+    find_similar_classes as find_similar_classes,
     summarize_rankings as summarize_rankings,
 )

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.plots.map import MapDisplay
 from rankshot.ranking.rater_agreement import TargetSummary
 from rankshot.report.pictures import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
@@ -79,8 +78,6 @@ class Evaluation:
     calibration : Calibration
     top_k : tuple of (int, float)
         k, and the share of inputs whose class is among the k most probable.
-    uncalibrated : Calibration, optional
-        With the temperature that the head had before a rehearsal calibrated it.
     """
 
     classes: tuple[str, ...]
@@ -92,7 +89,6 @@ class Evaluation:
     pairwise: NDArray[np.float64]
     calibration: Calibration
     top_k: tuple[tuple[int, float], ...] = ()
-    uncalibrated: Calibration | None = None
 
 
 class PredictionOverview(NamedTuple):
@@ -131,6 +127,18 @@ class SourceTable(NamedTuple):
     k: int
 
 
+class SimilarClasses(NamedTuple):
+    """The new classes that are most alike: two names and the distance of their ``k`` places.
+
+    ``n_compared`` of ``n_classes`` classes were compared.
+    """
+
+    pairs: tuple[tuple[str, str, float], ...]
+    n_compared: int
+    n_classes: int
+    k: int
+
+
 class ExplainedInput(NamedTuple):
     """One input, why it got its class, its true class and its picture, if they are known."""
 
@@ -160,7 +168,7 @@ class Report:
         How these inputs were chosen; see `describe_choice`.
     consensuses : tuple of TargetSummary
     sources : SourceTable, optional
-    map : MapDisplay, optional
+    similar : SimilarClasses, optional
     explanations : tuple of ExplainedInput
     settings : tuple of (str, str)
         Names and values, near the end.
@@ -187,7 +195,7 @@ class Report:
     gallery_choice: str = ""
     consensuses: tuple[TargetSummary, ...] = ()
     sources: SourceTable | None = None
-    map: MapDisplay | None = None
+    similar: SimilarClasses | None = None
     explanations: tuple[ExplainedInput, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

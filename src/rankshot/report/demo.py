@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,8 +19,6 @@ from rankshot.datasets import (
     load_thumbnails,
 )
 from rankshot.datasets.embedded import QUESTIONS
-from rankshot.ranking.models.mallows import Mallows
-from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import MethodComparison, MethodRow, Report
 from rankshot.report.pictures import (
@@ -31,11 +29,11 @@ from rankshot.report.pictures import (
     describe_choice,
 )
 from rankshot.report.predictions import evaluate_predictions, explain_outcomes
-from rankshot.report.rankings import compare_sources, map_rankings, summarize_rankings
-from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
+from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
+from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
@@ -52,94 +50,9 @@ K = 4
 LIST_LENGTH = 10
 """How many items of a source's ranking are used: as many as each rater of the panel ordered."""
 DS, DR, PR = "Direct Similarity", "Deterministic Ranking", "Probabilistic Ranking"
-ARITHMETIC, GEOMETRIC = "arithmetic mean", "geometric mean"
-PRIORS = {"Plackett-Luce": PlackettLuce, "Mallows": Mallows}
 
 
-# ---- The methods of the paper's Table 2
-
-
-@dataclass(frozen=True, eq=False)
-class Method:
-    """A head, the semantics to which it is fitted, and the names of both."""
-
-    method: str
-    source: str
-    head: BaseHead
-    semantics: Semantics
-    wants_reference: bool = False
-
-    def mark_correct(
-        self, scores: Scores, truth: NDArray[np.str_], reference: Scores | None = None
-    ) -> NDArray[np.bool_] | None:
-        """Fit the head and return which inputs it predicts correctly.
-
-        Returns None if the head cannot use this kind of scores. The reference (scores of seen
-        inputs) is passed to heads with ``wants_reference``.
-        """
-        if isinstance(self.head, DirectSimilarity | ConSE) and scores.kind == "one-vs-one":
-            return None
-        given = {"reference": reference} if self.wants_reference else {}
-        head: Any = self.head
-        return np.asarray(head.fit(self.semantics, **given).predict(scores) == truth)
-
-
-def paper_head(prior: RankingModel | None = None) -> ProbabilisticRanking:
-    """Return Probabilistic Ranking with the settings of the paper."""
-    return ProbabilisticRanking(k=K, decay=0, prior=prior, posterior="consensus")
-
-
-def paper_methods(sources: Mapping[str, Similarity], panel: Rankings) -> list[Method]:
-    """Return all methods with all sources, in the order of the paper's Table 2.
-
-    A source without a ranking for some target is used only together with the others.
-    """
-    tables = list(sources.values())
-    merged = {ARITHMETIC: arithmetic_mean(tables), GEOMETRIC: geometric_mean(tables)}
-    alone = {
-        name: fill_missing(table)
-        for name, table in sources.items()
-        if not find_unranked_targets(table)
-    }
-    single = alone | {name: fill_missing(table) for name, table in merged.items()}
-    linguistic = Rankings.concatenate(map(rank_items, tables))
-    methods = [
-        Method(DS, name, DirectSimilarity(), table.rescale()) for name, table in single.items()
-    ]
-    methods += [
-        Method(DR, name, DeterministicRanking(k=K), rank_items(table))
-        for name, table in single.items()
-    ]
-    methods += [Method(PR, name, paper_head(), rank_items(table)) for name, table in alone.items()]
-    for what, rankings in (("linguistic", linguistic), ("panel", panel)):
-        methods += [
-            Method(PR, f"{what}, {name}", paper_head(prior()), rankings)
-            for name, prior in PRIORS.items()
-        ]
-        mean = ProbabilisticRanking(k=K, decay=0, posterior="mean")
-        methods.append(Method(PR, f"{what}, mean of rankings", mean, rankings))
-    return methods
-
-
-def rank_items(table: Similarity) -> Rankings:
-    """Rank the items for each target by a source, and keep the first `LIST_LENGTH` of them.
-
-    Targets for which the source ties all items have no ranking.
-    """
-    unranked = find_unranked_targets(table)
-    ranked = [name for name in table.targets if name not in unranked]
-    length = min(LIST_LENGTH, len(table.items))
-    return fill_missing(table.select(ranked, table.items)).to_rankings(length)
-
-
-def find_unranked_targets(table: Similarity) -> tuple[str, ...]:
-    """Return the targets without similarities, or with the same similarity to all items."""
-    missing = np.isnan(table.values)
-    highest = np.where(missing, -np.inf, table.values).max(axis=1)
-    lowest = np.where(missing, np.inf, table.values).min(axis=1)
-    # A row without a number is not above itself either.
-    ranked = highest > lowest
-    return tuple(name for name, known in zip(table.targets, ranked, strict=True) if not known)
+# ---- The demonstration
 
 
 def fill_missing(table: Similarity) -> Similarity:
@@ -149,7 +62,20 @@ def fill_missing(table: Similarity) -> Similarity:
     return Similarity(values, table.targets, table.items, table.source)
 
 
-# ---- The demonstration
+def list_methods(
+    tables: Mapping[str, Similarity], panel: Rankings
+) -> Iterator[tuple[str, str, Any, Semantics]]:
+    """Yield the paper's methods: method, source, head, and what the head is fitted to."""
+    single = {name: fill_missing(table) for name, table in tables.items()}
+    ranked = {name: table.to_rankings(LIST_LENGTH) for name, table in single.items()}
+    for name, table in single.items():
+        yield DS, name, DirectSimilarity(), table.rescale()
+    for name, rankings in ranked.items():
+        yield DR, name, DeterministicRanking(k=K), rankings
+    merged = {"linguistic": Rankings.concatenate(ranked.values()), "panel": panel}
+    for name, rankings in (ranked | merged).items():
+        yield PR, name, ProbabilisticRanking(k=K, decay=0, posterior="mean"), rankings
+    yield "ConSE", "GloVe", ConSE(), tables["GloVe"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,10 +130,9 @@ def run_demo(announce: Announce) -> Demo:
     panels = {name: load_panel("cifar", name) for name in QUESTIONS["cifar"][::-1]}
     questions = {f"panel, {name}": rankings for name, rankings in panels.items()}
     questions["panel, all questions"] = panel = Rankings.concatenate(panels.values())
-    methods = paper_methods(tables, panels["similar"])
-    methods.append(Method("ConSE", "GloVe", ConSE(), tables["GloVe"]))
+    methods = list(list_methods(tables, panels["similar"]))
     methods += [
-        Method("Weighted Mean", f"{name} + reference", WeightedMean(), rankings, True)  # noqa: FBT003
+        ("Weighted Mean", f"{name} + reference", WeightedMean(), rankings)
         for name, rankings in questions.items()
     ]
     todo = len(methods) + 2
@@ -217,11 +142,12 @@ def run_demo(announce: Announce) -> Demo:
     scores = Scores(model.decision_function(data.new), classes)
     reference = Scores(model.decision_function(data.seen_validation), classes)
     rows: list[MethodRow] = []
-    for one in methods:
-        announce(1 + len(rows), todo, f"{one.method}, {one.source}")
-        correct = np.asarray(one.mark_correct(scores, data.new_label, reference))
+    for method, source, head, semantics in methods:
+        announce(1 + len(rows), todo, f"{method}, {source}")
+        given = {"reference": reference} if isinstance(head, WeightedMean) else {}
+        correct = head.fit(semantics, **given).predict(scores) == data.new_label
         cell = wilson_interval(int(correct.sum()), len(correct))
-        rows.append(MethodRow(one.method, one.source, cell))
+        rows.append(MethodRow(method, source, cell))
     announce(todo - 1, todo, "rehearsal with seen classes")
     rehearsal = _rehearse()
     announce(todo, todo, "done")
@@ -231,7 +157,9 @@ def run_demo(announce: Announce) -> Demo:
         rehearsal=rehearsal,
         predicted=rehearsal.predict_accuracy(panel, reference),
         panel=panel,
-        rankings=Rankings.concatenate([*map(rank_items, tables.values()), panel]),
+        rankings=Rankings.concatenate(
+            [*(fill_missing(t).to_rankings(LIST_LENGTH) for t in tables.values()), panel]
+        ),
         head=rehearsal.fit_head(panel, reference),
         scores=scores,
         truth=data.new_label,
@@ -288,7 +216,8 @@ DATA_NOTE = (
 
 def demo_report(demo: Demo) -> Report:
     """Return the report of what the demonstration found."""
-    consensus = cast("Rankings", paper_head().fit(demo.panel).consensus_)
+    merging = ProbabilisticRanking(k=K, decay=0, posterior="consensus").fit(demo.panel)
+    consensus = cast("Rankings", merging.consensus_)
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
@@ -328,7 +257,7 @@ def demo_report(demo: Demo) -> Report:
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
         consensuses=summarize_rankings(demo.rankings, consensus, K),
         sources=compare_sources(demo.rankings, consensus, K),
-        map=map_rankings(demo.rankings, LIST_LENGTH),
+        similar=find_similar_classes(consensus, K),
         explanations=explained,
         notes=(
             describe_rehearsal(demo),

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from rankshot.plots.axes import Display
 from rankshot.zeroshot.metrics import Interval, format_share
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "n/a"
 HEAT_STEPS = 9
 """Colours of a heat table in the style sheet, besides the empty one."""
-WIDE, NARROW = 8.8, 4.2
-"""Inches: a chart is drawn twice, for a computer and for a phone."""
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
 
@@ -34,12 +31,6 @@ def format_name(text: object) -> Html:
     name = str(text)
     tooltip = f' title="{escape(shorten(name, 300))}"' if len(name) > MAX_WITHOUT_TOOLTIP else ""
     return Html(f'<span class="name"{tooltip}>{escape(shorten(name, 80))}</span>')
-
-
-def draw_chart(display: Display, title: str) -> Html:
-    """Return a chart in two widths, of which the style sheet shows one."""
-    wide, narrow = (display.to_svg(title, width) for width in (WIDE, NARROW))
-    return Html(f'<div class="chart-wide">{wide}</div><div class="chart-narrow">{narrow}</div>')
 
 
 def shorten(text: str, letters: int) -> str:
@@ -123,6 +114,16 @@ class Bar(NamedTuple):
 
     name: str
     text: str
+    length: float
+
+
+class PairLine(NamedTuple):
+    """Two classes and a number about them."""
+
+    first: str
+    second: str
+    text: str
+    share: str
     length: float
 
 

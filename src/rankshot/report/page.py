@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rankshot import __version__
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
-from rankshot.plots.results import ComparisonDisplay
 from rankshot.report.contents import ExplainedInput, MethodComparison, Report
 from rankshot.report.formatting import (
     MINUS,
     Bar,
-    draw_chart,
     format_column,
     format_interval,
     format_name,
@@ -34,7 +29,7 @@ from rankshot.report.predictions import (
     format_confusions,
     format_overview,
 )
-from rankshot.report.rankings import format_consensus, format_map, format_sources
+from rankshot.report.rankings import format_consensus, format_similar_classes, format_sources
 from rankshot.zeroshot.metrics import format_share
 
 MAX_RATERS = 12
@@ -68,7 +63,7 @@ def render_report(report: Report) -> str:
         ("calibration", format_calibration, evaluation),
         ("consensus", format_consensus, report.consensuses),
         ("sources", format_sources, report.sources),
-        ("map", format_map, report.map),
+        ("similar_classes", format_similar_classes, report.similar),
         ("settings", tuple, report.settings),
         ("notes", tuple, report.notes),
     ]
@@ -79,7 +74,7 @@ def render_report(report: Report) -> str:
         .render(
             title=report.title,
             lead=report.lead,
-            contents=[(key, key.capitalize()) for key in sections],
+            contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
             folds=_describe_folds(report),
             facts=report.facts,
             gallery_choice=report.gallery_choice,
@@ -101,9 +96,6 @@ def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
     folds["consensus"] = (f"{n:,} classes", n <= OPEN_CLASSES)
     if report.sources is not None:
         folds["sources"] = (f"{len(report.sources.lines)} compared", n <= OPEN_CLASSES)
-    if report.map is not None:
-        groups = report.map.groups
-        folds["map"] = (f"{len(groups):,} rankings", len(set(groups)) <= OPEN_CLASSES)
     return folds
 
 
@@ -151,22 +143,14 @@ def _make_environment(jinja2: Any) -> Any:
 
 
 def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
-    """Return the rows by method, the best estimate of each method and of all, and the chart."""
+    """Return the rows by method, the best estimate of each method and of all."""
     methods = comparison.by_method()
     bests = {method: max(row.accuracy.estimate for row in rows) for method, rows in methods.items()}
-    names: list[str] = []
-    intervals: list[tuple[float, float, float]] = []
-    for method, rows in methods.items():
-        names += [method, *(row.source for row in rows)]
-        intervals += [(math.nan,) * 3, *(row.accuracy for row in rows)]
-    chart = ComparisonDisplay(names, np.array(intervals))
-    title = f"Accuracy with interval of the {len(comparison.rows)} rows of the table"
     return {
         "caption": comparison.caption,
         "methods": methods,
         "bests": bests,
         "best": max(bests.values()),
-        "chart": draw_chart(chart, title),
     }
 
 

@@ -13,12 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
-from rankshot.inference.pictures import (
-    MAX_PIXELS,
-    convert_picture,
-    ignore_pillow_warnings,
-    require_pillow,
-)
+from rankshot.inference.pictures import ignore_pillow_warnings, read_picture, require_pillow
 from rankshot.report.formatting import format_percent
 from rankshot.zeroshot.explanation import Explanation
 
@@ -28,8 +23,6 @@ MAX_SIDE = 96
 """The largest width and height of a picture on the page, in pixels."""
 TINY_SIDE = 48
 """Pictures up to this size are kept as they are, and shown enlarged, with visible pixels."""
-FORMATS = ("JPEG", "PNG", "GIF", "WEBP")
-"""What Pillow may try. Some of its other formats start programs."""
 ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp")
 QUALITY = 80
 MAX_PICTURES = 60
@@ -109,7 +102,7 @@ class PictureFolder:
         self.root = Path(path).resolve()
         if not self.root.is_dir():
             raise RankshotError(f"{path}: there is no such folder")
-        self._image = require_pillow()
+        require_pillow()
         self._listed: dict[str, dict[str, Path]] = {}
 
     def find(self, name: str) -> Path | None:
@@ -149,17 +142,8 @@ class PictureFolder:
         """
         if not file.resolve().is_relative_to(self.root) or not file.is_file():
             raise RankshotError("not a file, or a link that leads out of the folder")
-        try:
-            with ignore_pillow_warnings(), self._image.open(file, formats=FORMATS) as image:
-                too_large = image.width * image.height > MAX_PIXELS
-                pixels = None if too_large else np.array(convert_picture(image, MAX_SIDE))
-        except self._image.DecompressionBombError:
-            pixels = None
-        except Exception:  # noqa: BLE001 - decoders raise all kinds of errors for damaged files
-            raise RankshotError("damaged, or not a JPEG, PNG, GIF or WebP picture") from None
-        if pixels is None:
-            raise RankshotError(f"more than {MAX_PIXELS // 1_000_000} million pixels")
-        return Thumbnail.from_pixels(pixels)
+        with ignore_pillow_warnings():
+            return Thumbnail.from_pixels(np.array(read_picture(file, MAX_SIDE)))
 
 
 # ---- Choice

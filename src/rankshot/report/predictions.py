@@ -22,9 +22,9 @@ from rankshot.report.contents import (
     PredictionOverview,
 )
 from rankshot.report.formatting import (
-    NARROW,
     Bar,
     Html,
+    PairLine,
     format_interval,
     format_number,
     format_percent,
@@ -38,8 +38,8 @@ from rankshot.zeroshot.metrics import (
     Interval,
     ScoredTable,
     count_confusions,
-    find_hardest_pairs,
     find_largest_confusions,
+    find_lowest_pairs,
     format_share,
     mean_class_interval,
     per_class_accuracy,
@@ -48,6 +48,8 @@ from rankshot.zeroshot.metrics import (
 )
 from rankshot.zeroshot.scores import Scores
 
+DIAGRAM_WIDTH = 4.2
+"""Inches: it fits on a phone."""
 N_CONFIDENCES = 10
 """Bins of confidence if the true classes are not known."""
 FIRST_PAIRS = 10
@@ -106,32 +108,6 @@ def evaluate_predictions(
         calibration=_measure_calibration(scored),
         top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
     )
-
-
-def undo_temperature(
-    truth: NDArray[np.str_],
-    proba: NDArray[np.floating],
-    classes: Sequence[str],
-    temperature: float,
-    before: float,
-) -> Calibration:
-    """Return the calibration of predictions if the head had another temperature.
-
-    Log-posteriors are divided by the temperature T and normalised. So with the temperature
-    T₀ = ``before``, the probabilities are proportional to P^(T / T₀).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.predictions import undo_temperature
-    >>> proba = np.array([[0.8, 0.2], [0.2, 0.8]])
-    >>> found = undo_temperature(np.array(["cat", "dog"]), proba, ["cat", "dog"], 1.0, 2.0)
-    >>> round(np.exp(-found.log_loss), 3)                # 2 : 1 instead of 4 : 1
-    np.float64(0.667)
-    """
-    powers = (proba / proba.max(axis=1, keepdims=True)) ** (temperature / before)
-    shares = powers / powers.sum(axis=1, keepdims=True)
-    return _measure_calibration(require_probabilities(truth, shares, tuple(map(str, classes))))
 
 
 def _measure_calibration(scored: ScoredTable) -> Calibration:
@@ -288,16 +264,6 @@ def format_overview(overview: PredictionOverview) -> dict[str, Any]:
 # ---- Confusions and classes
 
 
-class PairLine(NamedTuple):
-    """Two classes and a number about them."""
-
-    first: str
-    second: str
-    text: str
-    share: str
-    length: float
-
-
 def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
     """Return the most frequent confusions, the matrix, and the hardest pairs of classes."""
     names, counts = evaluation.classes, evaluation.confusion
@@ -315,7 +281,7 @@ def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
     shares = evaluation.pairwise
     hardest = [
         PairLine(names[i], names[j], format_percent(shares[i, j]), "", float(shares[i, j]))
-        for i, j in find_hardest_pairs(shares, names)
+        for i, j in find_lowest_pairs(shares, names)
     ]
     title = "Number of inputs by true class (rows) and predicted class (columns)"
     matrix = Html(ConfusionDisplay(counts, list(names)).to_svg(title)) if len(names) > 1 else ""
@@ -375,21 +341,13 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 
 def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
     """Return the reliability diagram, its bins, and what they amount to."""
-    after, before = evaluation.calibration, evaluation.uncalibrated
-    bins = after.reliability
+    bins, log_loss = evaluation.calibration
     columns = (bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist())
-    first = ReliabilityDisplay(bins, "as classified" if before else None)
-    others = [ReliabilityDisplay(before.reliability, "before the rehearsal")] if before else []
     title = "Accuracy against confidence, with one disc per bin"
     return {
         "error": format_share(bins.expected_calibration_error),
-        "log_loss": format_number(after.log_loss),
-        "before": before
-        and {
-            "error": format_share(before.reliability.expected_calibration_error),
-            "log_loss": format_number(before.log_loss),
-        },
-        "diagram": Html(first.to_svg(title, NARROW, others)),
+        "log_loss": format_number(log_loss),
+        "diagram": Html(ReliabilityDisplay(bins).to_svg(title, DIAGRAM_WIDTH)),
         "bins": [
             (
                 format_percent(confidence),

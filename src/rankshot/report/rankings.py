@@ -1,4 +1,4 @@
-"""What a report says of the rankings: the consensus of each class, the sources, and a map.
+"""What a report says of the rankings: the consensus of each class, the sources, similar classes.
 
 The template does no arithmetic: all texts and lengths of bars are computed here.
 """
@@ -7,18 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rankshot.plots.map import (
-    GROUPS_WITHOUT_LEGEND,
-    MAX_GROUPS,
-    MAX_RANKINGS,
-    MapDisplay,
-    place_rankings,
-)
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import (
@@ -27,15 +19,18 @@ from rankshot.ranking.rater_agreement import (
     keep_first_places,
     summarize_target,
 )
-from rankshot.report.contents import SourceLine, SourceTable
-from rankshot.report.formatting import choose_heat_class, draw_chart, make_bars
-from rankshot.zeroshot.metrics import format_share
+from rankshot.report.contents import SimilarClasses, SourceLine, SourceTable
+from rankshot.report.formatting import PairLine, choose_heat_class, make_bars
+from rankshot.zeroshot.metrics import find_lowest_pairs, format_share
 
 MAX_SOURCES = 12
 """Sources in the table that compares each of them with each other."""
 MAX_SUMMARIES = 40
 MAX_PLACES = 12
 MAX_BARS = 10
+MAX_SIMILAR = 10
+MAX_COMPARED = 1000
+"""Classes of which every pair is compared."""
 
 
 # ---- Consensus
@@ -199,57 +194,49 @@ def format_sources(table: SourceTable) -> dict[str, Any]:
     }
 
 
-# ---- Map
+# ---- Classes that are alike
 
 
-def map_rankings(rankings: Rankings, k: int) -> MapDisplay | None:
-    """Place every ranking on a map by Kendall's distance of the first k places.
+def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
+    """Find the pairs of targets with the smallest distances between the first k places.
 
-    The groups are the targets. The result is None if there are fewer than three rankings.
+    The result is None if no two targets have anything in common. Of more than 1,000 targets, the
+    first 1,000 are compared.
+
+    Parameters
+    ----------
+    consensus : Rankings
+        One ranking per target.
+    k : int
+        How many places are compared.
 
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report import map_rankings
+    >>> from rankshot.report import find_similar_classes
     >>> rankings = rs.Rankings.from_orders(
-    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"]],
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "cat", "fox"]],
     ...     targets=["dog", "wolf", "car"])
-    >>> found = map_rankings(rankings, k=3)
-    >>> found.groups, found.places.shape
-    (['dog', 'wolf', 'car'], (3, 2))
+    >>> found = find_similar_classes(rankings, k=3)
+    >>> [(*names, round(distance, 2)) for *names, distance in found.pairs]
+    [('dog', 'wolf', 0.33), ('car', 'wolf', 0.67)]
     """
-    drawn = rankings[:MAX_RANKINGS]
-    if len(drawn) < 3 or not drawn.target_names:
-        return None
-    places, k, apart = place_rankings(drawn, k)
-    first = f"the first {k} places" if k > 1 else "the first place"
-    how = f"Each mark is one ranking. The map shows Kendall’s distances between {first} of the"
-    caption = [f"{how} rankings, by classical multidimensional scaling."]
-    if np.any(drawn.is_subset & (drawn.n_listed < drawn.n_items)):
-        caption.append(
-            "Rankings that know only some of the seen classes are compared with the others on "
-            "these."
-        )
-    if apart:
-        caption.append(
-            f"{apart:,} pairs of rankings have no two seen classes in common, and are placed as "
-            "if they had opposite orders."
-        )
-    if len(drawn) < len(rankings):
-        caption.append(f"Only the first {len(drawn):,} of {len(rankings):,} rankings are shown.")
-    n_groups = len(drawn.target_names)
-    if n_groups > MAX_GROUPS:
-        caption.append(
-            f"Only the {MAX_GROUPS} largest of {n_groups:,} classes have names; the marks of the "
-            "others are small grey dots."
-        )
-    if n_groups > GROUPS_WITHOUT_LEGEND:
-        caption.append("A name for which there is no room on the map is only in the legend.")
-    return MapDisplay(places, [str(name) for name in drawn.targets], " ".join(caption))
+    compared = consensus[:MAX_COMPARED]
+    names = [str(name) for name in compared.targets]
+    distance = compare_common_items(compared, k=k)
+    pairs = tuple(
+        (names[i], names[j], float(distance[i, j]))
+        for i, j in find_lowest_pairs(distance, names)[:MAX_SIMILAR]
+        # At distance 1, two classes have nothing in common.
+        if distance[i, j] < 1
+    )
+    return SimilarClasses(pairs, len(compared), len(consensus), k) if pairs else None
 
 
-def format_map(display: MapDisplay) -> dict[str, Any]:
-    """Return the chart and its caption."""
-    n, n_groups = len(display.groups), len(set(display.groups))
-    title = f"Map of {n:,} rankings of {n_groups:,} classes"
-    return {"chart": draw_chart(replace(display, caption=""), title), "caption": display.caption}
+def format_similar_classes(found: SimilarClasses) -> dict[str, Any]:
+    """Return the pairs, and a note if some classes were not compared."""
+    note = ""
+    if found.n_compared < found.n_classes:
+        note = f"Only the first {found.n_compared:,} of {found.n_classes:,} classes were compared."
+    pairs = [PairLine(a, b, format_share(far), "", far) for a, b, far in found.pairs]
+    return {"pairs": pairs, "k": found.k, "note": note}

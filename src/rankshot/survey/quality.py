@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.survey.answers import ABSENT, Answer, answer_levels, group_by_question, is_counted
 from rankshot.survey.study import QualityRules
 

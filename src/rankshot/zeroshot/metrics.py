@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.metrics import confusion_matrix
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import Seed, as_name, as_names, require_number, require_whole_number
 
@@ -631,10 +631,10 @@ def find_largest_confusions(
     return _take_first_pairs(-wrong[rows, columns], rows, columns, classes)
 
 
-def find_hardest_pairs(
+def find_lowest_pairs(
     pairwise: NDArray[np.floating], classes: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of classes with the lowest two-class accuracy, lowest first.
+    """Return the pairs of classes with the lowest values of a symmetric matrix, lowest first.
 
     Each pair is given once, in alphabetical order of its names.
     """

@@ -90,8 +90,7 @@ class Rehearsal(BaseEstimator):
         The head whose settings are chosen; by default a `WeightedMean`.
     grid : dict of str to list, optional
         The values of its parameters to try, all combinations. By default some values of ``k`` and
-        ``decay``. Values of the parameters of ``estimator`` have names like ``estimator__C``: the
-        most accurate of them are used, and ``trials_`` are those with them.
+        ``decay``.
     estimator : classifier, optional
         If given, `fit` takes inputs instead of scores, and the classifier is trained again without
         the held-out classes. That is more faithful: a trained classifier has also learned from
@@ -201,48 +200,35 @@ class Rehearsal(BaseEstimator):
             _require_scores(X, labels, semantics)
         groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
         self.classes_ = np.array(sorted(name for group in groups for name in group))
-        of_head, of_estimator = self._split_grid(head)
+        grid = self._read_grid(head)
         with ProgressLine("rehearsal", enabled=self.verbose) as line:
-            stages = []
-            for params in of_estimator:
-                line.update("training" if self.estimator is not None else "scores")
-                folds = [self._make_fold(X, labels, semantics, group, params) for group in groups]
-                stages.append(_Trials(head, folds, line))
-            best = max(stages, key=lambda stage: stage.chosen.accuracy.estimate)
-            best.choose(of_head)
-        self._calibrate(best)
+            line.update("training" if self.estimator is not None else "scores")
+            folds = [self._make_fold(X, labels, semantics, group) for group in groups]
+            trials = _Trials(head, folds, line)
+            trials.choose(grid)
+        self._calibrate(trials)
         self._reference = X
         if self.estimator is not None:
-            params = of_estimator[stages.index(best)]
-            self.estimator_ = clone(self.estimator).set_params(**params).fit(X, labels)
+            self.estimator_ = clone(self.estimator).fit(X, labels)
             self._reference = scores_of(self.estimator_, X)
         return self
 
-    def _split_grid(self, head: BaseHead) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the settings of the head and those of the estimator."""
+    def _read_grid(self, head: BaseHead) -> list[dict[str, Any]]:
+        """Return the settings of the head to try."""
         there = head.get_params()  # type: ignore[attr-defined]
         grid = self.grid
         if grid is None:
             grid = {name: values for name, values in GRID.items() if name in there}
-        begin = "estimator__" if self.estimator is not None else "\n"
-        of_estimator = {n.removeprefix(begin): v for n, v in grid.items() if n.startswith(begin)}
-        of_head = {name: values for name, values in grid.items() if not name.startswith(begin)}
-        for name in of_head:
+        for name in grid:
             if name not in there or name == "temperature":
                 raise RankshotError(
                     f"grid: {name!r} is not a parameter of {type(head).__name__} that can be "
-                    f"chosen{suggest_name(name, there)}; the temperature is found without a grid, "
-                    "and parameters of an estimator need estimator="
+                    f"chosen{suggest_name(name, there)}; the temperature is found without a grid"
                 )
-        return list(ParameterGrid(of_head)), list(ParameterGrid(of_estimator))
+        return list(ParameterGrid(grid))
 
     def _make_fold(
-        self,
-        X: Any,
-        labels: Labels,
-        semantics: Semantics,
-        group: tuple[str, ...],
-        params: dict[str, Any],
+        self, X: Any, labels: Labels, semantics: Semantics, group: tuple[str, ...]
     ) -> _Fold:
         """Hold out a group; train the classifier again without it, if there is one."""
         if self.estimator is None:
@@ -250,8 +236,7 @@ class Rehearsal(BaseEstimator):
         rng = np.random.default_rng(self.random_state)
         kept = np.isin(labels, group) | (rng.random(len(labels)) < REFERENCE_SHARE)
         train = np.flatnonzero(~kept)
-        trained = clone(self.estimator).set_params(**params)
-        trained.fit(_safe_indexing(X, train), labels[train])
+        trained = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
         scores = scores_of(trained, _safe_indexing(X, np.flatnonzero(kept)))
         return _hold_out(scores, labels[kept], semantics, group)
 

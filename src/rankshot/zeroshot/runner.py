@@ -26,7 +26,6 @@ from rankshot.core.arrays import (
     to_library,
     to_numpy,
 )
-from rankshot.core.dask_arrays import map_row_blocks
 from rankshot.core.errors import RankshotError, RowError, suggest_name
 from rankshot.core.validation import require_whole_number
 from rankshot.zeroshot.scores import (
@@ -34,6 +33,7 @@ from rankshot.zeroshot.scores import (
     Scores,
     as_scores,
     is_lazy,
+    map_row_blocks,
     name_columns,
     warn_of_probabilities,
 )

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.progress import ProgressLine

@@ -23,7 +23,7 @@ from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import (
     Seed,

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from rankshot.core.blocks import BLOCK_CELLS
+from rankshot.core.arrays import BLOCK_CELLS
 from rankshot.core.newton import Point
 from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.models.plackett_luce_stages import (

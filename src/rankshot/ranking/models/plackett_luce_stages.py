@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp, softmax
 
-from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
+from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
 from rankshot.ranking.models.tie_integral import TiedClasses, place_nodes, tied_log_prob
 from rankshot.ranking.rankings import Rankings

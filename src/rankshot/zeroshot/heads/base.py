@@ -14,15 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import (
+    CACHED_CELLS,
     Array,
     Constants,
     Library,
     Lost,
     other_library,
+    row_blocks,
     to_numpy,
     without_prefix,
 )
-from rankshot.core.blocks import CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.parts import require_rankings

@@ -20,9 +20,9 @@ from rankshot.core.arrays import (
     Library,
     Lost,
     log_softmax,
+    row_blocks,
     with_prefix,
 )
-from rankshot.core.blocks import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.newton import Point, maximize
 from rankshot.core.validation import require_choice

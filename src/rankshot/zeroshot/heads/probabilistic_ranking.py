@@ -15,8 +15,15 @@ from scipy.special import logsumexp as numpy_logsumexp, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, Constants, Library, Lost, logsumexp
-from rankshot.core.blocks import CACHED_CELLS, row_blocks
+from rankshot.core.arrays import (
+    CACHED_CELLS,
+    Array,
+    Constants,
+    Library,
+    Lost,
+    logsumexp,
+    row_blocks,
+)
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import Seed, require_choice, require_whole_number
 from rankshot.ranking.models.plackett_luce import PlackettLuce

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-from rankshot.core.blocks import row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.ranking.entries import find_first, number_rows
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.plackett_luce import PlackettLuce

@@ -12,8 +12,18 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library, Lost, largest, log_softmax, row_norm
-from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
+from rankshot.core.arrays import (
+    BLOCK_CELLS,
+    CACHED_CELLS,
+    Array,
+    Constants,
+    Library,
+    Lost,
+    largest,
+    log_softmax,
+    row_blocks,
+    row_norm,
+)
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.examples import as_examples, refine

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from rankshot.core.blocks import BLOCK_CELLS, CACHED_CELLS, row_blocks
+from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place, iterate_choices, rows_with_tied_choices
