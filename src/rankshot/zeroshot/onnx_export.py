@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
@@ -369,7 +368,7 @@ def _difference(model: Any, head: BaseHead, scores: Scores, inputs: dict[str, An
     if head.n_features_:
         shape = len(scores), head.n_features_
         features = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-        scores, inputs = replace(scores, features=features), inputs | {FEATURES: features}
+        scores, inputs = scores.with_columns(features, head), inputs | {FEATURES: features}
     found = _open_session(model).run([PROBABILITIES], inputs)[0]
     return float(np.abs(found - head.predict_proba(scores)).max())
 

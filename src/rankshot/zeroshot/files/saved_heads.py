@@ -137,8 +137,7 @@ def _build_head(
 def _try_head(head: BaseHead) -> None:
     """Raise unless a head gives probabilities: then its parts fit together."""
     kind = head._expected_kind() or "multiclass"
-    n_scores, n_features = n_columns(len(head.items_), kind), head.n_features_
-    features = np.zeros((1, n_features)) if n_features else None
-    scores = Scores(np.zeros((1, n_scores)), head.items_, kind, features)
+    scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
+    scores = scores.with_columns(np.zeros((1, head.n_features_)), head)
     if not np.isclose(head.predict_proba(scores).sum(), 1):
         raise RankshotError("its numbers do not give probabilities")

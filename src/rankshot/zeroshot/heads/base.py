@@ -119,8 +119,13 @@ class BaseHead(ABC):
 
     @property
     def n_features_(self) -> int:
-        """The number of features that inputs need beside their scores."""
-        return 0
+        """The number of columns that inputs need beside their scores: features, then evidence."""
+        return 0 if (inner := getattr(self, "head", None)) is None else int(inner.n_features_)
+
+    @property
+    def evidence_classes_(self) -> tuple[str, ...]:
+        """The classes of the evidence that inputs need beside their scores; none mostly."""
+        return () if (inner := getattr(self, "head", None)) is None else inner.evidence_classes_
 
     def _default_temperature(self) -> float:
         return 1.0

@@ -266,11 +266,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self._offsets = -0.5 * (self.means_ * self._slopes.T).sum(axis=1)
         self.log_prior_ = np.log(size / len(projected))
 
-    @property
-    def n_features_(self) -> int:
-        """The number of features that the head inside needs."""
-        return self.head.n_features_
-
     def _default_temperature(self) -> float:
         return 1.0 if self.fell_back_ else self.calibration_temperature_
 

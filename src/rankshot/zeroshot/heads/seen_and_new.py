@@ -314,10 +314,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         f = np.asarray(class_scores(values, kind, len(self.items_), {}, np), np.float64)
         blocks = iterate_rows(self.head, table)
         log_posterior = np.concatenate(
-            [
-                self.head._evaluate(table.inputs(rows, self.n_features_), kind, {}, np, None)
-                for rows in blocks
-            ]
+            [self.head._evaluate(table.inputs(rows, self), kind, {}, np, None) for rows in blocks]
         )
         self.reference_ = Reference(kind, *mean_and_std(f), *mean_and_std(log_posterior))
         c = self.reference_.constants() | self._feature_constants()
@@ -370,7 +367,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         features = np.empty((len(table), 2))
         c = self._own_constants(table.kind)
         for rows in iterate_rows(self, table):
-            f = table.inputs(rows, self.n_features_)
+            f = table.inputs(rows, self)
             features[rows] = self._measure(f, table.kind, c, np, None)[2]
         return features
 
@@ -382,11 +379,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def gate_terms(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return the three terms of the log-odds of new against seen classes, as columns."""
         return np.insert(self.gate_features(scores), 2, 1.0, axis=1) * self.gate_.new
-
-    @property
-    def n_features_(self) -> int:
-        """The number of features that the head inside needs."""
-        return self.head.n_features_
 
     def _own_constants(self, kind: Kind) -> Constants:
         constants: Constants = {

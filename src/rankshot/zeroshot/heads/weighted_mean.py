@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import (
@@ -24,8 +24,11 @@ from rankshot.core.arrays import (
     row_blocks,
     row_norm,
 )
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from rankshot.zeroshot.examples import as_examples, refine
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
@@ -58,6 +61,8 @@ COVERING_INPUTS = 10
 LEAST_COVERAGE = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
 """How far a reference covers classes that it lacks. The scores of one softmax depend on each other,
 so that inputs of some classes tell what is usual for the others."""
+TIED_SCORES = 1e-5
+"""Standardised scores that differ by less are equal: then both classes are predicted by half."""
 ROUNDING = 1e-12
 """Weights that are smaller than this are zeros with a rounding error."""
 UNCERTAINTY = 0.1
@@ -94,6 +99,10 @@ class WeightedMean(BaseHead, BaseEstimator):
     scores. How much the rankings and the examples count, a and b, follows from the examples: each
     is predicted from the others. With one example per class, a = .8 and b = .2.
 
+    Evidence of another model, as rows of numbers e that mean more the larger they are, adds
+    c (e - mean e) / s, where s is the standard deviation over all inputs of `fit`. Its weight c is
+    at most 1, and follows from how often the head and the evidence agree.
+
     All this is one matrix product, so the head is as fast as a linear classifier. On held-out
     seen classes of three data sets, it is slightly more accurate than `ProbabilisticRanking` with
     a reference, and equally accurate without.
@@ -108,6 +117,8 @@ class WeightedMean(BaseHead, BaseEstimator):
         T. A larger temperature makes the probabilities of the classes more equal; the decisions
         are the same. By default .9 without a reference, .5 with one that covers all seen classes,
         and more if there are more than 100 of them. `Rehearsal` finds a better value.
+    evidence_weight : float or None
+        c. By default it is found without labels; a rehearsal finds a better value.
 
     Attributes
     ----------
@@ -119,6 +130,8 @@ class WeightedMean(BaseHead, BaseEstimator):
         How far the reference covers each seen class, from 0 to 1; zeros without a reference.
     example_weights_ : tuple of two numbers, or None
         a and b, if there were examples.
+    evidence_weight_ : float or None
+        c, if there was evidence.
     missing_ : dict of str to list of str
         For each source that does not rank all new classes, those that it lacks. The weights of
         such a class are the mean over the other sources.
@@ -138,7 +151,7 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     _learned = (
         *("rankings_", "weights_", "reference_", "coverage_", "example_weights_"),
-        *("_slopes", "_offsets", "_feature_slopes"),
+        *("evidence_weight_", "_slopes", "_offsets", "_feature_slopes"),
     )
 
     def __init__(
@@ -147,16 +160,19 @@ class WeightedMean(BaseHead, BaseEstimator):
         k: int | None = MOST_PLACES,
         decay: float = 0.5,
         temperature: float | None = None,
+        evidence_weight: float | None = None,
     ) -> None:
         self.k = k
         self.decay = decay
         self.temperature = temperature
+        self.evidence_weight = evidence_weight
 
     def fit(
         self,
         rankings: Rankings,
         reference: Scores | ArrayLike | None = None,
         examples: tuple[Scores | ArrayLike, ArrayLike] | None = None,
+        evidence: Scores | None = None,
     ) -> WeightedMean:
         """Compute the weights of the seen classes.
 
@@ -171,17 +187,27 @@ class WeightedMean(BaseHead, BaseEstimator):
             Scores of inputs of new classes, and the class of each. There may be any number of them,
             also for classes that have no ranking. If these are `Scores` with ``features``, all
             scores to be classified must have such features.
+        evidence : Scores, optional
+            Scores with ``evidence``, of inputs as they will be classified; no labels are needed.
+            All scores to be classified must have evidence of the same model.
         """
         rankings = require_targets(rankings)
         require_temperature(self.temperature)
         require_decay(self.decay)
+        if self.evidence_weight is not None:
+            require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
+        if evidence is not None and not isinstance(evidence, Scores):
+            raise RankshotError(
+                "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
+                f"not {short_repr(evidence)}"
+            )
         self.items_ = rankings.items
         labelled = (
             None
             if examples is None
             else as_examples(examples, rankings.items, rankings.target_names)
         )
-        labels = [] if labelled is None else labelled[1]
+        labels = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*rankings.target_names, *labels])
         self.rankings_ = rankings.top(require_k(self.k, rankings.n_items))
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
@@ -198,6 +224,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         self._feature_slopes = np.zeros((len(self.classes_), 0))
         if labelled is not None:
             self._fit_examples(*labelled)
+        self.evidence_weight_: float | None = None
+        if evidence is not None:
+            self._fit_evidence(evidence.with_items(self.items_))
         self._prepare()
         return self
 
@@ -247,7 +276,8 @@ class WeightedMean(BaseHead, BaseEstimator):
             f = self._standardize(table.values[rows], table.kind).astype(np.float64)
             total += f.sum(axis=0)
             products += f.T @ f
-            counts += np.bincount(f.argmax(axis=1), minlength=C)
+            first = f >= f.max(axis=1, keepdims=True) - TIED_SCORES
+            counts += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
         coverage = np.maximum(counts / (counts + COVERING_INPUTS), LEAST_COVERAGE[table.kind])
         mean = total / len(table)
         covariance = products / len(table) - np.outer(mean, mean)
@@ -269,8 +299,8 @@ class WeightedMean(BaseHead, BaseEstimator):
         """Add to slopes and offsets what labelled examples tell."""
         f = self._standardize(table.values, table.kind).astype(np.float64)
         log_proba = log_softmax((f @ self._slopes.T + self._offsets) / self.temperature_, np, 1)
-        given = table.inputs(slice(None), 0 if table.features is None else table.features.shape[1])
-        features = f if table.features is None else given[:, table.values.shape[1] :]
+        given = table.features
+        features = f if given is None else given.toarray() if issparse(given) else given
         found = refine(log_proba, features, np.searchsorted(self.classes_, labels))
         self.example_weights_ = found.head_weight, found.example_weight
         slopes = self.temperature_ * found.slopes.T
@@ -280,6 +310,20 @@ class WeightedMean(BaseHead, BaseEstimator):
             self._slopes += slopes
         else:
             self._feature_slopes = slopes
+
+    def _fit_evidence(self, table: Scores) -> None:
+        """Add slopes of evidence: one column per class, of which the mean is subtracted."""
+        L = len(self.classes_)
+        names = tuple(self.classes_.tolist())
+        given, scale = center_evidence(np.asarray(table.evidence_of(names), np.float64))
+        self._prepare()
+        weight = self.evidence_weight
+        if weight is None:
+            log_proba = np.asarray(self.predict_log_proba(table), np.float64)
+            weight = weigh_evidence(log_proba, given / scale)
+        slopes = self.temperature_ * weight / scale * (np.eye(L) - 1 / L)
+        self._feature_slopes = np.hstack([self._feature_slopes, slopes])
+        self.evidence_weight_ = float(weight)
 
     def _decorrelate(self, rows: Floats) -> NDArray[np.float64]:
         """Return rows times (R + u C I)^-1."""
@@ -298,8 +342,13 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     @property
     def n_features_(self) -> int:
-        """The number of features that inputs need beside their scores."""
+        """The number of columns that inputs need beside their scores: features, then evidence."""
         return int(self._feature_slopes.shape[1])
+
+    @property
+    def evidence_classes_(self) -> tuple[str, ...]:
+        """The classes of the evidence that inputs need beside their scores."""
+        return () if self.evidence_weight_ is None else tuple(self.classes_.tolist())
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         del lost
@@ -334,9 +383,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         return f if self.example_weights_ is None else self.example_weights_[0] * f
 
     def _target_std(self) -> NDArray[np.float64]:
-        return (
-            np.ones(len(self.classes_)) if self.reference_ is None else self.reference_.target_std
-        )
+        if self.reference_ is None:
+            return np.ones(len(self.classes_))
+        return np.asarray(self.reference_.target_std, np.float64)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what the rankings add to the log-posteriors: (n, new classes, seen classes).
