@@ -65,8 +65,13 @@ def concordance(rankings: AnyRankings) -> float | None:
     - Subset rankings: W is taken within each set of compared items, and averaged with the weights
       of the rankings. A set that only one ranking compares does not count.
 
-    A ranking of weight w counts as w rankings. W is 1 if no ranking orders anything, and None if no
+    W is 1 if no ranking orders anything, and None if no
     two rankings compare the same items.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        In memory or in parts; a ranking of weight w counts as w rankings.
 
     Examples
     --------
@@ -238,9 +243,14 @@ class Agreement:
 def agreement(rankings: AnyRankings) -> Agreement:
     """Measure how much rankings of the same target agree.
 
-    A ranking of weight w counts as w rankings. Items that no ranking ranks do not count. For
-    rankings in parts, ``distance_to_others`` is a lazy array. Pairs and other rankings of a subset
-    have no such distance: `concordance` takes them.
+    Items that no ranking ranks do not count. For rankings in parts, ``distance_to_others`` is a
+    lazy array. Pairs and other rankings of a subset have no such distance: `concordance` takes
+    them.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        In memory or in parts, of one target; a ranking of weight w counts as w rankings.
 
     Examples
     --------

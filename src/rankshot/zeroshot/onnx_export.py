@@ -112,14 +112,12 @@ def export_onnx(
     check_is_fitted(head, "classes_")
     require_choice("kind", kind, KINDS)
     require_ending(Path(path), (".onnx",))
-    model = _Graph(head, kind).build()
-    difference = _largest_difference(model, head, kind)
-    from_probabilities = False
+    graph = _Graph(head, kind)
     if network is not None:
-        graph = _Graph(head, kind)
         graph.attach(Path(network), output)
-        model, from_probabilities = graph.build(), graph.from_probabilities
-        difference = max(difference, graph.measure_difference(model))
+    model = graph.build()
+    alone = model if network is None else _Graph(head, kind).build()
+    difference = max(_largest_difference(alone, head, kind), graph.measure_difference(model))
     if not difference <= TOLERANCE:
         raise RankshotError(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
@@ -128,7 +126,7 @@ def export_onnx(
     content = model.SerializeToString()
     with replace_file(Path(path)) as stream:
         stream.buffer.write(content)
-    return Exported(model, from_probabilities, difference)
+    return Exported(model, graph.from_probabilities, difference)
 
 
 class _Graph:

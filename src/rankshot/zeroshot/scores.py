@@ -115,7 +115,7 @@ class Scores:
     def from_probabilities(
         cls, proba: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass"
     ) -> Scores:
-        """Make scores from probabilities: logarithms if multiclass, log-odds otherwise.
+        """Make scores from probabilities ``proba``: logarithms if multiclass, log-odds otherwise.
 
         Multiclass probabilities add up to one in every row. One-vs-rest and one-vs-one
         probabilities are those of separate binary classifiers. A probability of 0 is replaced

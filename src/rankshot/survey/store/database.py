@@ -85,6 +85,10 @@ ASSIGNMENT = sa.Table(
     sa.Column("answered_at", sa.Double),
     # From showing the question to the answer; NULL if no clock can tell.
     sa.Column("seconds", sa.Double),
+    # phone, tablet or desktop, and the share of the items that were ever on the screen; NULL
+    # without scripts.
+    sa.Column("screen", sa.Text),
+    sa.Column("seen", sa.Double),
     # Nobody gets the same question twice, except as a planned repeat.
     sa.UniqueConstraint("rater", "question", "repeat"),
     sa.Index("assignment_of_question", "question"),
@@ -106,25 +110,32 @@ EVENT = sa.Table(
     sa.Column("rater", sa.Text),
     sa.Column("detail", sa.Text, nullable=False),
 )
-NEWEST_VERSION = 2
-# What version 2 changes in the tables of version 1, which rankshot 0.1.0 wrote; it adds two more.
-UPGRADE = (
-    "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
-    "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
-    "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-    "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
-    "ALTER TABLE participant ADD COLUMN language TEXT",
-    "ALTER TABLE participant ADD COLUMN platform_id TEXT",
-    "ALTER TABLE participant ADD COLUMN platform_study TEXT",
-    "ALTER TABLE participant ADD COLUMN platform_session TEXT",
-    # Of a platform that is not supported any more.
-    "ALTER TABLE participant DROP COLUMN turk_assignment",
-    "ALTER TABLE participant DROP COLUMN turk_host",
-    "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
-    "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
-)
+NEWEST_VERSION = 3
+# What each version, 1 being that of rankshot 0.1.0, changes in its tables to become the next; new
+# tables aside.
+UPGRADES = {
+    1: (
+        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
+        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
+        "ALTER TABLE participant ADD COLUMN language TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
+        # Of a platform that is not supported any more.
+        "ALTER TABLE participant DROP COLUMN turk_assignment",
+        "ALTER TABLE participant DROP COLUMN turk_host",
+        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
+        "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
+    ),
+    2: (
+        "ALTER TABLE assignment ADD COLUMN screen TEXT",
+        "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",
+    ),
+}
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
@@ -411,9 +422,10 @@ def migrate(connection: sa.Connection) -> None:
             SURVEY.insert().values(version=NEWEST_VERSION, secret=secret, state="open", serving=0)
         )
     elif found < NEWEST_VERSION:
-        for statement in UPGRADE:
-            connection.execute(sa.text(statement))
-        METADATA.create_all(connection, [EXTRA_ANSWER, EVENT])
+        for version in range(found, NEWEST_VERSION):
+            for statement in UPGRADES[version]:
+                connection.execute(sa.text(statement))
+        METADATA.create_all(connection)
         connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 

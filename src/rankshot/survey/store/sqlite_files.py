@@ -44,10 +44,18 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
     """Copy the SQLite file of a survey to another file, also while a server writes to it.
 
     The copy is one consistent state of the database, with everything that is still in its log. It
-    is checked, and only its owner may read it. The target is complete or as it was; an existing
-    file is replaced only with ``force``. For the URL of a PostgreSQL database, the error says how
-    to use ``pg_dump``. Returns how many answers and participants the copy contains, and whether
-    answers may be missing.
+    is checked, and complete or not there. Returns how many answers and participants the copy
+    contains, and whether answers may be missing.
+
+    Parameters
+    ----------
+    place : str or Path
+        The SQLite file. For the URL of a PostgreSQL database, the error says how to use
+        ``pg_dump``.
+    target : Path
+        The copy; only its owner may read it.
+    force : bool
+        Whether an existing file may be replaced.
 
     Examples
     --------

@@ -45,13 +45,19 @@ CONTENT_ERRORS = (
 def build_head(settings: HeadSettings, *inner: BaseHead) -> Any:
     """Return the head with some settings, not fitted; some have another head inside.
 
+    Parameters
+    ----------
+    settings : HeadSettings
+    *inner : BaseHead
+        The head inside, for settings of a head that has one.
+
     Examples
     --------
     >>> from rankshot.zeroshot import HeadSettings, build_head
     >>> build_head(HeadSettings(head="probabilistic", posterior="consensus", prior="mallows"))
     ProbabilisticRanking(posterior='consensus', prior=Mallows())
     """
-    return CLASSES[HEADS[settings.head]](*inner, **decode_parameters(settings))
+    return CLASSES[HEADS[settings.head].name](*inner, **decode_parameters(settings))
 
 
 def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
@@ -84,6 +90,11 @@ def load_head(path: str | Path) -> BaseHead:
 
     It gives the same answers and explanations as the head that was saved, and can be saved again.
     ``head.provenance_`` tells how it came about.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or file that was written.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class BaseHead(ABC):
 
     @abstractmethod
     def fit(self, semantics: Any) -> Any:
-        """Learn from rankings or similarities of the new classes."""
+        """Learn from ``semantics``: rankings or similarities of the new classes."""
 
     def _prepare(self) -> None:  # noqa: B027
         """Compute what follows from what was learned; called by `fit` and after loading."""

@@ -51,8 +51,12 @@ class Gate:
     are linear in two features z and s: how well the input fits the best new class, and how well
     it fits the best seen class. `SeenAndNew.gate_features` returns them.
 
-    ``new`` has the coefficients of z and s and the constant, for new classes; ``none`` the same for
-    inputs of neither group.
+    Parameters
+    ----------
+    new : Coefficients
+        The coefficients of z and s and the constant, for new classes.
+    none : Coefficients, optional
+        The same for inputs of neither group.
 
     Examples
     --------
@@ -72,7 +76,7 @@ class Gate:
             self.__dict__[name] = None if values is None else _require_coefficients(name, values)
 
     def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
-        """Return the log-probabilities of seen, new and (if wanted) none, as columns."""
+        """Return the log-probabilities of seen, new and (with ``none``) none by ``features``."""
         z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
         return np.asarray(log_softmax(z_s_1 @ self.coefficients(none=none), np, 1))
 

@@ -388,7 +388,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         return np.asarray(self.reference_.target_std, np.float64)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return what the rankings add to the log-posteriors: (n, new classes, seen classes).
+        """Return what the rankings add to the log-posteriors of ``values``, scores of a ``kind``.
+
+        They have the shape (n, new classes, seen classes).
 
         With a reference, the term of a seen class is its weight times what its score tells beyond
         the scores of the classes that it is correlated with.
@@ -401,8 +403,9 @@ class WeightedMean(BaseHead, BaseEstimator):
     ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Return the names of the sources, and the log-posteriors by each source alone.
 
-        If all rankings have one source, its raters take the place of sources. The array has the
-        shape (n, new classes, sources), and NaN where a source has no ranking of a class.
+        ``values`` are scores of a ``kind``. If all rankings have one source, its raters take the
+        place of sources. The array has the shape (n, new classes, sources), and NaN where a source
+        has no ranking of a class.
         """
         names, labels = sources_or_raters(self.rankings_)
         f = self._evidence_of_items(values, kind)
