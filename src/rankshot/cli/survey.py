@@ -5,7 +5,9 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -143,6 +145,9 @@ def serve(
     requests: Annotated[
         int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
     ] = 600,
+    accept_copy: Annotated[
+        bool, typer.Option("--accept-copy", help="Use a copy that may lack answers as it is.")
+    ] = False,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
@@ -155,7 +160,12 @@ def serve(
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import Rates, create_app
-    from rankshot.survey.web.server import is_loopback, open_port, serve as serve_app
+    from rankshot.survey.web.server import (
+        find_network_address,
+        is_loopback,
+        open_port,
+        serve as serve_app,
+    )
 
     definition = read_study(study)
     if CONSENT_PLACEHOLDER in definition.consent:
@@ -171,6 +181,8 @@ def serve(
         open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
+        if accept_copy:
+            answers.accept_copy()
         app = create_app(definition, answers, token=token, rates=rates)
         with answers.begin_read() as connection:
             state = read_state(connection)
@@ -180,6 +192,11 @@ def serve(
         if state in STOPPED:
             say(f"State         {STOPPED[state]}")
         say(f"Participants  {address}/")
+        if host in ("0.0.0.0", "::") and (found := find_network_address()):  # noqa: S104 (asked for)
+            phones = f"http://{found}:{listening.getsockname()[1]}/"
+            say(f"Phones        {phones} (on the same network)")
+            if sys.stdout.isatty():
+                say(draw_code(phones))
         if definition.platform == "prolific" and definition.allowed is None:
             hint = " (answers count, unless you run `rankshot survey pilot` first)"
             say(f"Try it        {address}/?PROLIFIC_PID=test{hint * (state == 'open')}")
@@ -190,6 +207,17 @@ def serve(
 
 for command in (status, export, backup, *people.COMMANDS):
     survey.command()(command)
+
+
+def draw_code(address: str) -> str:
+    """Return an address as a QR code for a terminal."""
+    try:
+        import segno
+    except ImportError:
+        return "For a QR code of it: pip install segno"
+    stream = io.StringIO()
+    segno.make(address, micro=False).terminal(stream, compact=True)
+    return stream.getvalue()
 
 
 def _check_new(path: Path) -> None:
