@@ -171,6 +171,7 @@ def test_the_command_and_then_classify(place, client):
 # -------------------------------------------------------------------- workers
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
     marker = str(place / "killed")
 
@@ -214,6 +215,7 @@ def test_only_workers_with_a_gpu_score_if_there_are_any(place, client):
     assert client.run(has_model) == {chosen: True, other: True}
 
 
+@pytest.mark.slow
 def test_a_worker_without_the_model_ends_the_job(place, client):
     """Before anything is written, and with a message that says where it happened."""
 

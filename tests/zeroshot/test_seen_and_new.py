@@ -43,12 +43,16 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
     head = both(reference=reference, gate=GATE, none=none, seen_temperature=0.6)
     f, inner = class_scores(scores), head.head
     if with_reference:
-        # The log-posteriors of this head are standardised already.
         u = class_scores(usual)
-        mean, std = u.mean(axis=0), u.std(axis=0)
+        posteriors = [inner._log_posterior(some.values, kind).T for some in (scores, usual)]
         measured = [
-            np.column_stack([inner._log_posterior(some.values, kind).max(axis=0), best.max(axis=1)])
-            for some, best in ((scores, (f - mean) / std), (usual, (u - mean) / std))
+            np.column_stack(
+                [
+                    ((table - table_of_usual.mean(axis=0)) / table_of_usual.std(axis=0)).max(axis=1)
+                    for table, table_of_usual in ((log_posterior, posteriors[1]), (own, u))
+                ]
+            )
+            for log_posterior, own in zip(posteriors, (f, u), strict=True)
         ]
         features = (measured[0] - measured[1].mean(axis=0)) / measured[1].std(axis=0)
     else:

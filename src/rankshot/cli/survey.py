@@ -10,21 +10,32 @@ import os
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rankshot.cli import survey_people as people
-from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
+from rankshot.cli.console import check_writable, refuse, say
+from rankshot.cli.survey_database import open_database, require_extra
+from rankshot.cli.survey_people import (
+    close,
+    delete,
+    exclude,
+    forget_ids,
+    participants,
+    pause,
+    payments,
+    pilot,
+    reopen,
+    reset,
+    restore,
+)
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rankshot.survey.study import Study
 
+LAST_PORT = 65535
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 # What `serve` says about a study that is not open.
 STOPPED = {
@@ -32,48 +43,43 @@ STOPPED = {
     "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
     "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
 }
-survey = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"max_content_width": 100},
-    help="Collect rankings from people with a web page of your own.",
-)
+ABOUT = "Collect rankings from people with a web page of your own."
 
 
-@survey.command()
 def new(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
-    seen: Annotated[
-        Path, typer.Option(help="A text file with the seen classes, one per line, to be ordered.")
-    ],
-    new_classes: Annotated[
-        Path, typer.Option("--new", help="A text file with the new classes, one per line.")
-    ],
-    show: Annotated[
-        int | None,
-        typer.Option(help="The number of seen classes in a question. By default 10, if enough."),
-    ] = None,
-    preselect: Annotated[
-        Path | None,
-        typer.Option(
-            help="A rankings file that says which seen classes are nearest to each new class, for "
-            "example from `rankshot rank`. By default, WordNet selects them.",
-        ),
-    ] = None,
-    pool: Annotated[
-        int | None,
-        typer.Option(
-            help="The number of nearest seen classes that the questions of a new class cover. If "
-            "it is larger than --show, each new class gets several questions.",
-        ),
-    ] = None,
-    answers: Annotated[int, typer.Option(help="The number of answers per question.")] = 50,
+    study: Path,
+    *,
+    seen: Path,
+    new: Path,
+    show: int | None = None,
+    preselect: Path | None = None,
+    pool: int | None = None,
+    answers: int = 50,
 ) -> None:
     """Write the file of a new study.
 
     The file says which seen classes each question shows, and how many answers are needed.
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
+
+    Parameters
+    ----------
+    study : STUDY.toml
+        The file to write.
+    seen
+        A text file with the seen classes, one per line, to be ordered.
+    new
+        A text file with the new classes, one per line.
+    show
+        The number of seen classes in a question. By default 10, if enough.
+    preselect
+        A rankings file that says which seen classes are nearest to each new class, for example
+        from `rankshot rank`. By default, WordNet selects them.
+    pool
+        The number of nearest seen classes that the questions of a new class cover. If it is larger
+        than --show, each new class gets several questions.
+    answers
+        The number of answers per question.
     """
     require_extra()
     from rankshot.core.files import read_names, replace_file
@@ -85,7 +91,7 @@ def new(
     _check_new(study)
     seen_classes = read_names(seen)
     designed = new_study(
-        read_names(new_classes),
+        read_names(new),
         seen_classes,
         show=show,
         pool=pool,
@@ -105,18 +111,18 @@ def new(
     say(f"    rankshot survey serve {study}")
 
 
-@survey.command()
-def catalogue(
-    file: Annotated[
-        Path, typer.Argument(metavar="LANGUAGE.toml", help="The file to write, such as fr.toml.")
-    ],
-) -> None:
+def catalogue(file: Path) -> None:
     """Write the texts that participants read, to translate them.
 
     The texts are in English. Translate them in the file, and name it in the file of the study,
     under [language] catalogues.
 
     Example: rankshot survey catalogue fr.toml
+
+    Parameters
+    ----------
+    file : LANGUAGE.toml
+        The file to write, such as fr.toml.
     """
     require_extra()
     from rankshot.core.files import replace_file
@@ -132,29 +138,34 @@ def catalogue(
     say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
-@survey.command()
 def serve(
-    study: StudyFile,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on. With 0.0.0.0, the network can reach it.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on. With 0, any free port.")
-    ] = 8000,
-    database: DatabaseOption = None,
-    requests: Annotated[
-        int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
-    ] = 600,
-    accept_copy: Annotated[
-        bool, typer.Option("--accept-copy", help="Use a copy that may lack answers as it is.")
-    ] = False,
+    study: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    database: str | None = None,
+    requests: int = 600,
+    accept_copy: bool = False,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
     The researcher's page is available if RANKSHOT_SURVEY_TOKEN is set in the environment.
 
     Example: rankshot survey serve study.toml
+
+    Parameters
+    ----------
+    host
+        The address to listen on. With 0.0.0.0, the network can reach it.
+    port
+        The port to listen on. With 0, any free port.
+    requests
+        The number of requests per minute that an address may send.
+    accept_copy
+        Use a copy that may lack answers as it is.
     """
+    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
+    refuse(requests < 1, f"--requests must be 1 or more, not {requests}")
     require_extra()
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
@@ -205,8 +216,12 @@ def serve(
         serve_app(app, listening)
 
 
-for command in (status, export, backup, *people.COMMANDS):
-    survey.command()(command)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(new, catalogue, serve, status, export, backup, pilot, pause, close, reopen, reset),
+    *(participants, exclude, restore, delete, payments, forget_ids),
+)
+SHARED: tuple[Callable[..., None], ...] = (status, delete)
+"""The commands with the texts of options that several have."""
 
 
 def draw_code(address: str) -> str:

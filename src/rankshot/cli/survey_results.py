@@ -5,20 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rankshot.cli.console import check_writable, format_order, say
-from rankshot.cli.survey_options import (
-    DatabaseOption,
-    PilotOption,
-    StudyFile,
-    find_database,
-    open_survey,
-    require_extra,
-    warn,
-)
+from rankshot.cli.console import check_writable, format_order, refuse, say
+from rankshot.cli.survey_database import find_database, open_survey, require_extra, warn
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -27,13 +17,23 @@ if TYPE_CHECKING:
     from rankshot.survey.overview import Overview
 
 
-def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption = False) -> None:
+def status(study: Path, *, database: str | None = None, pilot: bool = False) -> None:
     """Show the progress of a survey.
 
     A table shows the answers to the questions of each target, their consensus and how much
     they agree (Kendall's W). Below it are the flagged raters. Excluded participants do not count.
 
     Example: rankshot survey status study.toml
+
+    Parameters
+    ----------
+    study : STUDY.toml
+        The file of the study.
+    database
+        An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
+        a URL with a password in the environment variable RANKSHOT_SURVEY_DATABASE instead.
+    pilot
+        Only the participants of the pilot, not the others.
     """
     from rich.console import Console
 
@@ -65,38 +65,38 @@ def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption
 
 
 def export(
-    study: StudyFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write (.jsonl, raw data also .csv).")
-    ],
-    database: DatabaseOption = None,
-    exclude_flagged: Annotated[
-        bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
-    ] = False,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Write every answer, also repeats, gold ones and skips.")
-    ] = False,
-    participants: Annotated[
-        bool, typer.Option("--participants", help="Write one line per participant.")
-    ] = False,
-    with_ids: Annotated[
-        bool, typer.Option("--with-ids", help="With --participants: add the ids of the platform.")
-    ] = False,
-    pilot: PilotOption = False,
+    study: Path,
+    *,
+    output: Path,
+    database: str | None = None,
+    exclude_flagged: bool = False,
+    raw: bool = False,
+    participants: bool = False,
+    with_ids: bool = False,
+    pilot: bool = False,
 ) -> None:
     """Write the answers to a rankings file, or the raw data.
 
     In a CSV file, a text that a spreadsheet could read as a formula begins with an apostrophe.
 
     Example: rankshot survey export study.toml -o rankings.jsonl
+
+    Parameters
+    ----------
+    output
+        The file to write (.jsonl, raw data also .csv).
+    exclude_flagged
+        Leave out the answers of flagged raters.
+    raw
+        Write every answer, also repeats, gold ones and skips.
+    participants
+        Write one line per participant.
+    with_ids
+        With --participants: add the ids of the platform.
     """
-    for is_wrong, problem in (
-        (raw and participants, "--raw and --participants are two files: give one of them"),
-        (exclude_flagged and (raw or participants), "--exclude-flagged is for rankings only"),
-        (with_ids and not participants, "--with-ids needs --participants"),
-    ):
-        if is_wrong:
-            raise RankshotError(problem)
+    refuse(raw and participants, "--raw and --participants are two files: give one of them")
+    refuse(exclude_flagged and (raw or participants), "--exclude-flagged is for rankings only")
+    refuse(with_ids and not participants, "--with-ids needs --participants")
     from rankshot.core.files import require_ending
 
     check_writable(output, study)
@@ -160,20 +160,20 @@ def _make_table(view: Overview) -> Table:
     return table
 
 
-def backup(
-    study: StudyFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write (.sqlite).")],
-    database: DatabaseOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file if it exists already.")
-    ] = False,
-) -> None:
+def backup(study: Path, *, output: Path, database: str | None = None, force: bool = False) -> None:
     """Copy the database, also while the survey is running.
 
     The copy is complete and checked. Do not copy the file of a running survey in another way: the
     newest answers are in a second file, its log.
 
     Example: rankshot survey backup study.toml -o backup.sqlite
+
+    Parameters
+    ----------
+    output
+        The file to write (.sqlite).
+    force
+        Replace the file if it exists already.
     """
     require_extra()
     from rankshot.core.files import require_ending

@@ -1,6 +1,7 @@
 from . import metrics as metrics
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .estimator_scores import scores_of as scores_of
+from .evidence import word_evidence as word_evidence
 from .explanation import Explanation as Explanation, explain as explain
 from .files.predictions import (
     open_predictions as open_predictions,

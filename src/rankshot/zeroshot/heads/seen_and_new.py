@@ -318,7 +318,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         f = np.asarray(class_scores(values, kind, len(self.items_), {}, np), np.float64)
         blocks = iterate_rows(self.head, table)
         log_posterior = np.concatenate(
-            [self.head._evaluate(values[rows], kind, {}, np, None) for rows in blocks]
+            [self.head._evaluate(table.inputs(rows, self), kind, {}, np, None) for rows in blocks]
         )
         self.reference_ = Reference(kind, *mean_and_std(f), *mean_and_std(log_posterior))
         c = self.reference_.constants() | self._feature_constants()
@@ -371,7 +371,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         features = np.empty((len(table), 2))
         c = self._own_constants(table.kind)
         for rows in iterate_rows(self, table):
-            features[rows] = self._measure(table.values[rows], table.kind, c, np, None)[2]
+            f = table.inputs(rows, self)
+            features[rows] = self._measure(f, table.kind, c, np, None)[2]
         return features
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
