@@ -149,7 +149,8 @@ def test_effects_of_items_have_the_largest_evidence():
         # The coefficient has a wide uniform prior.
         worths = np.exp(coefs[:, None] * X[:, 0] + std * draws)
         total = worths.sum(axis=1, keepdims=True)
-        shares = worths[:, first] / total * worths[:, second] / (total - worths[:, first])
+        rest = worths @ (1 - np.eye(6)[first].T)
+        shares = worths[:, first] / total * worths[:, second] / rest
         return np.log(shares.prod(axis=1).mean())
 
     model = rs.PlackettLuceRegression().fit(votes, X)
@@ -159,16 +160,16 @@ def test_effects_of_items_have_the_largest_evidence():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_items", "n", "k"), [(12, 150, 3), (20, 200, 5), (40, 300, 3)])
+@pytest.mark.parametrize(("n_items", "n", "k"), [(12, 150, 3), (20, 200, 5)])
 def test_intervals_cover_the_coefficients_of_items_with_effects(n_items, n, k):
     """Effects of standard deviation 0.5. Without them in the model, .2 to .7 of intervals cover.
 
-    Of 600 coefficients, .95 cover with a Monte Carlo error of .009.
+    Of 500 coefficients, .95 cover with a Monte Carlo error of .010.
     """
     rng = np.random.default_rng(n_items)
     beta = np.array([1.0, -0.5])
     covered = []
-    for _ in range(300):
+    for _ in range(250):
         X = rng.normal(size=(n_items, 2))
         theta = X @ beta + 0.5 * rng.normal(size=n_items)
         worths = dict(zip(map(str, range(n_items)), np.exp(theta), strict=True))

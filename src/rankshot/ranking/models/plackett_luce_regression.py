@@ -266,7 +266,7 @@ class PlackettLuceRegression(WorthModel):
 
 def _degrees(X: Floats) -> int:
     """Return how many differences of log-worths features leave unexplained."""
-    return X.shape[0] - 1 - X.shape[1]
+    return len(X) - 1 - int(X.shape[1])
 
 
 def _penalty(design: Floats, n_features: int, alpha: float) -> Floats:
@@ -308,7 +308,7 @@ class _MixedModel:
             np.append(beta, effects / std) if std else beta,
             design=design,
             ridge=self._ridge(design),
-            lasso=settings.alpha * settings.l1_ratio * is_coefficient,
+            lasso=np.where(is_coefficient, settings.alpha * settings.l1_ratio, 0.0),
             tol=tol,
             max_iter=settings.max_iter,
             report=self._line.update,
