@@ -5,7 +5,9 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,6 +145,7 @@ def serve(
     port: int = 8000,
     database: str | None = None,
     requests: int = 600,
+    accept_copy: bool = False,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
@@ -158,6 +161,8 @@ def serve(
         The port to listen on. With 0, any free port.
     requests
         The number of requests per minute that an address may send.
+    accept_copy
+        Use a copy that may lack answers as it is.
     """
     refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
     refuse(requests < 1, f"--requests must be 1 or more, not {requests}")
@@ -166,7 +171,12 @@ def serve(
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import Rates, create_app
-    from rankshot.survey.web.server import is_loopback, open_port, serve as serve_app
+    from rankshot.survey.web.server import (
+        find_network_address,
+        is_loopback,
+        open_port,
+        serve as serve_app,
+    )
 
     definition = read_study(study)
     if CONSENT_PLACEHOLDER in definition.consent:
@@ -182,6 +192,8 @@ def serve(
         open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
+        if accept_copy:
+            answers.accept_copy()
         app = create_app(definition, answers, token=token, rates=rates)
         with answers.begin_read() as connection:
             state = read_state(connection)
@@ -191,6 +203,11 @@ def serve(
         if state in STOPPED:
             say(f"State         {STOPPED[state]}")
         say(f"Participants  {address}/")
+        if host in ("0.0.0.0", "::") and (found := find_network_address()):  # noqa: S104 (asked for)
+            phones = f"http://{found}:{listening.getsockname()[1]}/"
+            say(f"Phones        {phones} (on the same network)")
+            if sys.stdout.isatty():
+                say(draw_code(phones))
         if definition.platform == "prolific" and definition.allowed is None:
             hint = " (answers count, unless you run `rankshot survey pilot` first)"
             say(f"Try it        {address}/?PROLIFIC_PID=test{hint * (state == 'open')}")
@@ -205,6 +222,17 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 SHARED: tuple[Callable[..., None], ...] = (status, delete)
 """The commands with the texts of options that several have."""
+
+
+def draw_code(address: str) -> str:
+    """Return an address as a QR code for a terminal."""
+    try:
+        import segno
+    except ImportError:
+        return "For a QR code of it: pip install segno"
+    stream = io.StringIO()
+    segno.make(address, micro=False).terminal(stream, compact=True)
+    return stream.getvalue()
 
 
 def _check_new(path: Path) -> None:

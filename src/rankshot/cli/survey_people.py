@@ -218,11 +218,15 @@ def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | No
     from rankshot.survey.store.people import delete_participants
 
     with _find(study, database, ids) as (definition, answers, raters):
-        for row in _read_payments(definition, answers):
-            if row["rater"] in raters and row["decision"] in ("approve", "look at"):
+        mine = [row for row in _read_payments(definition, answers) if row["rater"] in raters]
+        for row in mine:
+            if row["decision"] in ("approve", "look at"):
                 who = row["id"] or row["rater"]
                 say(f"{who} is to be paid ({row['decision']}). Pay first, if you have not.")
-        who = format_count(len(raters), "participant")
+        # Who came to the pilot as well is stored twice.
+        n_pilot = len(raters) - len(mine)
+        counts = {"participant": len(mine), "pilot participant": n_pilot}
+        who = " and ".join(format_count(n, what) for what, n in counts.items() if n)
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
         delete_participants(answers, raters)
         warn(answers.remains)
@@ -272,17 +276,25 @@ def payments(
         require_ending(output, (".csv", ".txt") if approve or reject else (".csv",))
         check_writable(output, study)
     with open_survey(study, database, read_only=True) as (definition, answers):
-        found = _read_payments(definition, answers, pilot=pilot)
-    if output is not None:
-        from rankshot.survey.export import format_csv
+        from rankshot.survey.export import format_csv, payment_records
+        from rankshot.survey.overview import read_overview
 
+        view = read_overview(definition, answers, time.time(), pilot=pilot)
+    found = payment_records(view)
+    if output is not None:
         chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
         which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
         listed = [row for row in found if row["decision"] in which]
         if lost := sum(row["id"] is None for row in listed):
+            is_erased = any(event.action == "forget-ids" for event in view.events)
+            why = (
+                "were erased (`rankshot survey forget-ids`)"
+                if is_erased
+                else "were never stored: they took part with rankshot 0.1.0, which kept none"
+            )
             raise RankshotError(
-                f"the ids of {format_count(lost, 'participant')} were erased "
-                "(`rankshot survey forget-ids`): the platform cannot pay by this list"
+                f"the ids of {format_count(lost, 'participant')} {why}; the platform cannot pay by "
+                "this list"
             )
         is_plain = output.suffix == ".txt"
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)

@@ -205,7 +205,7 @@ class Scores:
         return Scores(values, names, self.kind, self.features, self.evidence)
 
     def inputs(self, rows: slice, head: Any) -> Array:
-        """Return what ``head`` sees of some ``rows``: scores, and the features and evidence it needs."""
+        """Return what ``head`` needs of some ``rows``: scores, features and evidence."""
         values = self.values[rows, :]
         if not head.n_features_:
             return values
@@ -242,7 +242,7 @@ class Scores:
         return self.evidence.select(classes).values
 
     def with_columns(self, columns: Array, head: Any) -> Scores:
-        """Return the same scores with ``columns`` after them, as `inputs` puts them for ``head``."""
+        """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
         n = head.n_features_ - len(head.evidence_classes_)
         evidence = (
             Scores(columns[:, n:], head.evidence_classes_) if head.evidence_classes_ else None

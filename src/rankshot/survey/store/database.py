@@ -23,6 +23,7 @@ from sqlalchemy.pool import StaticPool
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
 from rankshot.survey.store.sqlite_files import (
+    DOUBTED,
     MissingDatabaseError,
     SqliteFile,
     describe_doubt,
@@ -40,8 +41,10 @@ SURVEY = sa.Table(
     sa.Column("secret", sa.Text, nullable=False),
     # open, pilot, paused or closed.
     sa.Column("state", sa.Text, nullable=False),
-    # Whether a server has the database open: if a copy says so, it may lack answers.
+    # Whether a server has the database open: if a copy says so, it may lack answers. Or `DOUBTED`.
     sa.Column("serving", sa.Integer, nullable=False),
+    # Researchers who logged in before this time are logged out.
+    sa.Column("logged_out_at", sa.Double, nullable=False, default=0.0),
 )
 QUESTION = sa.Table(
     "question",
@@ -134,6 +137,7 @@ UPGRADES = {
     2: (
         "ALTER TABLE assignment ADD COLUMN screen TEXT",
         "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",
+        "ALTER TABLE survey ADD COLUMN logged_out_at DOUBLE PRECISION NOT NULL DEFAULT 0",
     ),
 }
 # SQLite has one writer at a time; more connections would only wait.
@@ -306,10 +310,11 @@ class Database:
         with self.begin_write() as connection:
             migrate(connection)
             survey = connection.execute(sa.select(SURVEY)).one()
+            if survey.serving == DOUBTED or (survey.serving and lacks_log):
+                connection.execute(SURVEY.update().values(serving=DOUBTED))
+                self.doubt = describe_doubt(path)
         if read_only:
             memory.execute("PRAGMA query_only = ON")
-        if survey.serving and lacks_log:
-            self.doubt = describe_doubt(path)
         return survey
 
     def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> sa.Row[Any]:
@@ -380,6 +385,12 @@ class Database:
             connection.execute(sa.select(SURVEY.c.version).with_for_update())
             yield connection
 
+    def accept_copy(self) -> None:
+        """Stop doubting a file that had lost its log: the answers in it are all that are left."""
+        with self.begin_write() as connection:
+            connection.execute(SURVEY.update().values(serving=0))
+        self.doubt = None
+
     def start_serving(self) -> None:
         """Note in an SQLite file that a server has it open, and move its log into it regularly.
 
@@ -406,7 +417,7 @@ class Database:
         if self._engine is not None:
             self._engine.dispose()
         if self._file is not None:
-            self._file.close(is_complete=self.doubt is None)
+            self._file.close()
 
 
 # ---- Migrations
