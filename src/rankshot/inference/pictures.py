@@ -76,11 +76,6 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
 
     The content of the file decides on its format, not its name. A picture that is larger than
     ``shrink_to`` is scaled down, as `convert_picture` does.
-
-    Raises
-    ------
-    RankshotError
-        Says what is wrong with the file, without its name.
     """
     pillow = require_pillow()
     path = Path(file)
@@ -104,14 +99,8 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
 def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
     """Return an open picture as red, green and blue, upright, on white.
 
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        As ``PIL.Image.open`` returns it. Grey becomes three equal channels, transparent parts
-        become white, colours for printing (CMYK) are converted, 16 bits become 8.
-    shrink_to : int, optional
-        The largest width and height wanted: a larger picture is scaled down. A large JPEG is then
-        decoded at a fraction of its size, which is quick, but less exact.
+    A picture larger than ``shrink_to`` is scaled down. A large JPEG is then decoded at a fraction
+    of its size, which is quick, but less exact.
     """
     pillow = require_pillow()
     orientation = image.getexif().get(_ORIENTATION, 1)
@@ -261,12 +250,12 @@ class Preprocessing:
 
     @classmethod
     def from_name(cls, name: str) -> Preprocessing:
-        """Return a preset: "imagenet" (torchvision's networks), "efficientnet-lite" or "clip"."""
+        """Return a preset; ``name`` is "imagenet" (torchvision), "efficientnet-lite" or "clip"."""
         return PRESETS[require_choice("preset", name, PRESETS)]
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], where: str = CONFIG_FILE) -> Preprocessing:
-        """Return what a ``preprocessor_config.json`` of transformers describes.
+        """Return what ``config``, read from ``where``, describes as transformers writes it.
 
         Raises
         ------
@@ -281,7 +270,7 @@ class Preprocessing:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Preprocessing:
-        """Read a ``preprocessor_config.json``."""
+        """Read ``path``, a preprocessor_config.json of transformers."""
         path = Path(path)
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))

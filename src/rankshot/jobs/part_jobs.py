@@ -238,14 +238,14 @@ class PartsRun:
         return self.n_done + self.n_resumed
 
     def count_reasons(self, *, is_input: bool = True) -> Counter[str]:
-        """Return how often each reason occurs among what was skipped: inputs, or all else."""
+        """Return how often each reason occurs among skipped inputs (``is_input``) or the rest."""
         # Some reasons name sizes and the like, and would all be different.
         return Counter(
             one.reason.partition(" (")[0] for one in self.skipped if one.is_input == is_input
         )
 
     def add(self, name: str, work: Work) -> None:
-        """Add what became of a part."""
+        """Add the part ``name`` and what became of it, ``work``."""
         if work.problem:
             self.failed.append((name, work.problem))
             return
@@ -271,23 +271,9 @@ def open_output(
 ) -> None:
     """Write the manifest of a job, if its output folder is new or was begun by the same job.
 
-    Parameters
-    ----------
-    output : str
-        The folder, or its address.
-    description : mapping
-        What the result for a part depends on, by the names that a user knows: head, settings.
-    parts : sequence of Part
-        All parts of the input.
-    again : bool
-        Remove all output parts first, also those of another job.
-    update : bool
-        Remove the output parts of parts that changed or vanished.
-
-    Raises
-    ------
-    RankshotError
-        If the folder belongs to another job, or to none.
+    ``description`` is what the result for a part depends on, by the names that a user knows.
+    ``again`` removes all output parts first, also those of another job; ``update`` removes those
+    of parts that changed or vanished.
     """
     first: dict[str, Part] = {}
     for part in parts:

@@ -124,6 +124,8 @@ class PartitionedRankings(RankingParts):
     ) -> T | None:
         """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking.
 
+        ``combine`` adds two of them; ``+`` by default.
+
         The tree of sums depends only on the number of parts: the answer
         is the same, to the last bit, wherever the parts are computed.
         """
@@ -183,7 +185,7 @@ class PartitionedRankings(RankingParts):
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
     ) -> PartitionedRankings:
-        """Keep the rankings of one target, one source, one rater, or their intersection.
+        """Keep the rankings of a ``target``, a ``source`` and a ``rater``, where given.
 
         There may be none: this is only known when the parts are read.
         """

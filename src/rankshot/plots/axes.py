@@ -51,9 +51,6 @@ MAX_LETTERS = 32
 class Display:
     """A picture on Matplotlib axes: `plot` draws what the object holds.
 
-    The methods that make a display draw it on ``ax``, Matplotlib axes, or by default on a new
-    figure.
-
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes

@@ -94,6 +94,8 @@ class RankingsDisplay(Display):
             Which rankings to draw; it can be left out if all have the same target or none.
         k : int
             How many places are drawn.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         rankings = require_rankings(rankings)
         if target is None and len(rankings.target_names) > 1:
@@ -195,6 +197,8 @@ class PrecedenceDisplay(Display):
         ----------
         rankings : Rankings
             In memory or in parts.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         rankings = require_any_rankings(rankings)
         order = sort_by_average(rankings)
@@ -256,6 +260,8 @@ class WorthsDisplay(Display):
         ----------
         leaderboard : Leaderboard
             From `rankshot.leaderboard`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         return cls(
             list(leaderboard.items),
@@ -272,6 +278,8 @@ class WorthsDisplay(Display):
         ----------
         model : PlackettLuce, DavidsonLuce or PlackettLuceRegression
             Fitted.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
 
         Examples
         --------
@@ -336,6 +344,8 @@ class GroupsDisplay(Display):
         ----------
         mixture : RankingMixture
             Fitted. Log-worths are drawn if its models have them, otherwise places in their modes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         models, weights = mixture.models_, np.asarray(mixture.weights_, np.float64)
         items = models[0].items_

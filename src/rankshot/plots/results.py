@@ -108,6 +108,8 @@ class ReliabilityDisplay(Display):
             The number of bins, of equal width.
         name : str, optional
             For the legend.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         return cls(reliability(y_true, proba, classes, n_bins), name).plot(ax)
 
@@ -198,6 +200,8 @@ class ConfusionDisplay(Display):
         labels : iterable of names, optional
             The classes, in the order of the rows. By default all that occur, sorted. Inputs whose
             true or predicted class is none of these, such as rejected inputs, are not counted.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         truth, _ = compare_labels(y_true, y_pred)
         predicted = require_labels(y_pred, "y_pred")
@@ -288,6 +292,8 @@ class ComparisonDisplay(Display):
             `Rehearsal.predict_accuracy`.
         chance : float, optional
             What random guessing gives, such as one divided by the number of classes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         for name, cell in results.items():
             if np.shape(cell) != (3,) or not cell[1] <= cell[2]:
@@ -311,6 +317,8 @@ class ComparisonDisplay(Display):
             Fitted.
         chance : float, optional
             What random guessing gives, such as one divided by the number of classes of a fold.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         tried = {
             trial.what + (" (chosen)" if trial.accuracy is rehearsal.accuracy_ else ""): (
@@ -372,6 +380,8 @@ class ExplanationDisplay(Display):
         ----------
         explanation : Explanation
             One element of the list that `rankshot.explain` returns.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
         """
         if not isinstance(explanation, Explanation):
             raise RankshotError(

@@ -129,6 +129,12 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     is to a ranking and all items. A PrefLib file also names all items, but has no targets (there
     may be at most one), sources and raters; they are left out.
 
+    Parameters
+    ----------
+    rankings : Rankings
+    path : str or Path
+        Its ending decides the format.
+
     Examples
     --------
     >>> import tempfile

@@ -154,7 +154,7 @@ class Rankings:
         weights: ArrayLike | None = None,
         kind: Kind | Sequence[Kind] = "top",
     ) -> Rankings:
-        """Build from the place of each item: 1 is best, equal places tie, 0 or nan is not listed.
+        """Build from ``positions`` of items: 1 is best, equal ones tie, 0 or nan is not listed.
 
         Examples
         --------
@@ -185,7 +185,7 @@ class Rankings:
         weights: ArrayLike | None = None,
         kind: Kind | Sequence[Kind] = "top",
     ) -> Rankings:
-        """Rank the items of each row by score, largest first; equal scores tie.
+        """Rank the items of each row of ``scores``, largest first; equal scores tie.
 
         ``k`` keeps the first k, as `top` does. With ``kind="subset"``, nan is not compared.
 
@@ -212,7 +212,7 @@ class Rankings:
     def from_item_numbers(
         cls, lists: NDArray[Any], *, items: Iterable[Any], trusted: bool = False
     ) -> Rankings:
-        """Build from a matrix of item numbers, best first, as computations make them.
+        """Build from ``lists``, a matrix of item numbers, best first, as computations make them.
 
         ``trusted`` skips the checks, for lists that are known to be right.
 
@@ -244,8 +244,9 @@ class Rankings:
     ) -> Rankings:
         """Build from comparisons of two items: subset rankings, one for each pair.
 
-        Where ``ties`` is true the two items are tied, and it does not matter which is called the
-        winner. ``items`` are by default those that occur, sorted by name.
+        Each of the ``winners`` was preferred to its one of the ``losers``. Where ``ties`` is true
+        the two items are tied, and it does not matter which is called the winner. ``items`` are by
+        default those that occur, sorted by name.
 
         Examples
         --------
@@ -398,7 +399,7 @@ class Rankings:
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
     ) -> Rankings:
-        """Keep the rankings of one target, one source, one rater, or their intersection."""
+        """Keep the rankings of a ``target``, a ``source`` and a ``rater``, where given."""
         keep = np.ones(len(self), bool)
         for what, wanted in (("target", target), ("source", source), ("rater", rater)):
             if wanted is None:
@@ -490,7 +491,7 @@ class Rankings:
 
     @staticmethod
     def concatenate(parts: Iterable[Rankings]) -> Rankings:
-        """Join several values over the same items into one."""
+        """Join ``parts``, rankings over the same items, into one value."""
         parts = list(parts)
         if not parts or not all(isinstance(part, Rankings) for part in parts):
             raise RankshotError(f"expected a list of Rankings, not {short_repr(parts)}")

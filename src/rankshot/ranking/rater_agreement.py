@@ -60,7 +60,7 @@ def concordance(rankings: AnyRankings) -> float | None:
 
     1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if
     they compare only some of the items: `concordance_test` says how much. All rankings of a
-    rater together count as one; a ranking without a rater, of weight w, counts as w raters.
+    rater together count as one.
 
     - If all rankings order the same number of items, W = 12 S / (m² (n³ - n) - m ΣT). S is the sum
       of squared deviations of the items' total places from their mean, n the number of items, and
@@ -74,6 +74,11 @@ def concordance(rankings: AnyRankings) -> float | None:
 
     W is 1 if no ranking orders anything. It is None if there are fewer than two raters, or if no
     rankings of subsets can contradict one another.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        In memory or in parts. A ranking without a rater, of weight w, counts as w raters.
 
     References
     ----------
@@ -145,18 +150,21 @@ def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
 
 def prepare_raters(rankings: Some) -> Some:
     """Leave out what does not count, and let all rankings of a rater together count as one."""
-    counted = keep_ranked_items(keep_counted(require_any_rankings(rankings)))
-    counts = reduce_parts(counted, _count_raters)
+    return _share_weight(keep_ranked_items(keep_counted(require_any_rankings(rankings))))
+
+
+def _share_weight(rankings: AnyRankings) -> Any:
+    counts = reduce_parts(rankings, _count_raters)
     repeated = {rater: n for rater, n in counts.items() if n > 1}
-    shared = map_parts(counted, _share_weights, repeated) if repeated else counted
-    return cast("Some", shared)
+    return map_parts(rankings, _share_part, repeated) if repeated else rankings
 
 
 def _count_raters(rankings: Rankings) -> Counter[str]:
-    return Counter(rater for rater in rankings.raters.tolist() if rater is not None)
+    counted = rankings.raters[rankings.weights > 0].tolist()
+    return Counter(rater for rater in counted if rater is not None)
 
 
-def _share_weights(rankings: Rankings, counts: dict[str, int]) -> Rankings:
+def _share_part(rankings: Rankings, counts: dict[str, int]) -> Rankings:
     shares = [1 / counts.get(rater, 1) for rater in rankings.raters]
     return replace(rankings, weights=rankings.weights * shares)
 
@@ -335,10 +343,16 @@ class Agreement:
 def agreement(rankings: AnyRankings) -> Agreement:
     """Measure how much rankings of the same target agree.
 
-    All rankings of a rater together count as one; a ranking without a rater, of weight w, counts
-    as w raters. Items that no ranking ranks do not count. For rankings in parts,
-    ``distance_to_others`` is a lazy array, and distances are those of all rankings, by any rater.
-    Pairs and other rankings of a subset have no such distance: `concordance` takes them.
+    All rankings of a rater together count as one. Items that no ranking ranks do not count. For
+    rankings in parts, ``distance_to_others`` is a lazy array, and distances are those of all
+    rankings, by any rater. Pairs and other rankings of a subset have no such distance:
+    `concordance` takes them.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        In memory or in parts, of one target. A ranking without a rater, of weight w, counts as w
+        raters.
 
     Examples
     --------
@@ -352,10 +366,10 @@ def agreement(rankings: AnyRankings) -> Agreement:
     array([0.5, 0.5, 1. ])
     """
     require_one_subject(rankings)
-    ranked = keep_ranked_items(keep_counted(rankings))
+    ranked = keep_ranked_items(rankings)
     if isinstance(ranked, Rankings):
         refuse_partial(ranked, "it has no distance to the others. concordance(rankings) takes it")
-        ranked = prepare_raters(ranked)
+        ranked = _share_weight(ranked)
     W, why_not = measure_concordance(rankings)
     if W is None:
         raise RankshotError(f"agreement cannot be measured: {why_not}")

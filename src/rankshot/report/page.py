@@ -43,6 +43,10 @@ def render_report(report: Report) -> str:
 
     Needs Jinja2 and Matplotlib, the extra ``report``.
 
+    Parameters
+    ----------
+    report : Report
+
     Examples
     --------
     >>> from rankshot.report import Report, render_report
@@ -100,7 +104,14 @@ def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
 
 
 def write_page(page: str, path: str | Path) -> None:
-    """Write a page, as `render_report` returns it. If this fails, an old file stays as it was.
+    """Write a page to a file.
+
+    Parameters
+    ----------
+    page : str
+        As `render_report` returns it.
+    path : str or Path
+        An HTML file; an old one is replaced, or stays as it was if writing fails.
 
     Examples
     --------

@@ -111,7 +111,7 @@ class Corpus:
         require_whole_number("workers", 1 if self.workers is None else self.workers, 1000)
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Read the file and compare every target with every item.
+        """Read the file and compare all ``targets`` with all ``items``.
 
         The similarities of a name that never occurs are NaN. The table's ``notes`` list the names
         that rarely occur, and for each target how many items are tied last.

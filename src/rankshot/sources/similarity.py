@@ -163,7 +163,7 @@ class Similarity:
         return Similarity(values, target_names, item_names, self.source, self.notes)
 
     def to_rankings(self, k: int | None = None) -> Rankings:
-        """Rank the items of each target, most similar first; equal similarities are ties.
+        """Rank the (first ``k``) items of each target, most similar first; equal ones are ties.
 
         A target with unknown similarities gets a subset ranking: those items were not compared.
         A target without any known similarity gets no ranking; `unknown_targets` names it.
@@ -192,6 +192,11 @@ def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
 
     A cell is the mean over the sources in which it is known.
 
+    Parameters
+    ----------
+    tables : sequence of Similarity
+        Over the same targets and items.
+
     Examples
     --------
     >>> import rankshot as rs
@@ -209,6 +214,11 @@ def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
     Rescaling makes the smallest value of every source 0, and a single 0 would make the mean 0
     whatever the other sources say. So a 0 is replaced by half of that source's smallest positive
     value: it is still the smallest value, but it does not overrule the others.
+
+    Parameters
+    ----------
+    tables : sequence of Similarity
+        Over the same targets and items.
 
     Examples
     --------
@@ -319,6 +329,12 @@ def write_similarity(similarity: Similarity, path: str | Path) -> None:
 
     The file appears complete or not at all: it is written beside its place and then renamed.
     The source and the notes are not written.
+
+    Parameters
+    ----------
+    similarity : Similarity
+    path : str or Path
+        Ends in .csv or .parquet.
 
     Examples
     --------

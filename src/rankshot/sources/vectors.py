@@ -134,7 +134,7 @@ class ClassVectors:
         return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
 
     def cosines(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the cosine of every target with every item.
+        """Return the cosines of ``targets`` with ``items``.
 
         NaN where a vector has a missing number, or is zero and so has no direction.
         """
@@ -236,7 +236,7 @@ class WordVectors:
         return vectors
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the cosine of every target with every item; NaN for unknown names."""
+        """Return the cosines of ``targets`` with ``items``; NaN for unknown names."""
         targets, items = as_names(targets, "targets"), as_names(items)
         found = self._find_vectors(dict.fromkeys(targets + items))
         values = cosine(*([found[name].vector for name in names] for names in (targets, items)))
@@ -245,7 +245,7 @@ class WordVectors:
         return Similarity(values, targets, items, self.source, notes)
 
     def vectors(self, names: Iterable[Any]) -> ClassVectors:
-        """Return the vectors of names, scaled to length 1; NaN for unknown names."""
+        """Return the vectors of ``names``, scaled to length 1; NaN for unknown names."""
         names = as_names(names, "names")
         rows = [found.vector for found in self._find_vectors(names).values()]
         return ClassVectors(names, unit_vectors(rows), self.source)
@@ -395,7 +395,7 @@ class Embedding:
         self.source = source
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the cosine of every target with every item."""
+        """Return the cosines of ``targets`` with ``items``."""
         targets, items = as_names(targets, "targets"), as_names(items)
         row = {text: i for i, text in enumerate(dict.fromkeys(map(self._text, targets + items)))}
         vectors = self._embed(list(row))

@@ -125,9 +125,9 @@ class WordNet:
             require_choice("category", category, CATEGORIES)
 
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
-        """Return the sense of each name; the senses of all names are chosen together.
+        """Return the sense of each of the ``names``; all senses are chosen together.
 
-        Names that WordNet does not know are refused.
+        Names that WordNet does not know raise an error.
         """
         found, unknown = self._choose(as_names(names, "names"))
         if unknown:
@@ -138,7 +138,7 @@ class WordNet:
         return found
 
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
-        """Return the table of similarities; NaN for names that WordNet does not know.
+        """Return the similarity of ``targets`` with ``items``; NaN for names that WordNet lacks.
 
         The notes name, in this order, different names with the same sense, names without a sense
         of the allowed categories, doubtful senses with the second most probable sense (the most
@@ -545,6 +545,11 @@ def read_senses(path: str | Path) -> dict[str, str]:
 
     A sense has the form ``crane.n.04`` or ``n02012849``. `WordNet` takes what is returned.
 
+    Parameters
+    ----------
+    path : str or Path
+        A text file.
+
     Examples
     --------
     >>> import rankshot as rs, tempfile
@@ -575,10 +580,17 @@ def read_senses(path: str | Path) -> dict[str, str]:
 
 
 def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
-    """Write the senses that `WordNet.senses` returns, for `read_senses`.
+    """Write the senses of names for `read_senses`.
 
     The most doubtful senses come first. Each has a comment that describes it and, if it is
     doubtful, the second most probable sense.
+
+    Parameters
+    ----------
+    senses : mapping of names to Sense
+        As `WordNet.senses` returns them.
+    path : str or Path
+        A text file.
 
     Examples
     --------

@@ -32,6 +32,11 @@ def read_study(path: str | Path) -> Study:
 
     If something is wrong, the error names the file, the key and the value, and says what to do.
 
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -114,6 +119,10 @@ def format_study(study: Study) -> str:
 
     `read_study` of a file with this text returns an equal study, but for files beside it:
     pictures, catalogues and the list of allowed ids are not written.
+
+    Parameters
+    ----------
+    study : Study
 
     Examples
     --------

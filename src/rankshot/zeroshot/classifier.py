@@ -121,7 +121,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_label = reject_label
 
     def set_params(self, **params: Any) -> ZeroShotClassifier:
-        """Set parameters; ``head__…`` sets those of the head, also of the default head."""
+        """Set ``params``; ``head__…`` sets those of the head, also of the default head."""
         if self.head is None and any(name.startswith("head__") for name in params):
             self.head = WeightedMean()
         super().set_params(**params)
@@ -222,7 +222,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return take_top(self.predict_log_proba(X, candidates), self.classes_, k)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of inputs whose predicted class is ``y``, as text."""
+        """Return the share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
         right = self.predict(X) == np.asarray(y).astype(str)
         return float(np.average(right, weights=sample_weight))
 

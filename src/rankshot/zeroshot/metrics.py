@@ -1,9 +1,8 @@
 """Metrics of a zero-shot classifier.
 
-In all functions, ``y_true`` holds the classes of n inputs and ``y_pred`` the predicted classes.
-``proba`` is a table of n rows, with one column for each of the L ``classes``; every class in
-``y_true`` must be one of them. Classes are names; whole numbers become text. Classes with the same
-probability are equally likely to be predicted, so the order of the columns never matters.
+Classes are names; whole numbers become text. Every true class must have a column of probabilities.
+Classes with the same probability are equally likely to be predicted, so the order of the columns
+never matters.
 
 For a confusion matrix use `sklearn.metrics.confusion_matrix` with ``labels=classes``.
 """
@@ -50,6 +49,11 @@ ROUNDING = 1e-6
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Return the share of inputs whose class is predicted correctly.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        The true and the predicted class of each input.
+
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import accuracy
@@ -61,6 +65,11 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]:
     """Return the accuracy of every class that occurs in ``y_true``, sorted by name.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        The true and the predicted class of each input.
 
     Examples
     --------
@@ -76,6 +85,11 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]
 def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Return the mean of `per_class_accuracy`: a rare class counts as much as a common one.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        The true and the predicted class of each input.
+
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import mean_class_accuracy
@@ -88,9 +102,15 @@ def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
     """Return the mean of the accuracies of L classes, with Wilson's interval.
 
-    ``n_inputs`` are the numbers n_c of inputs; classes without inputs are left out. The mean gives
-    each input of class c the weight 1 / (L n_c). Weighted inputs are as informative as
-    1 / Σ weight² = L² / Σ 1/n_c inputs of equal weight (Kish 1965).
+    The mean gives each input of class c the weight 1 / (L n_c). Weighted inputs are as informative
+    as 1 / Σ weight² = L² / Σ 1/n_c inputs of equal weight (Kish 1965).
+
+    Parameters
+    ----------
+    shares : array-like of shape (L,)
+        The accuracy of each class.
+    n_inputs : array-like of shape (L,)
+        The number n_c of inputs of each class; classes without inputs are left out.
 
     Examples
     --------
@@ -109,7 +129,14 @@ def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:
 
 
 class GeneralizedAccuracy(NamedTuple):
-    """Mean accuracies of ``new`` and of ``seen`` classes that compete, and their ``harmonic`` mean.
+    """What `generalized_accuracy` returns.
+
+    Attributes
+    ----------
+    new, seen : float
+        The mean class accuracies of new and of seen classes that compete.
+    harmonic : float
+        Their harmonic mean.
 
     Examples
     --------
@@ -129,9 +156,15 @@ def generalized_accuracy(
     """Return the mean class accuracy of the new and of the seen classes, and its harmonic mean.
 
     This is the protocol of Xian, Schiele and Akata (2017), who write U for the accuracy on new
-    classes and S for that on seen classes: H = 2 U S / (U + S). ``seen`` names the classes that
-    the classifier was trained on, whether they occur in ``y_true`` or not; every other class is a
-    new class.
+    classes and S for that on seen classes: H = 2 U S / (U + S). Every
+    class that is not seen is a new class.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        The true and the predicted class of each input.
+    seen : iterable of names
+        The classes that the classifier was trained on, whether they occur in ``y_true`` or not.
 
     Examples
     --------
@@ -154,7 +187,13 @@ def generalized_accuracy(
 
 
 class Interval(NamedTuple):
-    """A share, its ``estimate``, and the ends ``low`` and ``high`` of its confidence interval.
+    """A share with its confidence interval.
+
+    Attributes
+    ----------
+    estimate : float
+    low, high : float
+        The ends of the interval.
 
     Examples
     --------
@@ -188,11 +227,18 @@ def format_share(share: float) -> str:
 
 
 def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
-    """Return the share ``correct / n`` with Wilson's score interval.
+    """Return the share correct / n with Wilson's score interval.
 
-    It stays inside [0, 1], and its coverage is close to ``level`` also for small ``n`` and for
-    shares near 0 and 1. ``correct`` may be fractional, because a tie can count as part of a hit;
-    so may ``n``, as a number of inputs of equal weight that is as informative as weighted ones.
+    It stays inside [0, 1].
+
+    Parameters
+    ----------
+    correct : float
+        The number of hits; fractional where a tie counts as part of a hit.
+    n : float
+        The number of inputs, or the number of equally weighted ones that is as informative.
+    level : float
+        The coverage, which is close to this also for small n and for shares near 0 and 1.
 
     Examples
     --------
@@ -220,10 +266,21 @@ def _wilson_low(p: float, h: float) -> float:
 
 
 def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], k: int) -> float:
-    """Return the share of inputs whose class is among the ``k`` most probable; 1 <= k <= L.
+    """Return the share of inputs whose class is among the k most probable.
 
-    Where t classes tie for the last s places, each of them counts s/t. Only the order in each
-    row matters, so ``proba`` may also be log-probabilities or other scores.
+    Where t classes tie for the last s places, each of them counts s/t.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true class of each input.
+    proba : array-like of shape (n, L)
+        The probability of each class, its logarithm or another score: only the order in each row
+        counts.
+    classes : iterable of names
+        The L classes, in the order of the columns.
+    k : int
+        At least 1 and at most L.
 
     Examples
     --------
@@ -242,8 +299,17 @@ def negative_log_likelihood(
     """Return the mean of -log P(true class); infinite if a true class has probability 0.
 
     This is the cross-entropy that `sklearn.metrics.log_loss` computes. That function takes
-    probabilities and clips them away from 0; this one takes their natural logarithms,
-    ``log_proba``, so that small probabilities keep their value.
+    probabilities and clips them away from 0; this one takes their logarithms, so that
+    small probabilities keep their value.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true class of each input.
+    log_proba : array-like of shape (n, L)
+        The natural logarithm of the probability of each class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
 
     Examples
     --------
@@ -263,8 +329,19 @@ def reliability(
 ) -> Reliability:
     """Compare the largest probability of each row (its confidence) with the accuracy.
 
-    The ``n_bins`` bins have equal width on (0, 1]. If m classes share the largest probability
-    and the true class is one of them, the input counts 1/m.
+    If m classes share the largest probability and the true class is one of them, the input counts
+    1/m.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true class of each input.
+    proba : array-like of shape (n, L)
+        The probability of each class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
+    n_bins : int
+        The number of bins, of equal width on (0, 1].
 
     Examples
     --------
@@ -284,6 +361,17 @@ def expected_calibration_error(
 ) -> float:
     """Return the mean difference between confidence and accuracy in the bins of `reliability`.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true class of each input.
+    proba : array-like of shape (n, L)
+        The probability of each class.
+    classes : iterable of names
+        The L classes, in the order of the columns.
+    n_bins : int
+        The number of bins, of equal width on (0, 1].
+
     Examples
     --------
     >>> from rankshot.zeroshot.metrics import expected_calibration_error
@@ -299,7 +387,16 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
 
     Cell (a, b) is the share of the inputs of class a or b for which the true class is the more
     probable of the two; equal probabilities count one half. The matrix is symmetric, with NaN on
-    the diagonal and where a pair has no inputs. ``proba`` may also be log-probabilities.
+    the diagonal and where a pair has no inputs.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true class of each input.
+    proba : array-like of shape (n, L)
+        The probability of each class, or its logarithm.
+    classes : iterable of names
+        The L classes, in the order of the columns.
 
     Examples
     --------

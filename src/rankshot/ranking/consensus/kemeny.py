@@ -115,6 +115,11 @@ def borda(rankings: AnyRankings) -> Consensus:
     In a subset ranking the places count as fractions of its length. Items of equal average stay
     tied, and items that no ranking lists are tied at the end.
 
+    Parameters
+    ----------
+    rankings : Rankings
+        Of any kind, in memory or in parts; their weights count.
+
     Examples
     --------
     >>> import rankshot as rs

@@ -83,6 +83,11 @@ def schulze(rankings: AnyRankings) -> Consensus:
 def condorcet_winner(rankings: AnyRankings) -> str | None:
     """Return the item that beats every other one, or None if there is none.
 
+    Parameters
+    ----------
+    rankings : Rankings
+        Of any kind, in memory or in parts; their weights count.
+
     Examples
     --------
     >>> import rankshot as rs
@@ -98,6 +103,11 @@ def condorcet_winner(rankings: AnyRankings) -> str | None:
 
 def smith_set(rankings: AnyRankings) -> tuple[str, ...]:
     """Return the smallest set of items that beat every item outside of it, sorted by name.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Of any kind, in memory or in parts; their weights count.
 
     Examples
     --------

@@ -119,7 +119,7 @@ class BabingtonSmith(BaseEstimator):
 
     @classmethod
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[Any]) -> BabingtonSmith:
-        """Return a fitted model with given log-odds: ``log_odds[i, j]`` that i precedes j."""
+        """Return a fitted model; ``log_odds[i, j]``: item i of ``items`` precedes item j."""
         names = as_names(items)
         table = require_number_table(log_odds, len(names), "log_odds", square=True)
         wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
@@ -268,7 +268,7 @@ class BabingtonSmith(BaseEstimator):
         return result
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default), exactly."""
+        """Draw ``n`` top-``k`` rankings (full by default), exactly; ``random_state``: a seed."""
         check_is_fitted(self)
         k = require_sample_length(n, k, len(self.items_))
         require_affordable(len(self.items_), k)

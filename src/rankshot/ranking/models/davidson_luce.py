@@ -125,7 +125,7 @@ class DavidsonLuce(WorthModel):
     def from_worths(
         cls, worths: Mapping[str, float], tie_parameters: Mapping[int, float]
     ) -> DavidsonLuce:
-        """Return a fitted model with given worths and tie parameters.
+        """Return a fitted model with given ``worths`` and ``tie_parameters``.
 
         Examples
         --------
@@ -148,7 +148,7 @@ class DavidsonLuce(WorthModel):
         return cls(regularization=0.0)._with_parameters(items, sizes, Parameters(theta, gamma))
 
     def fit(self, rankings: Rankings) -> DavidsonLuce:
-        """Estimate worths and tie parameters from rankings of any kind; their weights count."""
+        """Estimate worths and tie parameters from ``rankings`` of any kind; their weights count."""
         self._require_settings()
         require_rankings(rankings)
         found = require_one_subject(rankings)
@@ -229,7 +229,7 @@ class DavidsonLuce(WorthModel):
         return Parameters(self.log_worths_, np.log(delta))
 
     def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking, right for worths of any ratio."""
+        """Return the log-probability of each of the ``rankings``, right for worths of any ratio."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         refuse_cut_ties(rankings)
@@ -248,7 +248,7 @@ class DavidsonLuce(WorthModel):
     def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
         """Return the standard error of the logarithm of each tie parameter.
 
-        It is infinite for ties of more items than any of these rankings chooses from.
+        It is infinite for ties of more items than any of the ``rankings`` chooses from.
         """
         covariance, known = self._invert_information(rankings)
         errors = np.full(known.size, np.inf)
@@ -277,7 +277,7 @@ class DavidsonLuce(WorthModel):
         return found, known
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent rankings of all items, or of at least ``k``.
+        """Draw ``n`` rankings of all items, or of at least ``k``, from the seed ``random_state``.
 
         The draws are exact: the size of a set is drawn first, and then its items one by one. A
         ranking ends with the tie in which it reaches ``k`` items, so that no tie is cut.

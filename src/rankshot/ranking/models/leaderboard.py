@@ -159,7 +159,7 @@ class Leaderboard:
         return self._around_log_worths(np.sqrt(shown))
 
     def compare(self, first: str, second: str) -> Comparison:
-        """Return how certain it is that the first item is above the second.
+        """Return how certain it is that the item ``first`` is above ``second``.
 
         Interval and probability treat the difference as normal. That is too cautious where an item
         won or lost nearly all its votes: 100 wins of 100 have a probability of 0.95. The wins
@@ -222,7 +222,7 @@ class Leaderboard:
         )
 
     def iterate_rows(self, most: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Yield the cells of each item as text, as the table prints them."""
+        """Yield the cells of each item, or of ``most`` items, as the table prints them."""
         columns = (self.ranks, self.items, self.log_worths, self.intervals, self.rank_intervals)
         for rank, item, value, (low, high), (best, worst) in zip(
             *(column[:most] for column in columns), strict=True

@@ -121,7 +121,7 @@ class Mallows(BaseEstimator):
 
     @classmethod
     def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
-        """Return a fitted model with a given centre (all items, best first) and spread.
+        """Return a fitted model with a ``center`` (all items, best first) and a ``spread``.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Mallows(BaseEstimator):
         return map_rows(rankings, _log_prob, self.center_, self.spread_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default).
+        """Draw ``n`` top-``k`` rankings (full by default), from the seed ``random_state``.
 
         The draws are exact (repeated insertion): the numbers V_j are independent, and each has a
         geometric distribution that is truncated at the number of items left.

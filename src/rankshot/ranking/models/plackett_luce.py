@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -52,7 +53,7 @@ FEW_RANKINGS = 64
 """So many rankings are fitted as fast as equal ones are merged."""
 
 
-class WorthModel(BaseEstimator):
+class WorthModel(BaseEstimator, ABC):
     """What all models with worths share: settings, fitted attributes and standard errors."""
 
     items_: tuple[str, ...]
@@ -101,12 +102,12 @@ class WorthModel(BaseEstimator):
         self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
 
+    @abstractmethod
     def covariance(self, rankings: Any) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
-        raise NotImplementedError
 
     def standard_errors(self, rankings: Any) -> Floats:
-        """Return the standard errors of ``log_worths_``: square roots from `covariance`."""
+        """Return the standard errors of ``log_worths_`` fitted to ``rankings``."""
         return np.sqrt(np.diag(self.covariance(rankings)))
 
 
@@ -177,7 +178,7 @@ class PlackettLuce(WorthModel):
 
     @classmethod
     def from_worths(cls, worths: Mapping[str, float]) -> PlackettLuce:
-        """Return a fitted model with given worths.
+        """Return a fitted model with given ``worths``.
 
         Examples
         --------
@@ -244,7 +245,7 @@ class PlackettLuce(WorthModel):
         return invert_information(information, self.items_, self.regularization)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default).
+        """Draw ``n`` top-``k`` rankings (full by default), from the seed ``random_state``.
 
         The draws are exact: each item gets an exponential time of rate v_i, and the k items of
         the smallest times are the list.

@@ -185,7 +185,7 @@ class PlackettLuceRegression(WorthModel):
         return np.asarray(self._as_plackett_luce().log_prob(rankings))
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default)."""
+        """Draw ``n`` top-``k`` rankings (full by default), from the seed ``random_state``."""
         return self._as_plackett_luce().sample(n, k, random_state)
 
     def _as_plackett_luce(self) -> PlackettLuce:
@@ -231,6 +231,13 @@ class PlackettLuceRegression(WorthModel):
         With effects of items, the quantiles are those of Student's t with as many degrees of
         freedom as there are items, less one and less the features; without them, of the normal
         distribution.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            The rankings of the fit.
+        level : float
+            The probability that an interval contains the coefficient.
 
         Examples
         --------

@@ -101,7 +101,7 @@ class ClassLabels:
         return found
 
     def match(self, name: str) -> list[str]:
-        """Return the class that a name means; none, or several, if that cannot be said.
+        """Return the class that ``name`` means; none, or several, if that cannot be said.
 
         The name may be written as in ``names``, ``given`` or ``synonyms``, as the whole list of
         synonyms, as a synset or as the name of a WordNet sense. Case, underscores, hyphens and

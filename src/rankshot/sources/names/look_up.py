@@ -137,6 +137,10 @@ def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
     number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
     synonyms separated by commas are never reported.
 
+    Parameters
+    ----------
+    names : iterable of names
+
     Examples
     --------
     >>> from rankshot.sources import find_misspellings

@@ -117,6 +117,11 @@ def open_predictions(
 def read_predictions(path: str | Path) -> Predictions:
     r"""Read a file that `open_predictions` wrote; its columns may be in any order.
 
+    Parameters
+    ----------
+    path : str or Path
+        A CSV or Parquet file.
+
     Examples
     --------
     >>> import tempfile

@@ -82,7 +82,7 @@ class BaseHead(ABC):
 
     @abstractmethod
     def fit(self, semantics: Any) -> Any:
-        """Learn from rankings or similarities of the new classes."""
+        """Learn from ``semantics``: rankings or similarities of the new classes."""
 
     def _prepare(self) -> None:  # noqa: B027
         """Compute what follows from what was learned; called by `fit` and after loading."""
@@ -116,6 +116,16 @@ class BaseHead(ABC):
             return self._formula(f, kind, without_prefix(prefix, c), xp, lost)
         # Sums of infinite numbers are not known.
         return np.maximum(self._log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
+
+    @property
+    def n_features_(self) -> int:
+        """The number of columns that inputs need beside their scores: features, then evidence."""
+        return 0 if (inner := getattr(self, "head", None)) is None else int(inner.n_features_)
+
+    @property
+    def evidence_classes_(self) -> tuple[str, ...]:
+        """The classes of the evidence that inputs need beside their scores; none mostly."""
+        return () if (inner := getattr(self, "head", None)) is None else inner.evidence_classes_
 
     def _default_temperature(self) -> float:
         return 1.0

@@ -494,12 +494,13 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         return self._scorers.get_scorer(kind).block_cells // cells
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the contribution of each seen class, of shape (n, new classes, seen classes).
+        """Return the contributions of seen classes to ``values``, scores of a ``kind``.
 
-        The log-ratio of each factor of P(π|x) to its value for equal scores is the contribution of
-        the item at this place; tied items share it equally. Where a source does not rank a class,
-        its rankings of other classes contribute, as far as the class depends on them; what is left
-        is shared equally by all seen classes that contribute.
+        They have the shape (n, new classes, seen classes). The log-ratio of each factor of P(π|x)
+        to its value for equal scores is the contribution of the item at this place; tied items
+        share it equally. Where a source does not rank a class, its rankings of other classes
+        contribute, as far as the class depends on them; what is left is shared equally by all seen
+        classes that contribute.
         """
         if self.reference_ is None:
             return self._raw_item_contributions(values, kind)
@@ -549,10 +550,10 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Return the names of the sources, and the log-posteriors by each source alone.
 
-        If all rankings have one source, its raters take the place of sources. The array has the
-        shape (n, new classes, sources), and NaN where a source has no ranking of a class. It is
-        empty for one-vs-one scores if the rankings have different lengths, because their
-        probabilities cannot be compared.
+        ``values`` are scores of a ``kind``. If all rankings have one source, its raters take the
+        place of sources. The array has the shape (n, new classes, sources), and NaN where a source
+        has no ranking of a class. It is empty for one-vs-one scores if the rankings have different
+        lengths, because their probabilities cannot be compared.
         """
         uneven = np.ptp(self.rankings_.lengths) > 0 or self.rankings_.is_subset.any()
         if kind == "one-vs-one" and uneven:

@@ -116,7 +116,10 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         return (log_proba - c["log_prior"]) @ c["exponents"]
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
+        """Return the terms of the log-posteriors of ``values``, scores of a ``kind``.
+
+        They have the shape (n, new classes, seen classes).
+        """
         f = np.asarray(values, np.float64)
         log_proba = log_class_probabilities(f, kind, "DirectSimilarity") - self._log_prior
         return np.asarray(self.exponents_ * log_proba[:, None])
@@ -199,7 +202,7 @@ class ConSE(BaseHead, BaseEstimator):
         self.temperature = temperature
 
     def fit(self, similarity: Similarity) -> ConSE:
-        """Store the cosines of new and seen classes; seen classes without a vector are left out."""
+        """Store ``similarity``, cosines; seen classes without a vector are left out."""
         require_whole_number("n_classes", self.n_classes)
         require_temperature(self.temperature)
         similarity = require_similarity(similarity)
@@ -235,7 +238,10 @@ class ConSE(BaseHead, BaseEstimator):
         return weights / xp.sum(weights, axis=1, keepdims=True)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the terms of the log-posteriors, of shape (n, new classes, seen classes)."""
+        """Return the terms of the log-posteriors of ``values``, scores of a ``kind``.
+
+        They have the shape (n, new classes, seen classes).
+        """
         f = np.asarray(values, np.float64)
         weights = self._weights(f, kind, self._constants(kind, f.dtype), np)
         terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
