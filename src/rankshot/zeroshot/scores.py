@@ -205,7 +205,7 @@ class Scores:
         return Scores(values, names, self.kind, self.features, self.evidence)
 
     def inputs(self, rows: slice, head: Any) -> Array:
-        """Return what a head sees of some inputs: scores, and features and evidence it needs."""
+        """Return what ``head`` needs of some ``rows``: scores, features and evidence."""
         values = self.values[rows, :]
         if not head.n_features_:
             return values
@@ -228,7 +228,7 @@ class Scores:
         return xp.concat(columns, axis=1)
 
     def evidence_of(self, classes: tuple[str, ...]) -> Array:
-        """Return the evidence of some new classes, with one column for each."""
+        """Return the evidence of some new ``classes``, with one column for each."""
         if self.evidence is None:
             raise RankshotError(
                 "the head was fitted with evidence of another model, but these inputs have none: "
@@ -242,7 +242,7 @@ class Scores:
         return self.evidence.select(classes).values
 
     def with_columns(self, columns: Array, head: Any) -> Scores:
-        """Return the same scores with columns after them, as `inputs` puts them."""
+        """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
         n = head.n_features_ - len(head.evidence_classes_)
         evidence = (
             Scores(columns[:, n:], head.evidence_classes_) if head.evidence_classes_ else None
