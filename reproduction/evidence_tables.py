@@ -48,7 +48,7 @@ def examples_table(
     paper = paper_head().fit(task.panel)
     reference = usual if chosen.reference else None
 
-    def by_head(features: bool) -> Predict:
+    def by_head(*, features: bool) -> Predict:
         def predict(given: Any, labels: Labels, tested: Any) -> Labels:
             def scores(X: Any) -> Scores:
                 return replace(model.scores(X), features=X) if features else model.scores(X)
@@ -85,10 +85,12 @@ def examples_table(
         ("method", *map(str, NUMBERS)),
         tuple(rows),
         (
-            f"Mean class accuracy; means over {N_DRAWS} draws of examples, with 95 % intervals of "
-            "these means. Half of the inputs of the new classes are drawn from, the other half "
-            f"tested, at most {MOST_TESTED} per class. Logistic regression: the better of C = 1 "
-            "and C = 10 in each cell, by the tested inputs.",
+            (
+                f"Mean class accuracy; means over {N_DRAWS} draws of examples, with 95 % intervals "
+                "of these means. Half of the inputs of the new classes are drawn from, the other "
+                f"half tested, at most {MOST_TESTED} per class. Logistic regression: the better of "
+                "C = 1 and C = 10 in each cell, by the tested inputs."
+            ),
         ),
     )
 
