@@ -112,7 +112,7 @@ def test_the_settings_are_those_of_the_library(folder, in_python):
     assert found.default_temperature == pytest.approx(np.sqrt(0.9 * 0.5))
 
 
-@pytest.mark.parametrize("options", ["", "--classes all", "--classes all --none"])
+@pytest.mark.parametrize("options", ["", "--classes all", "--classes all-or-none"])
 def test_answers_are_those_of_the_library(folder, in_python, options):
     run_well(f"{WITH_REFERENCE} {options}")
     head = in_python.fit_head(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -162,8 +162,8 @@ class Scores:
     def __len__(self) -> int:
         return int(self.values.shape[0])
 
-    def __getitem__(self, rows: slice | NDArray[Any]) -> Scores:
-        """Select inputs by slice, index array or mask."""
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[Any]) -> Scores:
+        """Select inputs by slice, row numbers or mask."""
         features, evidence = (
             None if part is None else part[rows] for part in (self.features, self.evidence)
         )
