@@ -58,9 +58,9 @@ TEMPERATURE_POWER = 0.2
 """Among more seen classes the temperature grows with this power of their number."""
 COVERING_INPUTS = 10
 """A reference covers a seen class by half if it has this many inputs of it."""
-LEAST_COVERAGE = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
-"""How far a reference covers classes that it lacks. The scores of one softmax depend on each other,
-so that inputs of some classes tell what is usual for the others."""
+COVERAGE_BY_OTHERS = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
+"""How far a reference of very many classes covers those that it lacks. The scores of one softmax
+depend on each other, so that inputs of some classes tell what is usual for the others."""
 TIED_SCORES = 1e-5
 """Standardised scores that differ by less are equal: then both classes are predicted by half."""
 ROUNDING = 1e-12
@@ -88,8 +88,9 @@ class WeightedMean(BaseHead, BaseEstimator):
     (R + u C I)^-1 with u = .1. This is the linear discriminant if the rankings tell the mean scores
     of a class only roughly. Instead of the sum of squares, the variance of each new class over
     the reference is 1. A seen class c counts in means, variances and correlations as far as the
-    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). A
-    reference that lacks most classes changes little.
+    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). Scores
+    of one softmax depend on each other, so that m classes cover all others at least by half of
+    m / (m + 10). A reference that lacks most classes changes little.
 
     With labelled examples of new classes,
 
@@ -277,7 +278,10 @@ class WeightedMean(BaseHead, BaseEstimator):
             total += f.sum(axis=0)
             products += f.T @ f
             counts += count_predictions(f)
-        coverage = np.maximum(measure_coverage(counts), LEAST_COVERAGE[table.kind])
+        # Simpson's effective number of classes.
+        variety = counts.sum() ** 2 / (counts @ counts)
+        least = COVERAGE_BY_OTHERS[table.kind] * measure_coverage(variety)
+        coverage = np.maximum(measure_coverage(counts), least)
         mean = total / len(table)
         covariance = products / len(table) - np.outer(mean, mean)
         variance = covariance.diagonal()
@@ -469,7 +473,7 @@ def count_predictions(f: Floats) -> NDArray[np.float64]:
     return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
-def measure_coverage(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def measure_coverage(counts: Any) -> Any:
     """Return how far a reference covers each class, from the number of its predictions."""
     return counts / (counts + COVERING_INPUTS)
 
