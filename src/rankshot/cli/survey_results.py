@@ -7,13 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot.cli.console import check_writable, format_order, refuse, say
+from rankshot.cli.console import check_writable, format_order, print_table, refuse, say
 from rankshot.cli.survey_database import find_database, open_survey, require_extra, warn
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from rankshot.survey.overview import Overview
 
 
@@ -35,33 +33,40 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
     pilot
         Only the participants of the pilot, not the others.
     """
-    from rich.console import Console
-
     from rankshot.survey.store.people import describe_state
 
     view = _read_overview(study, database, pilot=pilot)
     people = view.counts
-    console = Console()
-    console.print(_make_table(view))
+    rows = [
+        (
+            row.target,
+            f"{row.answered:,} of {row.planned:,}",
+            f"{row.in_progress:,}",
+            format_order(row.consensus),
+            "-" if row.concordance is None else f"{row.concordance:.2f}",
+        )
+        for row in view.targets
+    ]
+    columns = ["target", ">answers", ">in progress", "consensus so far", ">W"]
+    print_table(view.study.title, columns, rows)
     more = sum(question.answered for question in view.questions if not question.planned)
     if more:
         what = format_count(more, "more answer")
-        say(f"{what} to questions that are no longer in the study", console)
-    say(f"The survey is {describe_state(view.state)}.", console)
+        say(f"{what} to questions that are no longer in the study")
+    say(f"The survey is {describe_state(view.state)}.")
     others = ("answered nothing", "withdrawn", "screened out", "excluded")
     rare = [f", {people[name]:,} {name}" for name in others if people[name]]
     say(
         f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
         f"{people['active']:,} active, {people['left']:,} left before the end{''.join(rare)}",
-        console,
     )
     if view.n_pilot and not pilot:
-        say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)", console)
-    say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged", console)
+        say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)")
+    say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged")
     what = "code" if view.study.platform == "none" else "id"
     for row in view.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}", console)
+        say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}")
 
 
 def export(
@@ -146,26 +151,6 @@ def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overvie
         from rankshot.survey.overview import read_overview
 
         return read_overview(definition, answers, time.time(), pilot=pilot)
-
-
-def _make_table(view: Overview) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(view.study.title))
-    for name in ("target", "answers", "in progress", "consensus so far", "W"):
-        is_text = name in ("target", "consensus so far")
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
-    for row in view.targets:
-        cells = [
-            row.target,
-            f"{row.answered:,} of {row.planned:,}",
-            f"{row.in_progress:,}",
-            format_order(row.consensus),
-            "-" if row.concordance is None else f"{row.concordance:.2f}",
-        ]
-        table.add_row(*map(Text, cells))
-    return table
 
 
 def backup(study: Path, *, output: Path, database: str | None = None, force: bool = False) -> None:

@@ -61,6 +61,11 @@ def run_head(
                 "candidates need scores in memory: pass them for each block of a Dask array, "
                 "with dask.array.map_blocks"
             )
+        if head.n_features_:
+            raise RankshotError(
+                "the head needs features or evidence of each input, which Dask arrays and data "
+                "frames do not have: pass Scores(values, items, features=, evidence=) of each block"
+            )
         is_plain = not isinstance(scores, Scores)
         lazy: Any = name_columns(scores, head.items_) if is_plain else scores
         constant = head, lazy.items, lazy.kind, is_plain, normalize
