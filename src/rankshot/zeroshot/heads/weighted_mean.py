@@ -314,7 +314,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         """Add slopes of evidence: one column per class, of which the mean is subtracted."""
         L = len(self.classes_)
         names = tuple(self.classes_.tolist())
-        given, scale = center_evidence(np.asarray(table.evidence_of(names), np.float64))
+        given, scale = center_evidence(np.asarray(table._evidence_of(names), np.float64))
         self._prepare()
         weight = self.evidence_weight
         if weight is None:
