@@ -51,8 +51,8 @@ OPTIONS = [
     f"{RANKINGS} --head probabilistic --set posterior=sum --set k=2",
     f"{RANKINGS} --head deterministic --set k=3",
     "--rankings similarity.csv --head direct",
-    f"{RANKINGS} --classes all --none --reference usual.csv",
-    f"{RANKINGS} --settings settings.json --reference usual.csv --classes all --none",
+    f"{RANKINGS} --classes all-or-none --reference usual.csv",
+    f"{RANKINGS} --settings settings.json --reference usual.csv --classes all-or-none",
 ]
 CANNOT_EXPLAIN = "--head deterministic"
 
@@ -117,8 +117,8 @@ def test_a_report_with_a_saved_head_is_the_same(folder, options):
 
 def test_head_shows_what_is_in_a_file(folder):
     run_well(
-        f"{FIT} --seen scores.csv --settings settings.json --reference usual.csv --classes all "
-        "--none --note 'zoo, autumn'"
+        f"{FIT} --seen scores.csv --settings settings.json --reference usual.csv "
+        "--classes all-or-none --note 'zoo, autumn'"
     )
     shown = run_well("head head.rankshot")
     assert "head.rankshot" in shown.splitlines()[0]

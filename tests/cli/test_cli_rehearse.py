@@ -108,10 +108,11 @@ def test_the_settings_are_those_of_the_library(folder, in_python):
     found = HeadSettings.read("settings.json")
     assert build_head(found).get_params() == in_python.head_.get_params()
     assert found.to_json() == in_python.settings_.to_json()
-    assert 0.5 < found.default_temperature < 0.9
+    # Eight inputs of each seen class cover it by half: between the defaults .9 and .5.
+    assert found.default_temperature == pytest.approx(np.sqrt(0.9 * 0.5))
 
 
-@pytest.mark.parametrize("options", ["", "--classes all", "--classes all --none"])
+@pytest.mark.parametrize("options", ["", "--classes all", "--classes all-or-none"])
 def test_answers_are_those_of_the_library(folder, in_python, options):
     run_well(f"{WITH_REFERENCE} {options}")
     head = in_python.fit_head(

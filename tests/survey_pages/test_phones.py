@@ -99,6 +99,10 @@ def check_phone(page, survey, language):
     # Two have gone from the places that were seen.
     assert n_visible(page) >= 6 - 2
     assert page.locator("#ranking .row").last.is_visible()
+    for row in page.locator("#ranking .row:has(img)").all():
+        image, name = (row.locator(part).bounding_box() for part in ("img", ".name"))
+        one, two = sorted((image, name), key=lambda box: box["x"])
+        assert two["x"] - one["x"] - one["width"] >= 6, "the picture touches the name"
     page.locator("#choices .choice").last.scroll_into_view_if_needed()
     assert page.evaluate(VISIBLE)[-1]
     assert page.evaluate("scrollX + scrollY") == 0

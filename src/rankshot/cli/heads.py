@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rankshot.cli.console import refuse, say
+from rankshot.cli.examples import add_evidence, print_weights, read_examples, sample_scores
 from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
@@ -39,6 +40,7 @@ class Classes(StrEnum):
 
     NEW = "new"
     ALL = "all"
+    ALL_OR_NONE = "all-or-none"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class HeadOptions:
     rankings: Path | None = None
     reference: Path | None = None
     settings_file: Path | None = None
+    examples: Path | None = None
+    evidence: Path | None = None
     saved: Path | None = None
     fitted: BaseHead | None = None
 
@@ -66,7 +70,8 @@ class HeadOptions:
         settings: Path | None = None,
         reference: Path | None = None,
         classes: Classes = Classes.NEW,
-        none: bool = False,
+        examples: Path | None = None,
+        evidence: Path | None = None,
     ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head.
 
@@ -91,18 +96,26 @@ class HeadOptions:
             probabilistic, except with posterior=sum.
         classes
             Predict new classes only, or new and seen classes together. With a reference, it is
-            better known what is usual for seen classes.
-        none
-            With seen and new classes together, and a reference: an input that is of no class at
-            all gets the class `none of these`.
+            better known what is usual for seen classes, and with all-or-none, an input that is of
+            no class at all then gets the class `none of these`.
+        examples
+            The classes of some inputs of new classes, for --head weighted-mean: a table with
+            columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
+            scores of other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
+        evidence
+            What another model says of the new classes, for --head weighted-mean: one column per
+            new class, with log-probabilities, probabilities, cosines or other scores, and the ids
+            of the scores (.csv, .parquet, .npz; read into memory). A fitted head that has evidence
+            needs that of each input.
         """
         given: dict[str, Any] = {
             "rankings": rankings,
             "set": set,
             "settings": settings,
             "reference": reference,
+            "examples": examples,
+            "classes": classes is not Classes.NEW,
         }
-        given |= {"classes": classes is Classes.ALL, "none": none}
         is_saved = head.endswith(".rankshot")
         twice = ", ".join(sorted(f"--{name}" for name, value in given.items() if value))
         refuse(
@@ -119,21 +132,37 @@ class HeadOptions:
             f"{settings}: has the settings of the head; leave out --head and --set",
         )
         if is_saved:
-            return cls._of_saved_head(Path(head))
+            return cls._of_saved_head(Path(head), evidence)
         if settings is None:
             chosen = HeadSettings(head=head, **_parse_settings(set or []))
         else:
             chosen = HeadSettings.read(settings)
-        chosen = replace(chosen, classes=classes.value, none=none)
-        return cls(chosen, rankings, reference, settings)
+        chosen = replace(
+            chosen,
+            classes="new" if classes is Classes.NEW else "all",
+            none=classes is Classes.ALL_OR_NONE,
+        )
+        return cls(chosen, rankings, reference, settings, examples, evidence)
 
     @classmethod
-    def _of_saved_head(cls, path: Path) -> HeadOptions:
+    def _of_saved_head(cls, path: Path, evidence: Path | None) -> HeadOptions:
         from rankshot.zeroshot import load_head
 
         fitted = load_head(path)
+        names = quote_names(fitted.evidence_classes_)
+        refuse(evidence and not names, f"{path}: was fitted without evidence; leave out --evidence")
+        refuse(
+            names and not evidence,
+            f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
+            f"columns id, {names}",
+        )
+        refuse(
+            fitted.n_features_ > len(fitted.evidence_classes_),
+            f"{path}: was fitted to examples with features, which tables of scores do not have; "
+            "use it in Python",
+        )
         settings = HeadSettings.from_head(innermost_head(fitted))
-        return cls(settings, saved=path, fitted=fitted)
+        return cls(settings, evidence=evidence, saved=path, fitted=fitted)
 
     def __post_init__(self) -> None:
         chosen, has_reference = self.settings, self.reference is not None
@@ -155,17 +184,24 @@ class HeadOptions:
             is_all and chosen.head not in RANKING_HEADS,
             f"--classes all is for heads with rankings, not --head {chosen.head}",
         )
-        refuse(chosen.none and not is_all, "--none is for --classes all")
+        for name in ("examples", "evidence"):
+            refuse(
+                getattr(self, name) and chosen.head != "weighted-mean",
+                f"--{name} is for --head weighted-mean, not {chosen.head}",
+            )
         refuse(
             chosen.none and not has_reference,
-            "--none needs --reference FILE: without the scores of inputs of seen classes, it "
-            "is not known which scores are too low for all of them",
+            "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
+            "classes, it is not known which scores are too low for all of them",
         )
 
     @property
     def files(self) -> list[Path | None]:
         """The files that are read, which no output may replace."""
-        return [self.rankings, self.settings_file, self.reference, self.saved]
+        return [
+            *(self.rankings, self.settings_file, self.reference),
+            *(self.examples, self.evidence, self.saved),
+        ]
 
     @property
     def head(self) -> str:
@@ -234,6 +270,13 @@ def _check_rehearsed(options: HeadOptions) -> None:
         say(f"{options.settings_file}: {why}, so --reference is not used")
 
 
+def open_table(path: Path, options: HeadOptions) -> ScoreTable:
+    """Open the scores of inputs, with the evidence that the options name."""
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    return add_evidence(open_scores(path), options.evidence)
+
+
 def fit_head(
     scores: ScoreTable, score_type: ScoreType, options: HeadOptions
 ) -> tuple[BaseHead, ScoreType]:
@@ -259,10 +302,7 @@ def fit_head(
     semantics: Any = read(options.rankings, scores)
     if settings.source_weights is not None:
         _check_sources(semantics, settings.source_weights, options.rankings)
-    reference = None
-    if options.reference is not None:
-        reference, score_type = _read_reference(options.reference, scores, score_type)
-    given = {"reference": reference} if options.fits_reference else {}
+    reference, given, score_type = _read_more(options, scores, score_type, semantics)
     model = build_head(settings)
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
@@ -270,11 +310,35 @@ def fit_head(
     with prefix_errors(*filter(None, options.files)):
         fitted: BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
     _print_remarks(fitted, options)
+    print_weights(fitted, len(given.get("examples", ("", ""))[1]))
     if settings.classes == "new":
         return fitted, score_type
     if settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
-        raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
+        raise RankshotError(
+            f"--classes all-or-none: a class is called {NONE_OF_THESE!r}; rename it"
+        )
     return add_seen_classes(settings, fitted).fit(reference), score_type
+
+
+def _read_more(
+    options: HeadOptions, scores: ScoreTable, score_type: ScoreType, semantics: Any
+) -> tuple[Scores | None, dict[str, Any], ScoreType]:
+    """Return the reference, what a head is fitted to beside rankings, and the score type."""
+    reference: Scores | None = None
+    given: dict[str, Any] = {}
+    if options.reference is not None:
+        reference, score_type = _read_reference(options, scores, score_type)
+    if options.fits_reference:
+        given["reference"] = reference
+    if options.examples is not None:
+        given["examples"], score_type = read_examples(
+            options.examples, scores, score_type, semantics.target_names
+        )
+    if scores.evidence is not None:
+        if score_type is ScoreType.AUTO:
+            score_type = infer_score_type(next(scores.batches())[1].values, scores)
+        given["evidence"] = sample_scores(scores, score_type)
+    return reference, given, score_type
 
 
 def innermost_head(head: BaseHead) -> BaseHead:
@@ -361,12 +425,16 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
 
 
 def _read_reference(
-    path: Path, scores: ScoreTable, score_type: ScoreType
+    options: HeadOptions, scores: ScoreTable, score_type: ScoreType
 ) -> tuple[Scores, ScoreType]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
     from rankshot.zeroshot.files.score_tables import build_scores, open_scores, rename_all
 
-    table = open_scores(path)
+    path = cast("Path", options.reference)
+    # What decides between seen and new classes needs the evidence of the reference as well.
+    table = add_evidence(
+        open_scores(path), options.evidence if options.settings.classes == "all" else None
+    )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))
     refuse(

@@ -137,6 +137,11 @@ def classify(
     parts = list_parts(source)
     require_output(target, source, parts)
     model = load_head(head)
+    if model.n_features_:
+        raise RankshotError(
+            f"{head}: needs features or evidence of each input, which a dataset of many parts does "
+            "not have; classify one table"
+        )
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
     job = _ClassifyJob(

@@ -23,3 +23,4 @@ from .rehearsal import Rehearsal as Rehearsal
 from .runner import Top as Top
 from .scores import Scores as Scores
 from .settings import HeadSettings as HeadSettings
+from .suggestions import Suggestions as Suggestions, suggest as suggest

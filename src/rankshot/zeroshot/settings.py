@@ -35,7 +35,9 @@ class HeadKind(NamedTuple):
 
 HEADS = {
     "weighted-mean": HeadKind(
-        "WeightedMean", "rankings", ("k", "decay", "temperature", "reference", "source_weights")
+        "WeightedMean",
+        "rankings",
+        ("k", "decay", "temperature", "evidence_weight", "reference", "source_weights"),
     ),
     "probabilistic": HeadKind(
         "ProbabilisticRanking",
@@ -54,6 +56,8 @@ METHODS = tuple(name for name, kind in HEADS.items() if kind.semantics != "head"
 """The heads over new classes that a command can fit."""
 REFERENCE_HEADS = tuple(name for name, kind in HEADS.items() if "reference" in kind.settings)
 """The heads that can be fitted with a reference."""
+PARAMETERS = ("k", "decay", "posterior", "prior", "temperature", "evidence_weight")
+"""The settings that are parameters of a head over new classes."""
 PRIORS = {"plackett-luce": "PlackettLuce", "mallows": "Mallows"}
 """The models that merge rankings, by their names in commands and files."""
 MODELS = (*PRIORS.values(), "BabingtonSmith")
@@ -82,7 +86,7 @@ class HeadSettings:
     ----------
     head : str
         The name of the head, as in `HEADS`.
-    k, decay, posterior, prior, temperature, others
+    k, decay, posterior, prior, temperature, evidence_weight, others
         Parameters of the head; ``others`` has those that are not fields.
     reference : bool
         Whether the head is fitted with a reference.
@@ -139,6 +143,11 @@ class HeadSettings:
         "The number by which log-probabilities are divided: a larger one makes the probabilities "
         "of the classes more equal, and changes no prediction. The default depends on the method.",
     )
+    evidence_weight: float | None = _option(
+        float,
+        "How much the evidence of another model counts beside the rankings, for the method "
+        "weighted-mean. The default follows from how often the two agree.",
+    )
     classes: Literal["new", "all"] = _option(
         str,
         "Predict new classes only, or new and seen classes together. With a reference, it is "
@@ -173,8 +182,7 @@ class HeadSettings:
             require_whole_number,
         )
 
-        is_parameter = name in {"k", "decay", "posterior", "prior", "temperature"}
-        if is_parameter and self.head in HEADS and name not in HEADS[self.head].settings:
+        if name in PARAMETERS and self.head in HEADS and name not in HEADS[self.head].settings:
             heads = " and ".join(head for head, kind in HEADS.items() if name in kind.settings)
             raise RankshotError(f"{name} is for {heads}, not for {self.head}: leave it out")
         if about["choices"]:
@@ -182,7 +190,7 @@ class HeadSettings:
         elif about["type"] is int:
             require_whole_number(name, value)
         elif about["type"] is float:
-            bound = {"least": 0} if name == "decay" else {"above": 0}
+            bound = {"least": 0} if name in {"decay", "evidence_weight"} else {"above": 0}
             require_number(name, value, below=math.inf, **bound)
         elif not isinstance(value, about["type"]) or value == {}:
             raise RankshotError(

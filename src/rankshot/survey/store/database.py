@@ -23,6 +23,7 @@ from sqlalchemy.pool import StaticPool
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
 from rankshot.survey.store.sqlite_files import (
+    DOUBTED,
     MissingDatabaseError,
     SqliteFile,
     describe_doubt,
@@ -40,8 +41,10 @@ SURVEY = sa.Table(
     sa.Column("secret", sa.Text, nullable=False),
     # open, pilot, paused or closed.
     sa.Column("state", sa.Text, nullable=False),
-    # Whether a server has the database open: if a copy says so, it may lack answers.
+    # Whether a server has the database open: if a copy says so, it may lack answers. Or `DOUBTED`.
     sa.Column("serving", sa.Integer, nullable=False),
+    # Researchers who logged in before this time are logged out.
+    sa.Column("logged_out_at", sa.Double, nullable=False, default=0.0),
 )
 QUESTION = sa.Table(
     "question",
@@ -69,6 +72,17 @@ PARTICIPANT = sa.Table(
     sa.Column("excluded_at", sa.Double),
     sa.Column("excluded_why", sa.Text),
     sa.Column("withdrawn_at", sa.Double),
+    # When the screening did not accept this person.
+    sa.Column("screened_at", sa.Double),
+    # The version of the text to which the participant agreed.
+    sa.Column("consent", sa.Text),
+)
+CONSENT = sa.Table(
+    "consent",
+    METADATA,
+    sa.Column("version", sa.Text, primary_key=True),
+    sa.Column("language", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
 )
 ASSIGNMENT = sa.Table(
     "assignment",
@@ -134,6 +148,9 @@ UPGRADES = {
     2: (
         "ALTER TABLE assignment ADD COLUMN screen TEXT",
         "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN screened_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN consent TEXT",
+        "ALTER TABLE survey ADD COLUMN logged_out_at DOUBLE PRECISION NOT NULL DEFAULT 0",
     ),
 }
 # SQLite has one writer at a time; more connections would only wait.
@@ -306,10 +323,11 @@ class Database:
         with self.begin_write() as connection:
             migrate(connection)
             survey = connection.execute(sa.select(SURVEY)).one()
+            if survey.serving == DOUBTED or (survey.serving and lacks_log):
+                connection.execute(SURVEY.update().values(serving=DOUBTED))
+                self.doubt = describe_doubt(path)
         if read_only:
             memory.execute("PRAGMA query_only = ON")
-        if survey.serving and lacks_log:
-            self.doubt = describe_doubt(path)
         return survey
 
     def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> sa.Row[Any]:
@@ -380,6 +398,12 @@ class Database:
             connection.execute(sa.select(SURVEY.c.version).with_for_update())
             yield connection
 
+    def accept_copy(self) -> None:
+        """Stop doubting a file that had lost its log: the answers in it are all that are left."""
+        with self.begin_write() as connection:
+            connection.execute(SURVEY.update().values(serving=0))
+        self.doubt = None
+
     def start_serving(self) -> None:
         """Note in an SQLite file that a server has it open, and move its log into it regularly.
 
@@ -406,7 +430,7 @@ class Database:
         if self._engine is not None:
             self._engine.dispose()
         if self._file is not None:
-            self._file.close(is_complete=self.doubt is None)
+            self._file.close()
 
 
 # ---- Migrations

@@ -15,7 +15,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EINVAL
 from itertools import combinations
 from math import prod
@@ -71,7 +71,8 @@ Block = tuple[Sequence[str], NDArray[np.floating]]
 class ScoreTable:
     """A file of scores, of which only the header has been read; `batches` reads the rows.
 
-    ``n_rows`` is None for CSV, where it is only known at the end.
+    ``n_rows`` is None for CSV, where it is only known at the end. ``evidence`` of another model, in
+    memory, has one row per row of the table.
     """
 
     path: Path
@@ -80,6 +81,7 @@ class ScoreTable:
     has_ids: bool
     n_rows: int | None
     batch_rows: int
+    evidence: Scores | None = None
 
     def batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         """Yield the ids (None if the table has none) and the scores of all rows, in batches.
@@ -408,10 +410,17 @@ def require_score_type(table: ScoreTable, given: str, fitted: str, origin: str |
 def build_scores(
     values: NDArray[np.floating], table: ScoreTable, score_type: str, rows: Sequence[int]
 ) -> Scores:
-    """Return the scores of some rows of a table on a logarithmic scale.
+    """Return the scores of some rows of a table on a logarithmic scale, with their evidence.
 
-    ``rows`` are the numbers of the rows in the table, for error messages.
+    ``rows`` are the numbers of the rows in the table.
     """
+    scores = _on_logarithmic_scale(values, table, score_type, rows)
+    return scores if table.evidence is None else replace(scores, evidence=table.evidence[rows])
+
+
+def _on_logarithmic_scale(
+    values: NDArray[np.floating], table: ScoreTable, score_type: str, rows: Sequence[int]
+) -> Scores:
     kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
     # Three classes have three pairs.
     if score_type == ONE_VS_ONE and values.shape[1] == n_columns(len(table.items), ONE_VS_ONE):

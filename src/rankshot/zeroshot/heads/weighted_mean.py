@@ -323,9 +323,8 @@ class WeightedMean(BaseHead, BaseEstimator):
             f = self._standardize(table.values[rows], table.kind).astype(np.float64)
             total += f.sum(axis=0)
             products += f.T @ f
-            first = f >= f.max(axis=1, keepdims=True) - TIED_SCORES
-            counts += (first / first.sum(axis=1, keepdims=True)).sum(axis=0)
-        coverage = np.maximum(counts / (counts + COVERING_INPUTS), LEAST_COVERAGE[table.kind])
+            counts += count_predictions(f)
+        coverage = np.maximum(measure_coverage(counts), LEAST_COVERAGE[table.kind])
         mean = total / len(table)
         covariance = products / len(table) - np.outer(mean, mean)
         variance = covariance.diagonal()
@@ -366,7 +365,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         """Add slopes of evidence: one column per class, of which the mean is subtracted."""
         L = len(self.classes_)
         names = tuple(self.classes_.tolist())
-        given, scale = center_evidence(np.asarray(table.evidence_of(names), np.float64))
+        given, scale = center_evidence(np.asarray(table._evidence_of(names), np.float64))
         self._prepare()
         weight = self.evidence_weight
         if weight is None:
@@ -513,6 +512,17 @@ def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
     std = norm / sqrt(f.shape[1])
     is_rounding = std <= ROUNDING_UNITS * float(limits.eps) * xp.abs(mean)
     return centered, xp.where(is_rounding, np.inf, std)
+
+
+def count_predictions(f: Floats) -> NDArray[np.float64]:
+    """Return how often each class has the highest of standardised scores."""
+    first = f >= f.max(axis=1, keepdims=True) - TIED_SCORES
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
+
+
+def measure_coverage(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far a reference covers each class, from the number of its predictions."""
+    return counts / (counts + COVERING_INPUTS)
 
 
 def _find_missing(rankings: Rankings, weights: Mapping[str, float]) -> dict[str, list[str]]:
