@@ -125,6 +125,28 @@ def test_answers_are_those_of_the_library(folder, in_python, options):
     assert found.labels.tolist() == head.predict(NEW_SCORES).tolist()
 
 
+@pytest.mark.parametrize(
+    ("gate", "why"),
+    [
+        ({}, "in the rehearsal, the head was not better with a reference"),
+        ({"gate": None}, "the rehearsal had too few inputs of other seen classes to try a"),
+    ],
+    ids=["tried", "not tried"],
+)
+def test_an_unused_reference_is_explained(folder, gate, why):
+    change_settings(folder, reference=False, **gate)
+    assert why in run_well(WITH_REFERENCE)
+
+
+def test_the_weights_of_the_sources_are_printed(folder):
+    change_settings(folder, source_weights={"wordnet-lin": 1.0, "wordnet-path": 0.3})
+    printed = run_well(WITH_REFERENCE)
+    assert "weights of the sources: 'wordnet-lin' 1, 'wordnet-path' 0.3\n" in printed
+    change_settings(folder, source_weights={"wordnet-lin": 1.0, "crowd": 1.0})
+    printed = run_well(WITH_REFERENCE)
+    assert "warning: there are no rankings by 'crowd', which the rehearsal used" in printed
+
+
 # ---- Bad input
 
 
@@ -206,9 +228,12 @@ BAD_SETTINGS = {
         "settings.json: there is no gate between seen and new classes",
     ),
     "other sources": (
-        {"sources": ["crowd"]},
+        {"source_weights": {"crowd": 1.0}},
         WITH_REFERENCE,
-        ("no ranking by 'crowd', which the rehearsal chose, only by 'wordnet-lin', 'wordnet-path'"),
+        (
+            "no ranking by 'crowd' with a weight in source_weights, only by 'wordnet-lin', "
+            "'wordnet-path'"
+        ),
     ),
     "a bad temperature": (
         {"temperature": -1},

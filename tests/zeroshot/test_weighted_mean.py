@@ -105,8 +105,8 @@ def by_class(table):
 @each_kind
 def test_a_reference_by_the_explicit_inverse(rng, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
-    weights = rs.WeightedMean(k=3).fit(VOTES).weights_
-    head = rs.WeightedMean(k=3).fit(VOTES, usual)
+    weights = rs.WeightedMean(k=3).fit(RANKINGS).weights_
+    head = rs.WeightedMean(k=3).fit(RANKINGS, usual)
     np.testing.assert_array_equal(head.weights_, weights)
     least = 0.5 if kind == "multiclass" else 0.0
     expected, coverage = by_inverse(weights, by_class(usual), by_class(new), least)
