@@ -288,7 +288,9 @@ def test_an_items_push_is_how_much_its_choice_beats_chance(decay):
 
 @pytest.mark.parametrize("estimator", [FrozenEstimator(TRAINED), SVC()])
 @pytest.mark.parametrize("against", [None, "cat"])
-@pytest.mark.parametrize("head", [pr(), rs.WeightedMean()])
+@pytest.mark.parametrize(
+    "head", [pr(), rs.WeightedMean(source_weights={"circle": 1, "me": 1})], ids=["pr", "wm"]
+)
 def test_each_source_is_taken_alone(estimator, against, head):
     zs = zero_shot(estimator, head=head, rankings=VOTES).fit(X, Y)
     found = zs.explain(X_NEW, target="dog", against=against)

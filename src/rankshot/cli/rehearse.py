@@ -155,7 +155,6 @@ def _describe_settings(head: Any) -> str:
 
 def _print_choice(rehearsal: Rehearsal) -> None:
     """Print what was tried, and what was chosen."""
-    from rankshot.zeroshot.heads.base import quote_sources
     from rankshot.zeroshot.metrics import format_share
 
     rows = [
@@ -171,10 +170,12 @@ def _print_choice(rehearsal: Rehearsal) -> None:
     reference = "with a reference" if settings.reference else "without a reference"
     say(
         f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
-        "change is made only if it gains more than its standard error over the classes)"
+        "change is made only if it gains more than its standard error over the classes, or twice "
+        "that for weights of sources)"
     )
-    if settings.sources and settings.sources != ("",):
-        say(f"sources: {quote_sources(settings.sources)}")
+    weights = {source or "no source": w for source, w in (settings.source_weights or {}).items()}
+    if len(weights) > 1:
+        say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "

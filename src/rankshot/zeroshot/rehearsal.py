@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
@@ -28,10 +28,8 @@ from rankshot.zeroshot.heads.base import (
     BaseHead,
     Semantics,
     align_to,
-    find_unranked,
     only_new,
     require_semantics,
-    select_sources,
     select_targets,
     source_names,
     takes_reference,
@@ -48,6 +46,7 @@ from rankshot.zeroshot.metrics import (
 )
 from rankshot.zeroshot.scores import Scores, sum_pair_scores
 from rankshot.zeroshot.settings import HeadSettings
+from rankshot.zeroshot.source_weights import weigh_for_head
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
@@ -64,6 +63,8 @@ LEAST_HALVED = 8
 """With fewer held-out classes, half of them are too few to learn "none of these" from."""
 USUAL_FOLDS = 5
 """The number of groups, if there are classes enough for two in each."""
+SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
+"""The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
 
@@ -76,8 +77,9 @@ class Rehearsal(BaseEstimator):
     rankings of seen classes by the same sources that rank the new classes
     (``rankshot rank --rehearse 20``); nothing of the new classes. It
 
-    - chooses sources, ``k``, ``decay`` and whether to use a reference. A change is made only if
-      the accuracy gains more than its standard error over the classes;
+    - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
+      is made only if the accuracy gains more than its standard error over the classes; twice that
+      for weights of sources, of which more are tried;
     - finds the temperature with which the probabilities are calibrated;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
@@ -110,9 +112,9 @@ class Rehearsal(BaseEstimator):
     Attributes
     ----------
     settings_ : HeadSettings
-        What was chosen: the parameters of the head with its temperature, the sources, whether to
-        use a reference, and the gate between seen and new classes (if there are enough inputs of
-        other seen classes) with the temperature of the seen classes.
+        What was chosen: the parameters of the head with its temperature, the weights of the
+        sources, whether to use a reference, and the gate between seen and new classes (if there
+        are enough inputs of other seen classes) with the temperature of the seen classes.
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
@@ -146,7 +148,7 @@ class Rehearsal(BaseEstimator):
     .953 [.911, .986]
     >>> new = rs.Similarity(-abs(np.array([[2.5], [7.5]]) - places), ["new1", "new2"], names)
     >>> print(rehearsal.predict_accuracy(new.to_rankings()))
-    1.000 [1.000, 1.000]
+    1.000 [.992, 1.000]
     >>> head = rehearsal.fit_head(new.to_rankings())
     >>> head.predict(-abs(2.5 - places)[None])
     array(['new1'], dtype='<U4')
@@ -290,9 +292,9 @@ class Rehearsal(BaseEstimator):
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
         settings = replace(self.settings_, none=none)
-        semantics = select_sources(new, settings.sources or source_names(new))
         head: BaseHead = clone(self.head_)
-        head.fit(semantics, **({"reference": table} if settings.reference else {}))
+        given = {"reference": table} if settings.reference else {}
+        head.fit(weigh_for_head(settings, new), **given)
         if classes == "new":
             return head
         require_gate(settings)
@@ -463,7 +465,8 @@ def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ..
 class Trial:
     """One way to recognise the rehearsed classes, and how accurate it was.
 
-    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
+    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``,
+    ``"survey 1, WordNet 0.3"``.
     The interval of the mean accuracy is from resamples of classes.
     """
 
@@ -472,13 +475,13 @@ class Trial:
     accuracy: Interval
     by_class: dict[str, float]
 
-    def is_clearly_better(self, other: Trial) -> bool:
-        """Return whether the gain is larger than its standard error over the classes.
+    def is_clearly_better(self, other: Trial, n_errors: float = 1.0) -> bool:
+        """Return whether the gain is larger than this number of standard errors over the classes.
 
         With few classes, the best of several trials is often best by chance.
         """
         gain = np.array([self.by_class[name] - other.by_class[name] for name in self.by_class])
-        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+        return bool(gain.mean() > n_errors * gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 class _Outcome(NamedTuple):
@@ -502,10 +505,22 @@ class _Trials:
         self.trials: list[Trial] = []
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
-        sources = tuple(sorted({name for fold in folds for name in source_names(fold.semantics)}))
         reference = takes_reference(head) and enough
-        own = HeadSettings.from_head(head, reference=reference, sources=sources)
+        own = HeadSettings.from_head(head, reference=reference)
+        own = replace(own, source_weights=self._default_source_weights(own))
         self.chosen = self._evaluate("default settings", own)
+
+    def _default_source_weights(self, settings: HeadSettings) -> dict[str, float] | None:
+        """Return the weights of all sources; a source counts if it does so in any fold."""
+        if isinstance(self.folds[0].semantics, Similarity):
+            return None
+        weights: dict[str, float] = {}
+        for fold in self.folds:
+            fitted = self.fit(fold, settings)
+            ones = dict.fromkeys(source_names(fold.semantics), 1.0)
+            for source, weight in getattr(fitted, "source_weights_", ones).items():
+                weights[source] = max(weight, weights.get(source, 0.0))
+        return dict(sorted(weights.items()))
 
     @property
     def chosen_outcomes(self) -> list[_Outcome]:
@@ -514,7 +529,7 @@ class _Trials:
 
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
-        self._choose_sources()
+        self._choose_source_weights()
         tried = [
             self._evaluate(
                 ", ".join(f"{name}={value}" for name, value in params.items()),
@@ -528,46 +543,40 @@ class _Trials:
             without = replace(self.chosen.settings, reference=False)
             self._keep_if_better([self._evaluate("no reference", without)])
 
-    def _choose_sources(self) -> None:
-        """Leave out one source after the other, as long as that is clearly better.
-
-        What is left must rank all classes.
-        """
-        first = self.chosen.settings
-        names = first.sources or ()
-        if len(names) == 1:
+    def _choose_source_weights(self) -> None:
+        """Try each source alone, then change one weight at a time while that is clearly better."""
+        names = tuple(self.chosen.settings.source_weights or ())
+        if len(names) < 2:
             return
-        alone = [
-            self._evaluate(f"{name or 'no source'} alone", replace(first, sources=(name,)))
-            for name in names
-            if self._rank_all((name,))
-        ]
-        while len(names) > 2:
-            without = [
-                self._evaluate(f"without {name or 'no source'}", replace(first, sources=others))
-                for name in names
-                if self._rank_all(others := tuple(other for other in names if other != name))
-            ]
-            self._keep_if_better(without)
-            if self.chosen.settings.sources == names:
-                return
-            names = self.chosen.settings.sources or ()
-        # Of two sources, one is left out if the other alone is clearly better.
-        self._keep_if_better([one for one in alone if {*(one.settings.sources or ())} <= {*names}])
+        alone = [{name: float(name == only) for name in names} for only in names]
+        self._keep_if_better([self._weigh(weights) for weights in alone], 2)
+        before = None
+        while before is not self.chosen:
+            before = self.chosen
+            weights = before.settings.source_weights or {}
+            changed = [weights | {name: step} for name in names for step in SOURCE_WEIGHTS]
+            self._keep_if_better([self._weigh(each) for each in changed if any(each.values())], 2)
 
-    def _rank_all(self, sources: tuple[str, ...]) -> bool:
-        """Return whether some sources together rank all classes of every fold."""
-        return not any(find_unranked(fold.semantics, sources) for fold in self.folds)
+    def _weigh(self, weights: dict[str, float]) -> Trial:
+        """Try some weights of sources; the largest is 1."""
+        largest = max(weights.values())
+        weights = {source: weight / largest for source, weight in weights.items()}
+        used = {source or "no source": weight for source, weight in weights.items() if weight > 0}
+        what = ", ".join(f"{source} {weight:.2g}" for source, weight in used.items())
+        if len(used) == 1:
+            what = f"{next(iter(used))} alone"
+        return self._evaluate(what, replace(self.chosen.settings, source_weights=weights))
 
-    def _keep_if_better(self, trials: list[Trial]) -> None:
+    def _keep_if_better(self, trials: list[Trial], n_errors: float = 1.0) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
-        if best.is_clearly_better(self.chosen):
+        if best.is_clearly_better(self.chosen, n_errors):
             self.chosen = best
 
     def with_params(self, params: dict[str, Any]) -> HeadSettings:
         """Return the chosen settings, but the parameters of the head with some of them replaced."""
         chosen, head = self.chosen.settings, clone(self._head).set_params(**params)
-        return HeadSettings.from_head(head, reference=chosen.reference, sources=chosen.sources)
+        found = HeadSettings.from_head(head, reference=chosen.reference)
+        return replace(found, source_weights=chosen.source_weights)
 
     def build(self, settings: HeadSettings) -> Any:
         """Return the head with some settings."""
@@ -575,7 +584,7 @@ class _Trials:
 
     def fit(self, fold: _Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""
-        semantics = select_sources(fold.semantics, settings.sources or ())
+        semantics = weigh_for_head(settings, fold.semantics)
         return self.build(settings).fit(semantics, *([fold.seen] if settings.reference else []))
 
     def _evaluate(self, what: str, settings: HeadSettings) -> Trial:
@@ -686,6 +695,10 @@ N_INPUTS = 400
 """The number of simulated inputs of each class."""
 N_DRAWS = 1000
 """The number of draws of the strengths of the new classes."""
+LOG_ODDS_STD = 0.25
+"""What the model does not know: new classes are not drawn at random among all classes, and raters
+know some better than others. A standard deviation of the log-odds of the mean accuracy, chosen so
+that 95 % of the intervals of three data sets contain the accuracy of their new classes."""
 MOST_CLASSES = 100
 """Of more new classes, this many are simulated, each against all."""
 
@@ -739,7 +752,8 @@ def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
 
     The strengths of the new classes are drawn at random from the given ones, which are themselves
     a random sample: so they are resampled first. The interval is thus one for the *next* classes,
-    and wider than one for the mean of many classes.
+    and wider than one for the mean of many classes. It also allows for what the model does not
+    know: see `LOG_ODDS_STD`.
     """
     simulated = simulate_accuracies(correlations, MOST_CLASSES)
     rng = np.random.default_rng(0)
@@ -748,5 +762,8 @@ def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
     column = np.searchsorted(STRENGTHS, np.take_along_axis(samples, drawn, axis=1))
     column = np.minimum(column, len(STRENGTHS) - 1)
     means = simulated[np.arange(len(simulated)), column].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Interval(float(means.mean()), float(low), float(high))
+    # An accuracy of 1 has infinite odds.
+    error = LOG_ODDS_STD * rng.standard_normal(N_DRAWS)
+    shifted = expit(logit(np.clip(means, 0.005, 0.995)) + error)
+    low, high = np.quantile([means, shifted], [0.025, 0.975], axis=1)
+    return Interval(float(means.mean()), float(low.min()), float(high.max()))

@@ -325,29 +325,6 @@ def quote_sources(sources: Iterable[str]) -> str:
     return quote_names(source or "no source" for source in sources)
 
 
-def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
-    """Return the rankings of some sources; no target may get lost."""
-    if lost := find_unranked(semantics, sources):
-        raise RankshotError(
-            f"{quote_names(lost)}: no ranking by {quote_sources(sources)}, which the rehearsal "
-            f"chose, only by {quote_sources(source_names(semantics))}; rank them by the same "
-            "sources, or leave them out"
-        )
-    return semantics if isinstance(semantics, Similarity) else semantics[_is_by(semantics, sources)]
-
-
-def find_unranked(semantics: Semantics, sources: tuple[str, ...]) -> list[str]:
-    """Return the targets that none of some sources ranks, sorted."""
-    if isinstance(semantics, Similarity):
-        return []
-    ranked = semantics[_is_by(semantics, sources)]
-    return sorted({*semantics.target_names} - {*ranked.target_names})
-
-
-def _is_by(rankings: Rankings, sources: tuple[str, ...]) -> NDArray[np.bool_]:
-    return np.array([(source or "") in sources for source in rankings.sources], bool)
-
-
 def require_targets(rankings: Rankings) -> Rankings:
     """Return the rankings with a weight above 0 that prefer an item; each must have a target."""
     if isinstance(rankings, Similarity):
