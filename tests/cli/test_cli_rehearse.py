@@ -247,3 +247,23 @@ BAD_SETTINGS = {
 def test_settings_that_do_not_fit_are_refused(folder, changes, words, message):
     change_settings(folder, **changes)
     check_refused(folder, words, {}, message)
+
+
+def test_evidence_is_rehearsed_and_then_needed(folder):
+    players = rs.read_rankings("rehearsal.jsonl").target_names
+    rng = np.random.default_rng(0)
+    for name, ids, labels, classes in (
+        ("seen_evidence.csv", SEEN_IDS, SEEN_LABELS, players),
+        ("new_evidence.csv", NEW_IDS, NEW_LABELS, NEW),
+    ):
+        own = labels[:, None] == np.array(classes)
+        write_scores(folder / name, 3 * own + rng.normal(size=own.shape), classes, ids)
+    out = run_well(f"{WHOLE} --evidence seen_evidence.csv")
+    weight = HeadSettings.read("settings.json").evidence_weight
+    assert f"evidence: weight {weight:.2f} beside the rankings" in out
+    assert "--evidence EVIDENCE" in out
+    check_refused(folder, WITH_REFERENCE, {}, "the head was rehearsed with evidence: give --evi")
+    done = run_well(f"{WITH_REFERENCE} --evidence new_evidence.csv")
+    assert f"evidence: weight {weight:.2f} beside the rankings" in done
+    found = read_predictions("out.csv")
+    assert np.mean(found.labels == NEW_LABELS) > 0.8

@@ -334,3 +334,36 @@ REFUSED = {
 def test_refused(attempt, message):
     with pytest.raises(RankshotError, match=message):
         attempt()
+
+
+# ---- Evidence of another model
+
+
+def with_evidence(strength, names=PLAYERS, labels=Y, scores=SCORES):
+    own = np.array(labels)[:, None] == np.array(names)
+    noise = np.random.default_rng(5).normal(size=own.shape)
+    return replace(scores, evidence=rs.Scores(strength * own + noise, names))
+
+
+def test_evidence_that_helps_gets_a_weight_and_other_evidence_none():
+    lists, wide = ranked(PLAYERS, LEFT, turn=0.3), {"grid": {}}
+    alone = rs.Rehearsal(**wide).fit(SCORES, Y, lists)
+    helped = rs.Rehearsal(**wide).fit(with_evidence(3), Y, lists)
+    assert alone.settings_.evidence_weight is None
+    assert helped.settings_.evidence_weight > 0.3
+    assert helped.trials_[-1].what == "with evidence"
+    assert helped.accuracy_.estimate > alone.accuracy_.estimate
+    assert helped.accuracy_ is helped.trials_[-1].accuracy
+    # The temperature that belongs to the weight is kept.
+    kept = helped.trials_[-1].settings.temperature
+    assert helped.settings_.temperature == pytest.approx(kept, rel=0.02)
+    noise = rs.Rehearsal(**wide).fit(with_evidence(0), Y, lists)
+    assert noise.settings_.evidence_weight == 0
+    assert noise.accuracy_ == alone.accuracy_
+    X_new, y_new = inputs(NEW, seed=9)
+    new = with_evidence(3, NEW, y_new, scores_of(X_new))
+    head = helped.fit_head(ranked(NEW, SEEN), evidence=new)
+    assert head.evidence_weight_ == helped.settings_.evidence_weight
+    plain = helped.fit_head(ranked(NEW, SEEN))
+    right = [np.mean(one.predict(new) == y_new) for one in (head, plain)]
+    assert right[0] > right[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.evidence import center_evidence, fit_evidence
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
@@ -80,7 +82,8 @@ class Rehearsal(BaseEstimator):
     - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
       is made only if the accuracy gains more than its standard error over the classes; twice that
       for weights of sources, of which more are tried;
-    - finds the temperature with which the probabilities are calibrated;
+    - finds the temperature with which the probabilities are calibrated, and the weight of the
+      evidence of another model, if the scores have evidence of the held-out classes;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
       (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
@@ -208,6 +211,7 @@ class Rehearsal(BaseEstimator):
             folds = [self._make_fold(X, labels, semantics, group) for group in groups]
             trials = _Trials(head, folds, line)
             trials.choose(grid)
+            trials.choose_evidence()
         self._calibrate(trials)
         self._reference = X
         if self.estimator is not None:
@@ -246,13 +250,16 @@ class Rehearsal(BaseEstimator):
         """Keep what was chosen, with its temperature and its gate."""
         chosen, outcomes = stage.chosen, stage.chosen_outcomes
         self.trials_, self.accuracy_ = stage.trials, chosen.accuracy
-        before = stage.fit(stage.folds[0], chosen.settings).temperature_
+        own = replace(chosen.settings, temperature=None)
+        before = stage.fit(stage.folds[0], own).temperature_
         after = _fit_temperature(outcomes)
         self.calibration_error_ = tuple(
             float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
         found = {**decode_parameters(chosen.settings), "temperature": after}
         settings = stage.with_params(found)
+        if stage.has_evidence and settings.evidence_weight is None:
+            settings = replace(settings, evidence_weight=0.0)
         self.together_: GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
@@ -270,6 +277,7 @@ class Rehearsal(BaseEstimator):
         rankings: Semantics,
         reference: Scores | None = None,
         *,
+        evidence: Scores | None = None,
         classes: Literal["new", "all"] = "new",
         none: bool = False,
     ) -> BaseHead:
@@ -282,6 +290,8 @@ class Rehearsal(BaseEstimator):
         reference : Scores, optional
             Scores of seen inputs by the classifier that will be used. By default those of `fit`;
             with an ``estimator``, these are training inputs, and held-out inputs are better.
+        evidence : Scores, optional
+            Scores with evidence, as for `WeightedMean.fit`.
         classes : {"new", "all"}
             Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
         none : bool
@@ -294,6 +304,8 @@ class Rehearsal(BaseEstimator):
         settings = replace(self.settings_, none=none)
         head: BaseHead = clone(self.head_)
         given = {"reference": table} if settings.reference else {}
+        if evidence is not None:
+            given["evidence"] = evidence
         head.fit(weigh_for_head(settings, new), **given)
         if classes == "new":
             return head
@@ -503,6 +515,8 @@ class _Trials:
     def __init__(self, head: BaseHead, folds: list[_Fold], line: ProgressLine) -> None:
         self._head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
+        takes_evidence = "evidence" in signature(head.fit).parameters
+        self.has_evidence = takes_evidence and all(f.new.evidence is not None for f in folds)
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
         reference = takes_reference(head) and enough
@@ -542,6 +556,20 @@ class _Trials:
         if self.chosen.settings.reference:
             without = replace(self.chosen.settings, reference=False)
             self._keep_if_better([self._evaluate("no reference", without)])
+
+    def choose_evidence(self) -> None:
+        """Try evidence with the weight, and the temperature, that make the labels most probable."""
+        if not self.has_evidence or self.chosen.settings.evidence_weight is not None:
+            return
+        tables = []
+        for fold, one in zip(self.folds, self.chosen_outcomes, strict=True):
+            given, scale = center_evidence(fold.new._evidence_of(tuple(one.classes.tolist())))
+            columns = np.searchsorted(one.classes, one.labels)
+            tables.append((one.values, given / scale, columns, class_weights(one.labels)))
+        temperature, weight = fit_evidence(tables)
+        found = {"temperature": temperature, "evidence_weight": weight}
+        settings = self.with_params({**decode_parameters(self.chosen.settings), **found})
+        self._keep_if_better([self._evaluate("with evidence", settings)])
 
     def _choose_source_weights(self) -> None:
         """Try each source alone, then change one weight at a time while that is clearly better."""
@@ -584,8 +612,10 @@ class _Trials:
 
     def fit(self, fold: _Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""
-        semantics = weigh_for_head(settings, fold.semantics)
-        return self.build(settings).fit(semantics, *([fold.seen] if settings.reference else []))
+        given = {"reference": fold.seen} if settings.reference else {}
+        if settings.evidence_weight and self.has_evidence:
+            given["evidence"] = fold.new
+        return self.build(settings).fit(weigh_for_head(settings, fold.semantics), **given)
 
     def _evaluate(self, what: str, settings: HeadSettings) -> Trial:
         """Measure one way to recognise the held-out classes; the same way only once."""
