@@ -271,9 +271,9 @@ class WeightedMean(BaseHead, BaseEstimator):
             # A file has a list.
             self.example_weights_ = (self.example_weights_[0], self.example_weights_[1])
         # Cast once: there are many blocks of scores.
-        self._cast_slopes: dict[np.dtype[np.floating], Floats] = {
-            np.dtype(np.float64): self._slopes,
-            np.dtype(np.float32): self._slopes.astype(np.float32),
+        self._cast: dict[np.dtype[np.floating], tuple[Floats, Floats]] = {
+            np.dtype(dtype): (self._slopes.astype(dtype), self._feature_slopes.astype(dtype))
+            for dtype in (np.float32, np.float64)
         }
 
     def _describe_state(self) -> dict[str, Any]:
@@ -389,9 +389,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         return float(usual * max(1, len(self.items_) / MANY_CLASSES) ** TEMPERATURE_POWER)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants: Constants = {"slopes": self._cast_slopes[dtype].T, "offsets": self._offsets}
+        slopes, feature_slopes = self._cast[dtype]
+        constants: Constants = {"slopes": slopes.T, "offsets": self._offsets}
         if self.n_features_:
-            constants["feature_slopes"] = self._feature_slopes.T
+            constants["feature_slopes"] = feature_slopes.T
         return constants | pair_constants(len(self.items_), kind)
 
     @property
