@@ -147,6 +147,22 @@ def test_the_weights_of_the_sources_are_printed(folder):
     assert "warning: there are no rankings by 'crowd', which the rehearsal used" in printed
 
 
+def test_evidence_is_rehearsed(folder):
+    known = (SEEN_LABELS[:, None] == np.array(SEEN)) + 0.5 * np.random.default_rng(2).normal(
+        size=SEEN_SCORES.shape
+    )
+    write_scores(folder / "seen_evidence.csv", known, SEEN, SEEN_IDS)
+    printed = run_well(f"{REHEARSE} --evidence seen_evidence.csv -o settings.json")
+    found = HeadSettings.read("settings.json")
+    assert f"evidence: weight {found.evidence_weight:.2f} beside the rankings" in printed
+    assert found.evidence_weight > 0.5
+    assert found.others["example_prior"][1] > 0
+    about = (NEW_LABELS[:, None] == np.array(NEW)).astype(float)
+    write_scores(folder / "evidence.csv", about, NEW, NEW_IDS)
+    run_well(f"{WITH_REFERENCE} --evidence evidence.csv")
+    assert np.mean(read_predictions("out.csv").labels == NEW_LABELS) > 0.9
+
+
 # ---- Bad input
 
 

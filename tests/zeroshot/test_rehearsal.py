@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
+from rankshot.zeroshot.examples import Weighed, find_weights
 from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.rehearsal import (
+from rankshot.zeroshot.predicted_accuracy import (
     STRENGTHS,
     find_strengths,
     predict_mean_accuracy,
@@ -218,6 +219,66 @@ def test_heads_with_similarities(head):
     assert rehearsal.head_.temperature > 0
 
 
+# ---- Evidence and examples
+
+
+def test_no_weight_of_evidence_is_better():
+    rng = np.random.default_rng(3)
+    known = 2 * (Y[:, None] == np.array(SEEN)) + rng.normal(size=(len(Y), len(SEEN)))
+    scores = rs.Scores(SCORES.values, SEEN, evidence=rs.Scores(known, SEEN))
+    about = ranked(PLAYERS, LEFT, turn=0.4)
+    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, about)
+    *_, without, with_evidence = rehearsal.trials_
+    assert with_evidence.what == "with evidence"
+    assert rehearsal.accuracy_ is with_evidence.accuracy
+    assert with_evidence.accuracy.estimate > without.accuracy.estimate
+    plays = np.isin(Y, PLAYERS)
+    held_out = scores.select(LEFT)[plays]
+
+    def loss(temperature=1.0, evidence_weight=1.0):
+        head = clone(rehearsal.head_)
+        head.temperature *= temperature
+        head.evidence_weight *= evidence_weight
+        reference = SCORES.select(LEFT)[~plays] if rehearsal.settings_.reference else None
+        head.fit(about, reference, evidence=held_out)
+        log_proba = head.predict_log_proba(held_out)
+        return -np.mean(log_proba[np.arange(plays.sum()), np.searchsorted(head.classes_, Y[plays])])
+
+    assert all(loss() < min(loss(factor), loss(1, factor)) for factor in (0.8, 0.95, 1.05, 1.25))
+    # New classes have evidence of their own.
+    X_new, y_new = inputs(NEW, seed=1)
+    known = 2 * (y_new[:, None] == np.array(NEW)) + rng.normal(size=(len(y_new), len(NEW)))
+    new = rs.Scores(scores_of(X_new).values, SEEN, evidence=rs.Scores(known, NEW))
+    head = rehearsal.fit_head(ranked(NEW, SEEN), evidence=new)
+    assert head.evidence_weight_ == rehearsal.settings_.evidence_weight
+    alone = rehearsal.fit_head(ranked(NEW, SEEN))
+    assert np.mean(head.predict(new) == y_new) > np.mean(alone.predict(new) == y_new)
+    assert rehearsal.predict_accuracy(ranked(NEW, SEEN)).estimate > 0.5
+
+
+@pytest.mark.parametrize("informative", [False, True])
+def test_the_prior_of_examples_follows_from_how_much_they_tell(informative):
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    features = X if informative else noise
+    scores = rs.Scores(SCORES.values, SEEN, features=features)
+    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, ranked(PLAYERS, LEFT, turn=0.3))
+    by_head, by_examples = rehearsal.head_.example_prior
+    assert (by_examples > 0.2) == informative
+    X_new, y_new = inputs(NEW, n=1, seed=1)
+    new = rs.Scores(scores_of(X_new).values, SEEN, features=X_new)
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new, y_new))
+    np.testing.assert_allclose(head.example_weights_, [by_head, by_examples])
+
+
+def test_weights_of_parts_are_those_of_all_together(rng):
+    """Parts have classes of their own; here they are the same."""
+    labels = rng.integers(3, size=20)
+    parts = Weighed(*rng.normal(size=(2, 20, 3)), labels, rng.random(20))
+    halves = [Weighed(*(part[rows] for part in parts)) for rows in (slice(7), slice(7, 20))]
+    usual = np.array([0.8, 0.2])
+    np.testing.assert_allclose(find_weights(halves, usual), find_weights([parts], usual), rtol=1e-5)
+
+
 # ---- The prediction
 
 
@@ -299,6 +360,28 @@ REFUSED = {
             .fit_head(ranked(NEW, SEEN), classes="all", none=True)
         ),
         "'none of these' was not rehearsed",
+    ),
+    "examples for another head": (
+        lambda: (
+            rs.Rehearsal(rs.ProbabilisticRanking(), grid={})
+            .fit(SCORES, Y, RANKED)
+            .fit_head(ranked(NEW, SEEN), examples=(SCORES[:1], ["c03"]))
+        ),
+        "ProbabilisticRanking takes no examples",
+    ),
+    "evidence of other classes": (
+        lambda: rs.Rehearsal(grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=rs.Scores(SCORES.values, [*NAMES[:9], "x"])),
+            Y,
+            RANKED,
+        ),
+        "evidence: there is no column of 'c12', 'c14'",
+    ),
+    "evidence for another head": (
+        lambda: rs.Rehearsal(rs.ProbabilisticRanking(), grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=SCORES), Y, RANKED
+        ),
+        "ProbabilisticRanking takes no evidence",
     ),
     "no rankings": (lambda: rs.Rehearsal().fit(SCORES, Y, [["a"]]), "rankings must be Rankings"),
     "labels": (
