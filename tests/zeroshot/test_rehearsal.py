@@ -219,41 +219,7 @@ def test_heads_with_similarities(head):
     assert rehearsal.head_.temperature > 0
 
 
-# ---- Evidence and examples
-
-
-def test_no_weight_of_evidence_is_better():
-    rng = np.random.default_rng(3)
-    known = 2 * (Y[:, None] == np.array(SEEN)) + rng.normal(size=(len(Y), len(SEEN)))
-    scores = rs.Scores(SCORES.values, SEEN, evidence=rs.Scores(known, SEEN))
-    about = ranked(PLAYERS, LEFT, turn=0.4)
-    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, about)
-    *_, without, with_evidence = rehearsal.trials_
-    assert with_evidence.what == "with evidence"
-    assert rehearsal.accuracy_ is with_evidence.accuracy
-    assert with_evidence.accuracy.estimate > without.accuracy.estimate
-    plays = np.isin(Y, PLAYERS)
-    held_out = scores.select(LEFT)[plays]
-
-    def loss(temperature=1.0, evidence_weight=1.0):
-        head = clone(rehearsal.head_)
-        head.temperature *= temperature
-        head.evidence_weight *= evidence_weight
-        reference = SCORES.select(LEFT)[~plays] if rehearsal.settings_.reference else None
-        head.fit(about, reference, evidence=held_out)
-        log_proba = head.predict_log_proba(held_out)
-        return -np.mean(log_proba[np.arange(plays.sum()), np.searchsorted(head.classes_, Y[plays])])
-
-    assert all(loss() < min(loss(factor), loss(1, factor)) for factor in (0.8, 0.95, 1.05, 1.25))
-    # New classes have evidence of their own.
-    X_new, y_new = inputs(NEW, seed=1)
-    known = 2 * (y_new[:, None] == np.array(NEW)) + rng.normal(size=(len(y_new), len(NEW)))
-    new = rs.Scores(scores_of(X_new).values, SEEN, evidence=rs.Scores(known, NEW))
-    head = rehearsal.fit_head(ranked(NEW, SEEN), evidence=new)
-    assert head.evidence_weight_ == rehearsal.settings_.evidence_weight
-    alone = rehearsal.fit_head(ranked(NEW, SEEN))
-    assert np.mean(head.predict(new) == y_new) > np.mean(alone.predict(new) == y_new)
-    assert rehearsal.predict_accuracy(ranked(NEW, SEEN)).estimate > 0.5
+# ---- Examples
 
 
 @pytest.mark.parametrize("informative", [False, True])
@@ -417,3 +383,36 @@ REFUSED = {
 def test_refused(attempt, message):
     with pytest.raises(RankshotError, match=message):
         attempt()
+
+
+# ---- Evidence of another model
+
+
+def with_evidence(strength, names=PLAYERS, labels=Y, scores=SCORES):
+    own = np.array(labels)[:, None] == np.array(names)
+    noise = np.random.default_rng(5).normal(size=own.shape)
+    return replace(scores, evidence=rs.Scores(strength * own + noise, names))
+
+
+def test_evidence_that_helps_gets_a_weight_and_other_evidence_none():
+    lists, wide = ranked(PLAYERS, LEFT, turn=0.3), {"grid": {}}
+    alone = rs.Rehearsal(**wide).fit(SCORES, Y, lists)
+    helped = rs.Rehearsal(**wide).fit(with_evidence(3), Y, lists)
+    assert alone.settings_.evidence_weight is None
+    assert helped.settings_.evidence_weight > 0.3
+    assert helped.trials_[-1].what == "with evidence"
+    assert helped.accuracy_.estimate > alone.accuracy_.estimate
+    assert helped.accuracy_ is helped.trials_[-1].accuracy
+    # The temperature that belongs to the weight is kept.
+    kept = helped.trials_[-1].settings.temperature
+    assert helped.settings_.temperature == pytest.approx(kept, rel=0.02)
+    noise = rs.Rehearsal(**wide).fit(with_evidence(0), Y, lists)
+    assert noise.settings_.evidence_weight == 0
+    assert noise.accuracy_ == alone.accuracy_
+    X_new, y_new = inputs(NEW, seed=9)
+    new = with_evidence(3, NEW, y_new, scores_of(X_new))
+    head = helped.fit_head(ranked(NEW, SEEN), evidence=new)
+    assert head.evidence_weight_ == helped.settings_.evidence_weight
+    plain = helped.fit_head(ranked(NEW, SEEN))
+    right = [np.mean(one.predict(new) == y_new) for one in (head, plain)]
+    assert right[0] > right[1]

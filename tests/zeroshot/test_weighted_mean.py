@@ -80,7 +80,8 @@ def by_inverse(weights, usual, new, least, decorrelated=True):
     """The log-posteriors in plain NumPy, from one score per class."""
     usual, new = rows_of(usual), rows_of(new)
     n = np.array([(usual.argmax(axis=1) == c).sum() for c in range(C)])
-    coverage = np.maximum(n / (n + 10), least)
+    variety = 1 / ((n / n.sum()) ** 2).sum()
+    coverage = np.maximum(n / (n + 10), least * variety / (variety + 10))
     mean, std = usual.mean(axis=0), usual.std(axis=0)
     R = np.eye(C)
     for i in range(C):

@@ -260,6 +260,11 @@ def _check_rehearsed(options: HeadOptions) -> None:
             f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
             "inputs of seen classes, for example those of the rehearsal",
         )
+        refuse(
+            options.settings.evidence_weight and options.evidence is None,
+            "the head was rehearsed with evidence: give --evidence FILE, what the same model says "
+            "of the new classes",
+        )
     if options.reference is not None and not needs_reference:
         # Without inputs of other seen classes there was neither a gate nor a reference.
         why = (

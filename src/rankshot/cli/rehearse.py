@@ -64,9 +64,9 @@ def rehearse(
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
     evidence
-        What another model says of these inputs, such as cosines or log-probabilities (.csv,
-        .parquet, .npz), with one column per rehearsed class. Then its weight is found, for
-        --evidence of the other commands.
+        What another model says of the rehearsed classes: one column for each of them, and the ids
+        of the scores (.csv, .parquet, .npz). Its weight is found; `classify --evidence` takes what
+        the same model says of the new classes.
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and
         `report`.
@@ -116,7 +116,8 @@ def rehearse(
         )
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
-        given = [*reference, "--settings", str(output)]
+        more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
+        given = [*reference, *more, "--settings", str(output)]
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")

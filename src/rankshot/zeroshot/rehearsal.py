@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
@@ -23,7 +23,7 @@ from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.evidence import center_evidence
+from rankshot.zeroshot.evidence import center_evidence, fit_evidence
 from rankshot.zeroshot.examples import USUAL_WEIGHTS, Weighed, find_weights, refine
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
@@ -75,8 +75,6 @@ SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
 """The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
-MOST_EVIDENCE = 20.0
-"""The largest weight of evidence."""
 N_EXAMPLES = (1, 2, 5, 10)
 """The numbers of examples of each held-out class with which their weight is rehearsed."""
 
@@ -92,9 +90,9 @@ class Rehearsal(BaseEstimator):
     - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
       is made only if the accuracy gains more than its standard error over the classes; twice that
       for weights of sources, of which more are tried;
-    - finds the temperature with which the probabilities are calibrated;
-    - finds how much evidence of another model counts, if the scores have evidence, and how much
-      labelled examples count: some inputs of the held-out classes stand for these;
+    - finds the temperature with which the probabilities are calibrated, and the weight of the
+      evidence of another model, if the scores have evidence of the held-out classes;
+    - finds how much labelled examples count: some inputs of the held-out classes stand for these;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
       (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
@@ -224,6 +222,7 @@ class Rehearsal(BaseEstimator):
             folds = [self._make_fold(X, labels, semantics, group) for group in groups]
             trials = _Trials(head, folds, line)
             trials.choose(grid)
+            trials.choose_evidence()
         self._calibrate(trials)
         self._reference = X
         if self.estimator is not None:
@@ -260,12 +259,19 @@ class Rehearsal(BaseEstimator):
 
     def _calibrate(self, stage: _Trials) -> None:
         """Keep what was chosen, with its temperature and its gate."""
-        before = stage.fit(stage.folds[0], stage.chosen.settings).temperature_
-        errors = [stage.calibration_error(before)]
-        settings = stage.calibrate()
-        after = float(settings.temperature or before)
-        self.calibration_error_ = (*errors, stage.calibration_error(after))
-        self.trials_, self.accuracy_ = stage.trials, stage.chosen.accuracy
+        chosen, outcomes = stage.chosen, stage.chosen_outcomes
+        self.trials_, self.accuracy_ = stage.trials, chosen.accuracy
+        own = replace(chosen.settings, temperature=None)
+        before = stage.fit(stage.folds[0], own).temperature_
+        after = _fit_temperature(outcomes)
+        self.calibration_error_ = tuple(
+            float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
+        )
+        found = {**decode_parameters(chosen.settings), "temperature": after}
+        settings = stage.with_params(found)
+        if stage.has_evidence and settings.evidence_weight is None:
+            settings = replace(settings, evidence_weight=0.0)
+        settings = stage.rehearse_examples(settings)
         self.together_: GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
@@ -273,10 +279,8 @@ class Rehearsal(BaseEstimator):
         self.settings_ = replace(settings, default_temperature=before)
         self.head_ = stage.build(self.settings_)
         strengths = [
-            find_strengths(
-                np.array([stage.chosen.by_class[z] for z in one.classes]), one.correlations
-            )
-            for one in stage.chosen_outcomes
+            find_strengths(np.array([chosen.by_class[z] for z in one.classes]), one.correlations)
+            for one in outcomes
         ]
         self._strengths = np.concatenate(strengths)
 
@@ -535,6 +539,8 @@ class _Trials:
     def __init__(self, head: BaseHead, folds: list[_Fold], line: ProgressLine) -> None:
         self._head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
+        takes_evidence = "evidence" in signature(head.fit).parameters
+        self.has_evidence = takes_evidence and all(f.new.evidence is not None for f in folds)
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
         reference = takes_reference(head) and enough
@@ -575,6 +581,25 @@ class _Trials:
             without = replace(self.chosen.settings, reference=False)
             self._keep_if_better([self._evaluate("no reference", without)])
 
+    def choose_evidence(self) -> None:
+        """Try evidence with the weight, and the temperature, that make the labels most probable."""
+        if not self.has_evidence or self.chosen.settings.evidence_weight is not None:
+            return
+        tables = []
+        for fold, one in zip(self.folds, self.chosen_outcomes, strict=True):
+            given, scale = center_evidence(fold.new._evidence_of(tuple(one.classes.tolist())))
+            columns = np.searchsorted(one.classes, one.labels)
+            tables.append((one.values, given / scale, columns, class_weights(one.labels)))
+        temperature, weight = fit_evidence(tables)
+        found = {"temperature": temperature, "evidence_weight": weight}
+        settings = self.with_params({**decode_parameters(self.chosen.settings), **found})
+        before = self.chosen_outcomes
+        tried = self._evaluate("with evidence", settings)
+        # Accuracies are predicted from rankings and a reference, which has no such evidence.
+        for one, other in zip(self._outcomes[-1], before, strict=True):
+            one.correlations[:] = other.correlations
+        self._keep_if_better([tried])
+
     def _choose_source_weights(self) -> None:
         """Try each source alone, then change one weight at a time while that is clearly better."""
         names = tuple(self.chosen.settings.source_weights or ())
@@ -610,29 +635,15 @@ class _Trials:
         found = HeadSettings.from_head(head, reference=chosen.reference)
         return replace(found, source_weights=chosen.source_weights)
 
-    def calibrate(self) -> HeadSettings:
-        """Return the chosen settings, with the weights and the temperature that fit best."""
-        outcomes = self.chosen_outcomes
-        found = decode_parameters(self.chosen.settings)
-        found["temperature"] = _fit_temperature(outcomes)
-        if self.folds[0].new.evidence is not None:
-            found |= _fit_evidence(outcomes, self.folds, found["temperature"])
-            self.chosen = self._evaluate("with evidence", self.with_params(found))
-            # The reference has no evidence of new classes.
-            for one, before in zip(self.chosen_outcomes, outcomes, strict=True):
-                one.correlations[:] = before.correlations
-        settings = self.with_params(found)
-        if "example_prior" in self._head.get_params():  # type: ignore[attr-defined]
-            parts = [part for fold in self.folds for part in self._try_examples(fold, settings)]
-            if parts:
-                # As a file has it.
-                prior = list(find_weights(parts, np.array(USUAL_WEIGHTS)))
-                settings = self.with_params(found | {"example_prior": prior})
-        return settings
-
-    def calibration_error(self, temperature: float) -> float:
-        """Return the expected calibration error of the chosen head with some temperature."""
-        return float(np.mean([one.calibration_error(temperature) for one in self.chosen_outcomes]))
+    def rehearse_examples(self, settings: HeadSettings) -> HeadSettings:
+        """Return settings with the usual weights of the head and of one example per class."""
+        if "example_prior" not in self._head.get_params():  # type: ignore[attr-defined]
+            return settings
+        parts = [part for fold in self.folds for part in self._try_examples(fold, settings)]
+        if not parts:
+            return settings
+        prior = list(find_weights(parts, np.array(USUAL_WEIGHTS)))  # a list, as in a file
+        return replace(settings, others=settings.others | {"example_prior": prior})
 
     def _try_examples(self, fold: _Fold, settings: HeadSettings) -> Iterator[Weighed]:
         """Yield what the head and some examples of each class say of the other inputs."""
@@ -662,8 +673,8 @@ class _Trials:
 
     def fit(self, fold: _Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""
-        given: dict[str, Any] = {"reference": fold.seen} if settings.reference else {}
-        if settings.evidence_weight is not None and fold.new.evidence is not None:
+        given = {"reference": fold.seen} if settings.reference else {}
+        if settings.evidence_weight and self.has_evidence:
             given["evidence"] = fold.new
         return self.build(settings).fit(weigh_for_head(settings, fold.semantics), **given)
 
@@ -708,31 +719,6 @@ def _fit_temperature(outcomes: Sequence[_Outcome]) -> float:
 
     found = minimize_scalar(loss, bounds=np.log(TEMPERATURES), method="bounded")
     return float(np.exp(found.x))
-
-
-def _fit_evidence(
-    outcomes: Sequence[_Outcome], folds: Sequence[_Fold], temperature: float
-) -> dict[str, float]:
-    """Return the temperature and the weight of evidence with the smallest log-loss."""
-    parts = []
-    for one, fold in zip(outcomes, folds, strict=True):
-        given = np.asarray(fold.new._evidence_of(tuple(one.classes.tolist())), np.float64)
-        evidence, scale = center_evidence(given)
-        columns = np.searchsorted(one.classes, one.labels)
-        parts.append((one.values, evidence / scale, columns, class_weights(one.labels)))
-
-    def loss(x: Floats) -> float:
-        return -sum(
-            float(
-                weight
-                @ log_softmax(values / np.exp(x[0]) + x[1] * evidence, axis=1)[np.arange(len(y)), y]
-            )
-            for values, evidence, y, weight in parts
-        )
-
-    bounds = [tuple(np.log(TEMPERATURES)), (0.0, MOST_EVIDENCE)]
-    log_temperature, weight = minimize(loss, [np.log(temperature), 0.5], bounds=bounds).x
-    return {"temperature": float(np.exp(log_temperature)), "evidence_weight": float(weight)}
 
 
 # ---- The gate between seen and new classes

@@ -132,7 +132,8 @@ class BaseHead(ABC):
 
     def _block_rows(self, kind: Kind) -> int:
         """Return how many inputs are best computed together on a CPU."""
-        return CACHED_CELLS // (n_columns(len(self.items_), kind) + len(self.classes_))
+        columns = n_columns(len(self.items_), kind) + self.n_features_
+        return CACHED_CELLS // (columns + len(self.classes_))
 
     def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
         """Return roughly how many numbers the formula keeps at a time for one input."""

@@ -64,9 +64,9 @@ TEMPERATURE_POWER = 0.2
 """Among more seen classes the temperature grows with this power of their number."""
 COVERING_INPUTS = 10
 """A reference covers a seen class by half if it has this many inputs of it."""
-LEAST_COVERAGE = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
-"""How far a reference covers classes that it lacks. The scores of one softmax depend on each other,
-so that inputs of some classes tell what is usual for the others."""
+COVERAGE_BY_OTHERS = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
+"""How far a reference of very many classes covers those that it lacks. The scores of one softmax
+depend on each other, so that inputs of some classes tell what is usual for the others."""
 TIED_SCORES = 1e-5
 """Standardised scores that differ by less are equal: then both classes are predicted by half."""
 ROUNDING = 1e-12
@@ -109,8 +109,9 @@ class WeightedMean(BaseHead, BaseEstimator):
     (R + u C I)^-1 with u = .1. This is the linear discriminant if the rankings tell the mean scores
     of a class only roughly. Instead of the sum of squares, the variance of each new class over
     the reference is 1. A seen class c counts in means, variances and correlations as far as the
-    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). A
-    reference that lacks most classes changes little.
+    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). Scores
+    of one softmax depend on each other, so that m classes cover all others at least by half of
+    m / (m + 10). A reference that lacks most classes changes little.
 
     With labelled examples of new classes,
 
@@ -280,9 +281,9 @@ class WeightedMean(BaseHead, BaseEstimator):
             # A file has a list.
             self.example_weights_ = (self.example_weights_[0], self.example_weights_[1])
         # Cast once: there are many blocks of scores.
-        self._cast_slopes: dict[np.dtype[np.floating], Floats] = {
-            np.dtype(np.float64): self._slopes,
-            np.dtype(np.float32): self._slopes.astype(np.float32),
+        self._cast: dict[np.dtype[np.floating], tuple[Floats, Floats]] = {
+            np.dtype(dtype): (self._slopes.astype(dtype), self._feature_slopes.astype(dtype))
+            for dtype in (np.float32, np.float64)
         }
 
     def _describe_state(self) -> dict[str, Any]:
@@ -334,7 +335,10 @@ class WeightedMean(BaseHead, BaseEstimator):
             total += f.sum(axis=0)
             products += f.T @ f
             counts += count_predictions(f)
-        coverage = np.maximum(measure_coverage(counts), LEAST_COVERAGE[table.kind])
+        # Simpson's effective number of classes.
+        variety = counts.sum() ** 2 / (counts @ counts)
+        least = COVERAGE_BY_OTHERS[table.kind] * measure_coverage(variety)
+        coverage = np.maximum(measure_coverage(counts), least)
         mean = total / len(table)
         covariance = products / len(table) - np.outer(mean, mean)
         variance = covariance.diagonal()
@@ -404,9 +408,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         return float(usual * max(1, len(self.items_) / MANY_CLASSES) ** TEMPERATURE_POWER)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants: Constants = {"slopes": self._cast_slopes[dtype].T, "offsets": self._offsets}
+        slopes, feature_slopes = self._cast[dtype]
+        constants: Constants = {"slopes": slopes.T, "offsets": self._offsets}
         if self.n_features_:
-            constants["feature_slopes"] = self._feature_slopes.T
+            constants["feature_slopes"] = feature_slopes.T
         return constants | pair_constants(len(self.items_), kind)
 
     @property
@@ -539,7 +544,7 @@ def count_predictions(f: Floats) -> NDArray[np.float64]:
     return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
-def measure_coverage(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def measure_coverage(counts: Any) -> Any:
     """Return how far a reference covers each class, from the number of its predictions."""
     return counts / (counts + COVERING_INPUTS)
 
