@@ -136,20 +136,6 @@ def test_a_new_class_is_not_a_seen_one_for_a_synonym(small):
     assert "P(panther)" in Path("out.csv").read_text()
 
 
-def test_names_that_cannot_be_matched(small):
-    write_scores(small / "other.csv", LOGITS, [*IDS[:4], "yeti"])
-    done = rankshot("classify other.csv --rankings rankings.jsonl -o out.csv")
-    assert "unknown item 'tram'; the items are 'n02924116'" in done.err
-    write_scores(small / "other.csv", LOGITS, ["Bus", "BUS", "leopard", "tiger", "tram"])
-    done = rankshot("classify other.csv --rankings rankings.jsonl -o out.csv")
-    assert "unknown item 'fox'" in done.err
-    text = Path("rankings.jsonl").read_text().replace('["bus"', '["n02924116"', 1)
-    Path("rankings.jsonl").write_text(text)
-    write_scores(small / "other.csv", LOGITS, [IDS[0], *SEEN[1:]])
-    done = rankshot("classify other.csv --rankings rankings.jsonl -o out.csv")
-    assert "both mean the class 'n02924116'" in done.err
-
-
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.npz"])
 def test_a_table_of_scores_names_the_seen_classes(folder, name):
     write_small_run(folder)

@@ -1,6 +1,5 @@
 """``rankshot classify``: the answers of the library, batch by batch, whole or not at all."""
 
-import json
 import os
 import signal
 import subprocess
@@ -160,20 +159,6 @@ def row_of(done, name):
     return next(row for row in rows if row and row[0] == name)
 
 
-@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
-def test_any_name_will_do(folder, output):
-    items = ['a "fox"', "b,us", "[red]tiger[/red]", "łęópard\nof two lines", "e"]
-    target = 'c,"a"\nt & <dög>'
-    line = {"target": target, "ranking": items[:3]}
-    (folder / "rankings.jsonl").write_text(json.dumps(line, ensure_ascii=False), encoding="utf-8")
-    ids = [f"'{name}', \"x\"\n猫" for name in IDS]
-    write_scores(folder / "scores.csv", LOGITS, items, ids)
-    done, found = run_classify(f"classify scores.csv --rankings rankings.jsonl -o {output}", output)
-    assert found.targets == (target,)
-    assert found.ids.tolist() == ids
-    assert "t & <dög>" in done.out
-
-
 # -------------------------------------------------------------------- whole or not at all
 
 
@@ -243,19 +228,3 @@ def test_a_signal_leaves_nothing_behind(folder, number):
     assert "Traceback" not in errors
     assert sorted(folder.iterdir()) == before
     assert (folder / "out.csv").read_text() == "the old one"
-
-
-# ------------------------------------------------------------------ messages to the user
-
-
-def test_what_the_rankings_do_not_say_is_said(folder):
-    (folder / "rankings.jsonl").write_text(
-        '{"target": "cat", "ranking": ["fox"]}\n{"target": "dog", "ranking": ["fox"]}\n'
-        '{"target": "bus", "ranking": ["tram"]}\n'
-    )
-    out = rankshot(f"{CLASSIFY} --set k=1").out
-    assert "rankings of 'bus' are left out: they are seen classes" in out
-    assert "3 of 5 seen classes occur in no ranking: 'bus', 'leopard', 'tiger'" in out
-    assert "the rankings of 'cat', 'dog' are the same" in out
-    (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["fox"]}\n')
-    assert "'cat' is the only class" in rankshot(CLASSIFY).out

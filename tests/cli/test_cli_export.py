@@ -14,8 +14,6 @@ from command_line import (
     LOGITS,
     SEEN,
     check_refused,
-    pairs_of,
-    rankshot,
     run_well,
     softmax,
     write_small_run,
@@ -70,34 +68,6 @@ def test_a_head_alone(folder):
     np.testing.assert_allclose(found, head.predict_proba(LOGITS), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "message"),
-    [
-        (
-            "pairs.npz",
-            "--set k=3",
-            "expects one-vs-one scores, one column per pair of seen classes",
-        ),
-        ("scores.csv", "--score-type one-vs-rest-logits", "expects one-vs-rest scores, one"),
-        ("probabilities.csv", "", "fitted to probabilities: the input 'scores' expects their log"),
-    ],
-)
-def test_the_kind_of_scores_comes_from_the_head(folder, table, options, message):
-    run_well(f"{FIT} --seen {table} {options}")
-    assert message in run_well("export head.rankshot -o head.onnx")
-    head = rs.load_head("head.rankshot")
-    if table == "pairs.npz":
-        values = pairs_of(LOGITS)
-        expected = head.predict_proba(rs.Scores(values, SEEN, "one-vs-one"))
-    elif options:
-        values, expected = LOGITS, head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
-    else:
-        values = np.log(softmax(LOGITS))
-        expected = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
-    found = run("head.onnx", scores=values.astype(np.float32))
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
 @pytest.mark.slow
 def test_a_head_behind_a_network(folder):
     run_well(f"{FIT} --seen scores.csv --head probabilistic --classes all")
@@ -110,17 +80,6 @@ def test_a_head_behind_a_network(folder):
     expected = rs.load_head("head.rankshot").predict_proba(scores)
     found = run("zero-shot.onnx", x=LOGITS.astype(np.float32))
     np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_one_of_several_outputs(folder):
-    run_well(f"{FIT} --seen scores.csv")
-    write_network("network.onnx", n_outputs=2)
-    words = "export head.rankshot --attach network.onnx -o zero-shot.onnx"
-    done = rankshot(words)
-    assert done.status == 2
-    assert "network.onnx: several outputs may be the scores ('y0', 'y1')" in done.err
-    assert "head.rankshot: network" not in done.err
-    run_well(f"{words} --network-output y1")
 
 
 @pytest.mark.parametrize(

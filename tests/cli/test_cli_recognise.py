@@ -143,13 +143,6 @@ def score_tables():
     return open_scores(FOLDER / "scores")
 
 
-def test_more_inputs_are_scored(place):
-    run_well(RUN)
-    write_pictures(place / "photos/c", 2)
-    assert "scores: 11 inputs scored" in run_well(RUN)
-    assert len(read("p.csv")) == 11
-
-
 def test_afresh(place):
     run_well(RUN)
     run_well([*BASE, "--new", "tulip, dog", "-o", "other.csv"])
@@ -348,29 +341,6 @@ def test_texts_of_a_table(place):
     assert "those of 2 inputs" in run_well(words)
     done = rankshot("recognise photos --model ./bert --new tulip -o p.csv")
     assert "photos: holds pictures, but the model takes texts" in done.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["one-vs-one", "one-vs-rest"])
-def test_scores_of_pipelines_keep_their_kind(place, kind):
-    """The parts of the scores know it, so no option says it again."""
-    skops = pytest.importorskip("skops.io")
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.svm import SVC, LinearSVC
-
-    texts = ["red rose", "green grass", "blue sky", "yellow sun"] * 4
-    labels = ["rose", "grass", "sky", "sun"] * 4
-    svm = SVC(kernel="linear") if kind == "one-vs-one" else LinearSVC()
-    pipeline = make_pipeline(TfidfVectorizer(), TruncatedSVD(4), svm).fit(texts, labels)
-    skops.dump(pipeline, "p.skops")
-    (place / "t.txt").write_text("red sky\ngreen rose\n")
-    out = run_well(
-        ["recognise", "t.txt", "--model", "p.skops", "--new", "moon, tulip", "-o", "p.csv"]
-    )
-    assert "2 predictions written" in out
-    assert open_scores("t.txt.rankshot-run/scores").kind == kind
 
 
 def test_all_classes_none_and_a_reference(place):

@@ -1,6 +1,5 @@
 """``rankshot consensus``, ``explain`` and ``report``: what a person reads of rankings and a run."""
 
-import json
 import re
 from html import unescape
 
@@ -12,7 +11,6 @@ import rankshot as rs
 from command_line import (
     IDS,
     LOGITS,
-    SEEN,
     TARGETS,
     TRUTH,
     rankings,
@@ -72,32 +70,6 @@ def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
             worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
             assert worth == f"{brief.model.worths_[first]:.2g}"
     assert f"over the first {brief.k} places, divided by the largest" in out
-
-
-def test_consensus_is_written_and_read_back(folder):
-    out = run_well("consensus rankings.jsonl -o merged.jsonl")
-    assert "3 consensus rankings written to merged.jsonl" in out
-    merged = rs.read_rankings("merged.jsonl", items=SEEN)
-    assert merged.target_names == tuple(TARGETS)
-    assert merged.source_names == ("consensus",)
-    for brief in rs.summarize(rankings()):
-        (order,) = merged.select(target=brief.target).orders()
-        assert tuple(tuple(x) if isinstance(x, list) else x for x in order) == brief.order
-
-
-def test_a_consensus_shows_ten_items_and_says_how_many_follow(folder):
-    items = [f"i{n:02d}" for n in range(14)]
-    ballot = json.dumps({"target": "dinner", "ranking": items, "rater": "x"}) + "\n"
-    (folder / "rankings.jsonl").write_text(2 * ballot)
-    long = run_well("consensus rankings.jsonl --k 14 --prior mallows")
-    assert table_rows(long)["dinner"][2] == " > ".join([*items[:10], "4 more"])
-    assert "Only the first" not in long
-    assert "new class" not in long
-    assert "seen class" not in long
-    short = run_well("consensus rankings.jsonl --prior mallows")
-    assert table_rows(short)["dinner"][2] == " > ".join(items[:10])
-    assert "Only the first 10 places of each ranking count" in short
-    assert "there are 14 items. --k sets the number" in short
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
@@ -242,17 +214,6 @@ def test_report_of_rejected_inputs(folder):
     assert "x7" in rejected
     assert explained
     assert explained <= kept
-
-
-def test_examples_are_right_and_wrong_ones(folder, predicted):
-    run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
-    truth = dict(zip(IDS, TRUTH, strict=True))
-    given = dict(zip(predicted.ids, predicted.labels, strict=True))
-    found = examples(page(folder))
-    assert {verdict for _, _, verdict in found} == {"right", "wrong"}
-    for name, label, verdict in found:
-        assert label == given[name]
-        assert verdict == ("right" if label == truth[name] else "wrong")
 
 
 def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):

@@ -1,7 +1,5 @@
 """``rankshot score``: from a model and inputs to a table that the other commands read."""
 
-import json
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -57,28 +55,6 @@ def test_a_network_and_a_folder(place):
     assert len((place / "s.skipped.csv").read_text().splitlines()) == 3
 
 
-def test_the_scores_are_for_classify(place):
-    run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
-    (place / "r.jsonl").write_text(
-        '{"target": "purple", "ranking": ["red", "blue"]}\n'
-        '{"target": "cyan", "ranking": ["blue", "green"]}\n'
-    )
-    out = run_well("classify s.csv --rankings r.jsonl -o p.csv")
-    assert "6 predictions written to p.csv" in out
-
-
-def test_damaged_inputs_are_named_before_files_that_are_no_inputs(place):
-    for number in range(9):
-        (place / f"photos/.hidden{number}").touch()
-        (place / f"photos/0000.e{number}").touch()
-    out = run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
-    assert (
-        "skipped 1 input: 1 not a picture; "
-        "not inputs: 10 not named like a picture, 9 hidden; all are listed in s.skipped.csv" in out
-    )
-    assert (place / "s.skipped.csv").read_text().count(",yes\n") == 1
-
-
 def stop_at_batch(monkeypatch, last):
     calls, call = [], ScoringPlan._call
 
@@ -109,17 +85,6 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
     assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
 
 
-def test_files_beside_the_network_need_no_option(place):
-    write_onnx(place / "net.onnx", metadata={"classes": CLASSES})
-    config = {"size": {"height": 8, "width": 8}, "image_mean": [0.5] * 3, "image_std": [1] * 3}
-    config["resample"] = 2
-    (place / "preprocessor_config.json").write_text(json.dumps(config))
-    out = run_well("score photos --model net.onnx -o s.csv")
-    assert "preprocessing: resized to 8 x 8 (bilinear), minus 0.5, divided by 1, NCHW" in out
-    out = run_well("score photos --model net.onnx --preprocessing mean=0 -o s.csv --again")
-    assert "preprocessing: resized to 8 x 8 (bilinear), minus 0, divided by 1, NCHW" in out
-
-
 @pytest.mark.slow
 def test_texts(place):
     write_text_transformer(place / "bert")
@@ -138,34 +103,17 @@ def test_texts(place):
 REFUSED = {
     "photos --model net.onnx -o s.csv": "not known how a picture becomes its input",
     f"photos --model net.onnx {PLAIN} -o s.csv": "the names of its classes are not in it",
-    "photos --model net.onnx --seen classes.txt --preprocessing imagenet -o s.csv": (
-        "it expects pictures of 8 x 8 pixels (n, 3, 8, 8), but the preprocessing makes 224 x 224"
-    ),
-    f"photos --model net.onnx --seen four.txt {PLAIN} -o s.csv": (
-        "net.onnx: has 3 outputs, but there are 4 classes"
-    ),
-    "photos --model net.onnx --preprocessing mean=0 -o s.csv": "the preprocessing lacks std",
-    "photos --model net.onnx --preprocessing 'mean=127 std=128' -o s.csv": (
-        "mean is 127, but white is 1 here; divide"
-    ),
     "photos --model net.onnx --preprocessing size=big -o s.csv": "'size=big' is not one of",
-    "photos --model net.onnx --preprocessing mean=1,x -o s.csv": "'mean=1,x' is not one of",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
-    "photos --model net.onnx -o missing/s.csv": "cannot write there",
     "photo --model net.onnx -o s.csv": "photo: there is no such file or folder",
-    "photos --model missing.onnx -o s.csv": "missing.onnx: there is no such model",
     "photos --model net.pt -o s.csv": "pickles, which can run any code",
     "photos --model net.onnx --batch 0 -o s.csv": "--batch must be a whole number from 1 on",
-    f"photos --model net.onnx --seen classes.txt {PLAIN} --on-error stop -o s.csv": (
-        "bad.jpg: not a picture"
-    ),
     f"empty --model net.onnx --seen classes.txt {PLAIN} -o s.csv": "there are no inputs in it",
 }
 
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_is_wrong_is_said_and_nothing_is_written(place, words):
-    (place / "four.txt").write_text("a\nb\nc\nd\n")
     (place / "empty").mkdir()
     before = sorted(place.rglob("*"))
     done = rankshot(f"score {words}")

@@ -1,6 +1,5 @@
 """What the package knows of the classes of its data sets: names, tables, vectors, rankings."""
 
-import json
 from itertools import combinations
 from pathlib import Path
 
@@ -144,12 +143,6 @@ def test_the_panel_ranks_seen_classes_and_held_out_classes_are_not_items(dataset
             assert sorted(ranked.raters) == sorted(one.rater_names)
 
 
-@pytest.mark.parametrize("load", [load_panel, load_held_out_panel])
-def test_a_question_that_was_not_asked_is_refused(load):
-    with pytest.raises(rs.RankshotError, match=r"no question 'photograph' .*'photographs'"):
-        load("cifar", "photograph")
-
-
 # ---- Files
 
 
@@ -205,22 +198,3 @@ def test_rebuilding_the_panels_gives_the_very_same(
     assert len(written) == 2
     for path in written:
         assert path.read_bytes() == (DATA / path.name).read_bytes()
-
-
-@pytest.mark.shared_data
-@pytest.mark.parametrize(
-    ("question", "file"),
-    [
-        ("similar", "language_model.jsonl"),
-        ("photographs", "photographs.jsonl"),
-        ("contrast", "contrast.jsonl"),
-    ],
-)
-def test_answers_are_those_of_the_raters(shared_data, dataset, question, file):
-    lines = (shared_data / "raters" / file).read_text().splitlines()
-    answers = [one for line in lines if (one := json.loads(line))["dataset"] == dataset]
-    panel = load_panel(dataset, question)
-    assert len(answers) == len(panel)
-    for answer in answers:
-        one = panel.select(target=answer["target"], rater=answer["rater"])
-        assert one.orders() == [answer["ranking"]]

@@ -210,6 +210,7 @@ def test_a_config_file_does_what_transformers_does(rng, module, name, options):
 NORMAL = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "ending", "config"),
     [
@@ -235,6 +236,7 @@ def test_older_files_mean_what_transformers_reads_in_them(
     np.testing.assert_allclose(Preprocessing.from_file(path)(image), wanted, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_clip_is_the_preset_of_that_name(rng):
     package = import_module("transformers.models.clip.image_processing_pil_clip")
     image = noise(rng, 100, 150)

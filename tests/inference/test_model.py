@@ -54,16 +54,6 @@ def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
     assert (same.remark, same.classes.names) == ("", ("dog", "Bus", "daisy"))
 
 
-def test_other_names_replace_those_of_the_model_and_it_is_said(tmp_path):
-    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["LABEL_0", "bus", "LABEL_2"]})
-    file = tmp_path / "mine.txt"
-    file.write_text("dog\nbus\ndaisy\n")
-    plan = plan_scoring(path, file, Preprocessing(**PLAIN))
-    remark = f"the names in {file} replace those of the model: 'dog' instead of 'LABEL_0'"
-    assert plan.describe()[-1] == remark
-    assert plan.classes.names == ("dog", "bus", "daisy")
-
-
 def test_names_of_the_same_class_of_imagenet_are_the_same():
     labels = rs.sources.read_class_labels("imagenet-1k")
     network = Model("net", "values", len, classes="imagenet-1k")

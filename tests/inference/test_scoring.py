@@ -146,6 +146,7 @@ def test_no_thread_is_left_after_an_error(tmp_path):
     assert threading.active_count() == before
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path):
     """Links to the same files take the memory of the few batches that are decoded ahead.
 

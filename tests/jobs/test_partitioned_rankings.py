@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -294,78 +295,29 @@ def test_workers_give_the_same_answer_though_one_is_killed(default_client, tmp_p
     assert parts.persist().compute() == rs.read_rankings(path)
 
 
-# ---- Consensus, models and agreement: the answers in memory, to 1e-8
+# ---- Consensus, models and agreement; tests/ranking/test_parts.py has more of them
 
 
-KINDS = ["full", "top", "ties", "cut ties", "subsets"]
-
-
-def draw(kind, n=60, C=6):
-    """Random rankings of a kind, with weights and raters."""
-    rng = np.random.default_rng(KINDS.index(kind))
-    scores = rng.random((n, C)) + np.arange(C) / 5
-    if kind in {"ties", "cut ties"}:
-        scores = np.rint(2 * scores)
-    lengths = np.full(n, C) if kind in {"full", "ties"} else rng.integers(2, C + 1, n)
-    drawn = rs.Rankings.from_scores(scores, items=list("fabecd")).top(lengths)
-    again = rs.Rankings.from_orders(
-        drawn.orders(),
-        items=drawn.items,
-        weights=rng.choice([0, 0.3, 1, 2.5], n),
-        raters=rng.choice(["ann", "bob", "cy"], n).tolist(),
-        kind="subset" if kind == "subsets" else "top",
-    )
-    return again.top(lengths)
-
-
-def compare(rankings, parts):
-    """Hold every statistic of parts to that of the rankings."""
-    assert rs.borda(parts).order == rs.borda(rankings).order
-    assert rs.borda(parts).score == pytest.approx(rs.borda(rankings).score, rel=1e-8)
-    assert rs.kemeny(parts).score == pytest.approx(rs.kemeny(rankings).score, rel=1e-8)
-    model, found = rs.PlackettLuce().fit(rankings), rs.PlackettLuce().fit(parts)
-    np.testing.assert_allclose(found.worths_, model.worths_, rtol=1e-8)
-    assert found.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-8)
-    np.testing.assert_allclose(
-        found.log_prob(parts).compute(), model.log_prob(rankings), rtol=0, atol=1e-8
-    )
-    (brief,), (expected,) = rs.summarize(parts), rs.summarize(rankings)
-    assert (brief.order, brief.n_rankings) == (expected.order, expected.n_rankings)
-    assert dict(brief.disagreement) == pytest.approx(dict(expected.disagreement), rel=1e-8)
-    if rankings.is_subset.any():
-        return
-    model, found = rs.Mallows().fit(rankings), rs.Mallows().fit(parts)
-    assert found.center_ == model.center_
-    assert found.spread_ == pytest.approx(model.spread_, rel=1e-8)
-    np.testing.assert_allclose(
-        found.log_prob(parts).compute(), model.log_prob(rankings), rtol=0, atol=1e-8
-    )
-    agreement, expected = rs.agreement(parts), rs.agreement(rankings)
-    assert agreement.concordance == pytest.approx(expected.concordance, rel=1e-8)
-    assert agreement.mean_kendall_distance == pytest.approx(
-        expected.mean_kendall_distance, rel=1e-8
-    )
-    np.testing.assert_allclose(
-        agreement.distance_to_others.compute(), expected.distance_to_others, rtol=1e-8
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_statistics_do_not_depend_on_the_parts(kind):
-    rankings = draw(kind)
-    edges = [0, 0, 1, 30, 30, 45, len(rankings)]
-    parts = [rankings[a:b] for a, b in pairwise(edges)]
+def test_statistics_do_not_depend_on_the_parts(votes):
+    rankings = votes[:300].select(target="cat")
+    parts = split(rankings, 0, 1, 30, 30, 45)
     with dask.config.set(scheduler="synchronous"):
-        compare(rankings, PartitionedRankings(parts, rankings.items))
+        assert rs.borda(parts).score == pytest.approx(rs.borda(rankings).score, rel=1e-8)
+        model, found = rs.PlackettLuce().fit(rankings), rs.PlackettLuce().fit(parts)
+        np.testing.assert_allclose(found.worths_, model.worths_, rtol=1e-8)
+        lazy = found.log_prob(parts), rs.agreement(parts).distance_to_others
+        # In parts, distances are those of all rankings, by any rater.
+        anonymous = replace(rankings, raters=np.full(len(rankings), None))
+        expected = model.log_prob(rankings), rs.agreement(anonymous).distance_to_others
+        for one, other in zip(lazy, expected, strict=True):
+            np.testing.assert_allclose(one.compute(), other, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.slow
-def test_the_command_merges_many_files(tmp_path, monkeypatch, workers):
+def test_the_command_merges_many_files(tmp_path, monkeypatch, workers, votes):
     monkeypatch.chdir(tmp_path)
     Path("votes").mkdir()
-    given = draw("top")
-    targets = np.random.default_rng(0).choice(["cat", "dog"], len(given)).tolist()
-    votes = rs.Rankings.from_orders(given.orders(), items=given.items, targets=targets)
+    votes = votes[:60]
     rs.write_rankings(votes, "all.jsonl")
     for number, part in enumerate((votes[:25], votes[25:])):
         rs.write_rankings(part, f"votes/{number}.jsonl")

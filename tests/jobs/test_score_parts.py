@@ -113,18 +113,6 @@ def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
     require_same_as_plain("few")
 
 
-def test_a_second_start_does_what_is_missing(place, client):
-    """With the same counts, and the same bytes."""
-    first = run_parts(client)
-    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
-    Path("out/part-000003.parquet").unlink()
-    Path("out/part-000001.parquet").write_bytes(b"truncated")
-    again = run_parts(client)
-    assert (again.n_done, again.n_resumed) == (2, 19)
-    assert (again.n_rows, again.counts) == (first.n_rows, first.counts)
-    assert {path: path.read_bytes() for path in before} == before
-
-
 def test_a_list_of_pictures(place):
     """Also with a picture that is not there, and one that is named twice."""
     names = [f"photos/{i:04d}.png" for i in (3, 1, 2)]
@@ -183,6 +171,7 @@ def test_the_command_and_then_classify(place, client):
 # -------------------------------------------------------------------- workers
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
     marker = str(place / "killed")
 
@@ -226,6 +215,7 @@ def test_only_workers_with_a_gpu_score_if_there_are_any(place, client):
     assert client.run(has_model) == {chosen: True, other: True}
 
 
+@pytest.mark.slow
 def test_a_worker_without_the_model_ends_the_job(place, client):
     """Before anything is written, and with a message that says where it happened."""
 
@@ -258,20 +248,6 @@ def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
 
 
 # -------------------------------------------------------------------- what is refused
-
-
-def test_another_job_is_refused(place):
-    write_pictures(place / "few", 4)
-    run_parts(None, "few")
-    with pytest.raises(rs.RankshotError, match=r"belongs to another job .batch was 2, is 4"):
-        run_parts(None, "few", batch_size=4)
-    with pytest.raises(rs.RankshotError, match=r"belongs to another job .another model"):
-        run_parts(None, "few", model="softmax.onnx")
-    Image.new("RGB", (9, 9)).save("few/0002.png")
-    with pytest.raises(rs.RankshotError, match=r"'part-000001.parquet' changed; update"):
-        run_parts(None, "few")
-    assert run_parts(None, "few", update=True).n_done == 1
-    require_same_as_plain("few")
 
 
 def test_what_cannot_be_scored_is_refused_at_once(place):

@@ -239,6 +239,7 @@ score(place / "net.onnx", place / "photos", place / "scores.csv",
 """
 
 
+@pytest.mark.slow
 def test_killed_and_started_again(place):
     """SIGKILL in the middle: no table is there; the next run has every input once."""
     run(place, "whole.csv")

@@ -138,7 +138,7 @@ def test_one_group_is_the_model_alone(random_rankings, model):
     assert (mixture.predict_proba(rankings) == 1).all()
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     st.lists(tied_groups(ABCD), min_size=3, max_size=12),
     st.integers(0, 2**32 - 1),

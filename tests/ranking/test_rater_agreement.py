@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import friedmanchisquare
 
 import rankshot as rs
+from rankshot.core.errors import RankshotError
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rater_agreement import concordance, merge_rankings
 
@@ -107,28 +108,133 @@ def as_rankings(drawn, items, kinds):
     return made.top(np.array([sum(map(len, ranked)) for ranked, *_ in drawn]))
 
 
+def draw_rankings(rng, sets, *, ties):
+    chosen = rng.integers(0, len(sets), rng.integers(3, 10))
+    drawn = [
+        (*draw_one(rng, sets[which], ties=ties), Fraction(int(rng.integers(1, 5)), 4))
+        for which in chosen
+    ]
+    kinds = ["subset" if which or rng.random() < 0.5 else "top" for which in chosen]
+    return drawn, kinds
+
+
 @pytest.mark.parametrize("ties", [False, True])
-def test_every_kind_together_is_as_defined(rng, ties):
-    sets = [list("abcdef"), list("abc"), list("cdef")]
+def test_top_lists_of_every_length_are_as_defined(rng, ties):
     for _ in range(40):
-        chosen = rng.integers(0, 3, rng.integers(2, 9))
-        drawn = [
-            (*draw_one(rng, sets[which], ties=ties), Fraction(int(rng.integers(1, 5)), 4))
-            for which in chosen
-        ]
-        kinds = ["subset" if which or rng.random() < 0.5 else "top" for which in chosen]
+        drawn, kinds = draw_rankings(rng, [list("abcdef")], ties=ties)
         if {i for ranked, *_ in drawn for group in ranked for i in group} < set("abcdef"):
-            continue  # An item that nobody ranked belongs to no set.
-        groups = [[drawn[i] for i in np.flatnonzero(chosen == which)] for which in range(3)]
-        groups = [group for group in groups if len(group) > 1]
+            continue  # An item that nobody ranked does not count.
         found = concordance(as_rankings(drawn, list("abcdefgh"), kinds))
-        if not groups:
-            assert found is None
-            continue
-        weights = [sum(w for *_, w in group) for group in groups]
-        parts = [w * slow_w(group) for w, group in zip(weights, groups, strict=True)]
-        assert found == pytest.approx(float(sum(parts) / sum(weights)), abs=1e-12)
+        assert found == pytest.approx(float(slow_w(drawn)), abs=1e-12)
         assert 0 <= found <= 1
+
+
+# ---- Incomplete blocks
+
+
+def slow_durbin(drawn, order):
+    """Durbin's statistic and its largest value, ranking by ranking; ``order`` is the consensus."""
+    items = sorted({i for ranked, left, _ in drawn for i in {*left}.union(*ranked)})
+    place = {item: n for n, item in enumerate(items)}
+    A, agreed, covariance = np.zeros(len(items)), np.zeros(len(items)), np.zeros((len(items),) * 2)
+    for ranked, left, weight in drawn:
+        r = centered([*ranked, left] if left else ranked)
+        k = len(r)
+        for item in r:
+            A[place[item]] += weight * r[item]
+        for item, value in zip(sorted(r, key=order.index), sorted(r.values()), strict=True):
+            agreed[place[item]] += weight * value
+        own = [place[item] for item in r]
+        spread = float(weight * sum(x**2 for x in r.values()) / max(k - 1, 1))
+        covariance[np.ix_(own, own)] += spread * (np.eye(k) - 1 / k)
+    return [x @ np.linalg.lstsq(covariance, x, rcond=1e-10)[0] for x in (A, agreed)]
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_subsets_are_as_defined(rng, ties):
+    sets = [list("abcdef"), list("abc"), list("cdef"), list("bdf")]
+    for _ in range(30):
+        drawn, kinds = draw_rankings(rng, sets, ties=ties)
+        if {i for ranked, *_ in drawn for group in ranked for i in group} < set("abcdef"):
+            continue
+        if not any(len({*left}.union(*ranked)) < 6 for ranked, left, _ in drawn):
+            continue
+        rankings = as_rankings(drawn, list("abcdef"), kinds)
+        T, most = slow_durbin(drawn, rs.kemeny(rankings).order)
+        assert concordance(rankings) == pytest.approx(min(T / most, 1), abs=1e-9)
+
+
+FANO = ["abd", "bce", "cdf", "deg", "aef", "bfg", "acg"]
+
+
+def test_a_balanced_design_has_durbins_w(rng):
+    """W = (12 ΣR² - 3 r² t (k + 1)²) / (λ² t (t² - 1)): Gibbons (1993), chapter 3."""
+    for _ in range(5):
+        orders = [list(rng.permutation(list(block))) for block in FANO]
+        R = {i: sum(o.index(i) + 1 for o in orders if i in o) for i in "abcdefg"}
+        W = (12 * sum(x**2 for x in R.values()) - 3 * 9 * 7 * 16) / (7 * 48)
+        assert concordance(rs.Rankings.from_orders(orders, kind="subset")) == pytest.approx(W)
+
+
+def test_raters_of_different_sets_who_agree_have_a_w_near_one(rng):
+    sets = [sorted(rng.permutation(list("abcdefghij"))[:4]) for _ in range(20)]
+    agreed = rs.Rankings.from_orders(sets, kind="subset")
+    assert concordance(agreed) == pytest.approx(1)
+    assert rs.summarize(agreed)[0].concordance == pytest.approx(1)
+    one_swap = rs.Rankings.from_orders([sets[0][::-1], *sets[1:]], kind="subset")
+    assert 0.8 < concordance(one_swap) < 1
+
+
+@pytest.mark.parametrize(
+    ("orders", "raters", "why"),
+    [
+        (["abc"], None, "at least two raters"),
+        (["abc", "acb"], "ann", "at least two raters"),
+        (["ab", "bc"], None, "contradict one another"),
+        (["ab", "cd"], ["ann", "bob"], "contradict one another"),
+    ],
+)
+def test_there_is_a_reason_if_there_is_no_w(orders, raters, why):
+    kind = "top" if len(orders[0]) == 3 else "subset"
+    votes = rs.Rankings.from_orders(map(list, orders), raters=raters, kind=kind)
+    assert concordance(votes) is None
+    assert why in rs.summarize(votes)[0].note
+    with pytest.raises(RankshotError, match=why):
+        rs.ranking.concordance_test(votes)
+
+
+# ---- Raters
+
+
+def test_two_rankings_of_one_rater_are_not_two_raters(rng):
+    once = rs.Rankings.from_orders(
+        [list(rng.permutation(list("abcde"))) for _ in range(4)], raters=list("wxyz")
+    )
+    twice = rs.Rankings.concatenate([once, once[:3], once[:1]])
+    assert concordance(twice) == pytest.approx(concordance(once))
+    # Two different rankings of a rater count as their mean.
+    other = rs.Rankings.from_orders([list("edcba")], items=once.items, raters="w")
+    places = np.vstack([once.positions(), other.positions()]).astype(float)
+    means = np.vstack([places[[0, 4]].mean(axis=0), places[1:4]])
+    S = 5 * np.var(means.sum(axis=0))
+    found = concordance(rs.Rankings.concatenate([once, other]))
+    assert found == pytest.approx(12 * S / (16 * (5**3 - 5)))
+    # Distances are to other raters.
+    both = rs.Rankings.concatenate([once, other])
+    d = rs.kendall_distance(both)
+    to_others = rs.agreement(both).distance_to_others
+    assert to_others[0] == pytest.approx(d[0, 1:4].mean())
+    assert to_others[1] == pytest.approx(((d[1, 0] + d[1, 4]) / 2 + d[1, 2] + d[1, 3]) / 3)
+
+
+def test_the_number_of_places_of_a_summary_does_not_change_w(rng):
+    votes = rs.Mallows.from_center(list("abcdefgh"), 0.5).sample(12, random_state=rng)
+    summaries = [rs.summarize(votes, k=k)[0] for k in (2, 5, None)]
+    assert [s.concordance for s in summaries] == [concordance(votes)] * 3
+    assert len({s.mean_distance for s in summaries}) == 3
+
+
+# ---- Lists that differ in length
 
 
 @pytest.mark.parametrize("lengths", [(3, 2, 2), (4, 1, 3)])
@@ -207,10 +313,9 @@ def test_the_consensus_is_the_mode_of_the_model_and_the_rest_is_agreement():
     assert brief.k == 2
     assert brief.order == model.mode_[:2]
     assert brief.n_rankings == 3
-    found = rs.agreement(first)
     # Nobody has bus or lion among the first two.
     most = 2 * (2 * 3 - 2 - 1) / 2
-    assert brief.concordance == pytest.approx(found.concordance)
+    assert brief.concordance == pytest.approx(rs.agreement(rankings).concordance)
     among = ["fox", "leopard", "tiger"]
     consensus = rs.Rankings.from_orders([list(brief.order)], items=among)
     distances = rs.kendall_distance(restrict_items(first, among), consensus)[:, 0] / most
@@ -247,8 +352,7 @@ def test_a_subset_is_compared_on_its_own_items():
     assert brief.order[:2] == ("leopard", "tiger")
     assert brief.disagreement == (("ann", 0.0), ("bob", 0.0), ("cy", 0.0))
     assert brief.mean_distance == 0
-    # W is that of ann and cy, who compare all items.
-    assert brief.concordance == 1
+    assert brief.concordance == pytest.approx(1)
 
 
 def test_the_consensus_of_subsets_names_only_what_was_compared():

@@ -81,7 +81,7 @@ ARGUMENTS = [
     # Statistics
     (lambda: rs.kendall_distance(VOTES, k=4), "k must be a whole number from 1 to 3, not 4"),
     (lambda: rs.rank_biased_overlap(VOTES, p=1), "p must be positive and below 1, not 1"),
-    (lambda: rs.agreement(VOTES[:1]), "agreement needs at least two rankings"),
+    (lambda: rs.agreement(VOTES[:1]), "W needs the rankings of at least two raters"),
     (
         lambda: rs.summarize(Rankings.from_orders(TWO, targets=["x", None])),
         "ranking 1 has no target, but others have",

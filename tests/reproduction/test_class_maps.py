@@ -71,24 +71,6 @@ def test_points_of_a_plane_are_found_but_for_a_turn(rng):
     assert (found[np.abs(found).argmax(axis=0), [0, 1]] > 0).all()
 
 
-@pytest.mark.parametrize("n", [2, 5])
-def test_an_axis_that_the_distances_do_not_need_is_zero(n):
-    on_a_line = np.arange(float(n))[:, None]
-    found = place_points(cdist(on_a_line, on_a_line))
-    np.testing.assert_allclose(np.abs(found[:, 0]), np.abs(np.arange(n) - (n - 1) / 2), atol=1e-6)
-    np.testing.assert_allclose(found[:, 1], 0, atol=1e-6)
-    np.testing.assert_allclose(place_points(np.zeros((n, n))), 0, atol=1e-6)
-
-
-def test_the_best_line_for_distances_that_are_no_plane(rng):
-    """Torgerson's coordinates are those of the principal components."""
-    points = rng.normal(size=(30, 5)) * [4, 2, 1, 0.5, 0.25]
-    centred = points - points.mean(axis=0)
-    u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    found = place_points(cdist(points, points))
-    np.testing.assert_allclose(np.abs(found), np.abs(u[:, :2] * s[:2]), atol=1e-9)
-
-
 # ---- Words
 
 

@@ -117,17 +117,3 @@ def test_other_inputs_are_trained_on(data, tmp_path, trainings):
     # The file is that of the last one: the first is trained once more.
     make_cache(data, tmp_path).load_or_train(LEAST_SQUARES, 0.1)
     assert len(trainings) == len(others) + 2
-
-
-def test_a_damaged_file_is_trained_again(data, tmp_path, trainings):
-    cache = make_cache(data, tmp_path)
-    first = cache.load_or_train("multiclass", 0.1)
-    (path,) = tmp_path.glob("*.npz")
-    whole = path.read_bytes()
-    middle = len(whole) // 2
-    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
-    for content in (b"", b"no archive", whole[:-30], flipped):
-        path.write_bytes(content)
-        assert numbers(cache.load_or_train("multiclass", 0.1)) == numbers(first)
-        assert path.read_bytes() == whole
-    assert len(trainings) == 5

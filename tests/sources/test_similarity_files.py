@@ -11,12 +11,6 @@ from rankshot.sources.similarity import (
 )
 
 ENDINGS = [".csv", ".parquet"]
-TABLE = Similarity(
-    [[0.1, np.nan, -3], [1e-300, 2 / 3, 0]],
-    ["cat", "sea lion"],
-    ["tiger", "bus, red", 'the "x"'],
-    source="mine",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -68,15 +62,6 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
     )
 
 
-def test_the_csv_is_what_a_spreadsheet_would_write(tmp_path):
-    write_similarity(TABLE, tmp_path / "t.csv")
-    assert (tmp_path / "t.csv").read_bytes().decode().splitlines() == [
-        'target,tiger,"bus, red","the ""x"""',
-        "cat,0.1,,-3.0",
-        "sea lion,1e-300,0.6666666666666666,0.0",
-    ]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -109,19 +94,6 @@ def parquet(tmp_path):
         return read_similarity(tmp_path / "t.parquet")
 
     return parquet
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ([("a", [1.0])], "t.parquet: the columns must be the targets and the items, not 'a';"),
-        ([("target", ["x", "x"]), ("a", [1, 2])], "t.parquet: row 1: the target 'x' occurs twice"),
-        ([("target", ["x"]), ("a", ["one"])], "t.parquet: column 'a' holds string, not numbers"),
-    ],
-)
-def test_bad_parquet_is_named_by_file_and_column(parquet, columns, message):
-    with pytest.raises(RankshotError, match=message):
-        parquet(*columns)
 
 
 def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):

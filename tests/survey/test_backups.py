@@ -89,6 +89,24 @@ def test_a_bare_copy_of_a_running_survey_is_doubted(served, tmp_path):
     assert read_all(bare) == (8, None)
 
 
+def test_the_doubt_about_a_bare_copy_stays_until_somebody_accepts_it(served, tmp_path):
+    bare, backup = tmp_path / "bare.sqlite", tmp_path / "backup.sqlite"
+    take_part(served, "ann")
+    shutil.copy(tmp_path / "study.sqlite", bare)
+    for name in ("bob", "cem"):
+        with closing(Database(bare)) as copy:
+            assert "answers may be missing" in copy.doubt
+            copy.start_serving()
+            take_part(copy, name)
+    assert not backup_database(bare, backup).is_complete
+    assert all("--accept-copy" in read_all(file)[1] for file in (bare, backup))
+    with closing(Database(bare)) as copy:
+        copy.accept_copy()
+        assert copy.doubt is None
+    assert read_all(bare) == (8, None)
+    assert backup_database(bare, backup, force=True).is_complete
+
+
 def test_a_checkpoint_makes_the_bare_file_complete_and_so_does_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.02)
     path = tmp_path / "study.sqlite"
@@ -281,6 +299,26 @@ def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_answers(
         assert all(answer.seconds is not None for answer in view.answers)
         take_part(upgraded, "cem")
         assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
+
+
+# What the version after that of rankshot 0.2.0 adds.
+ADDED = {"assignment": ("screen", "seen"), "survey": ("logged_out_at",)}
+
+
+def test_a_database_of_the_second_version_is_brought_up_to_date_with_its_answers(tmp_path):
+    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
+    with closing(Database(old, create=True)) as database:
+        take_part(database, "ann", "bob")
+    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+        for table, columns in ADDED.items():
+            for column in columns:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute("UPDATE survey SET version = 2")
+    with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
+        assert columns_of(upgraded) == columns_of(fresh)
+        view = read_overview(STUDY, upgraded, time.time())
+        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
+        assert {answer.screen for answer in view.answers} == {None}
 
 
 def test_postgresql_is_brought_up_to_date_as_well(postgresql):

@@ -145,6 +145,15 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
     assert next((e.action, e.rater) for e in read_all(folder)[1]) == ("delete", None)
 
 
+def test_who_took_part_in_the_pilot_as_well_is_one_participant(folder):
+    run(folder, "pilot")
+    take_part(folder, ["ann"])
+    run(folder, "reopen")
+    take_part(folder, ["ann"])
+    assert "1 participant and 1 pilot participant deleted." in run(folder, "delete ann --yes")
+    assert read_all(folder)[0] == []
+
+
 # ---- Payment
 
 
@@ -187,7 +196,14 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert "1 participant not finished: they may still have to be paid" in said
     assert "The ids of 6 participants are erased" in said
     assert "Backups and exported files still have the ids" in said
-    assert "ids of 1 participant were erased" in run(
-        folder, f"payments --approve -o {folder}/x.csv", status=2
-    )
+    write = f"payments --approve -o {folder}/x.csv"
+    assert "ids of 1 participant were erased" in run(folder, write, status=2)
     assert not (folder / "x.csv").exists()
+
+
+def test_ids_that_the_first_version_did_not_store_were_not_erased(folder):
+    with closing(Database(folder / "study.sqlite", create=True)) as database:
+        people = Visitors(STUDY, database)
+        people.answer(people.start("ann"))
+    said = run(folder, f"payments --approve -o {folder}/x.csv", status=2)
+    assert "the ids of 1 participant were never stored: they took part with rankshot 0.1.0" in said

@@ -203,3 +203,6 @@ def test_logging_out_needs_the_form_of_this_login(page):
     reply = page.client.post(form.action, form.fields)
     assert (reply.status, reply["location"]) == (303, "/researcher")
     assert f'{COOKIE}="";' in reply["set-cookie"]
+    # A copy of the cookie is worth nothing any more; a new login is.
+    assert page.client.get("/researcher/progress").status == 401
+    assert page.visitor.get("/researcher/progress", as_researcher(page.database)).status == 200

@@ -18,7 +18,7 @@ from rankshot.zeroshot import onnx_export
 from rankshot.zeroshot.scores import KINDS
 
 ALONE = [
-    *(("weighted", kind, kind != "multiclass") for kind in KINDS),
+    *(("weighted", kind, True) for kind in KINDS[1:]),
     ("strict-mean", "one-vs-rest", True),
     *((name, "one-vs-rest", False) for name in ("conse", "direct")),
     *(
@@ -62,8 +62,9 @@ def test_a_head_alone(tmp_path, name, kind, with_reference):
     ("name", "kind"),
     [
         *(pytest.param("seen", kind, marks=pytest.mark.slow) for kind in KINDS),
-        *(("seen-reference", "one-vs-one"), ("none", "multiclass")),
-        *(("refined", "one-vs-one"), ("kept", "multiclass")),
+        pytest.param("seen-reference", "one-vs-one", marks=pytest.mark.slow),
+        *(("none", "multiclass"), ("refined", "one-vs-one")),
+        pytest.param("kept", "multiclass", marks=pytest.mark.slow),
     ],
 )
 def test_heads_around_heads(tmp_path, name, kind):
@@ -79,7 +80,9 @@ def test_heads_that_cannot_be_exported_say_so(tmp_path):
 
 
 def test_what_the_file_says(tmp_path):
-    rs.export_onnx(fitted("weighted", "multiclass", False), tmp_path / "head.onnx")
+    head = fitted("weighted", "multiclass", False)
+    assert rs.export_onnx(head, tmp_path / "head.onnx").difference <= 1e-5
+    check_file(tmp_path / "head.onnx", head, "multiclass")
     session = onnxruntime.InferenceSession(str(tmp_path / "head.onnx"))
     assert [(one.name, one.shape) for one in session.get_inputs()] == [("scores", ["inputs", 5])]
     (proba, label) = session.get_outputs()
@@ -92,23 +95,11 @@ def test_what_the_file_says(tmp_path):
     onnx.checker.check_model(onnx.load(tmp_path / "head.onnx"), full_check=True)
 
 
-def test_nothing_is_written_if_the_graph_differs(tmp_path, monkeypatch):
-    monkeypatch.setattr(onnx_export, "TOLERANCE", -1.0)
-    with pytest.raises(RankshotError, match=r"differs from the head .*nothing was written"):
-        rs.export_onnx(fitted("weighted", "multiclass", False), tmp_path / "head.onnx")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_old_file_stays_if_writing_fails(tmp_path, monkeypatch):
+def test_an_old_file_stays_if_the_graph_differs(tmp_path, monkeypatch):
     path = tmp_path / "head.onnx"
     path.write_text("old")
-
-    def fail(*_):
-        raise ValueError("too large")
-
-    monkeypatch.setattr(onnx.ModelProto, "SerializeToString", fail, raising=False)
-    monkeypatch.setattr(onnx_export, "_largest_difference", lambda *_: 0.0)
-    with pytest.raises((RankshotError, ValueError), match="too large"):
+    monkeypatch.setattr(onnx_export, "TOLERANCE", -1.0)
+    with pytest.raises(RankshotError, match=r"differs from the head .*nothing was written"):
         rs.export_onnx(fitted("weighted", "multiclass", False), path)
     assert [file.name for file in tmp_path.iterdir()] == ["head.onnx"]
     assert path.read_text() == "old"
@@ -159,7 +150,7 @@ def attach(tmp_path, head, **options):
     return path, rs.export_onnx(head, path, kind=kind, network=network, output=output)
 
 
-@pytest.mark.parametrize("opset", [11, NEWEST])
+@pytest.mark.parametrize("opset", [pytest.param(11, marks=pytest.mark.slow), NEWEST])
 def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
     head = fitted("weighted", "multiclass", False)
     path, exported = attach(tmp_path, head, opset=opset, metadata={"author": "me"})
@@ -181,7 +172,7 @@ def test_a_head_behind_a_network_of_any_opset(tmp_path, opset):
     ("end", "kind"),
     [
         (["Softmax", "Cast"], "multiclass"),
-        (["LogSoftmax", "Exp"], "multiclass"),
+        pytest.param(["LogSoftmax", "Exp"], "multiclass", marks=pytest.mark.slow),
         (["Sigmoid"], "one-vs-rest"),
     ],
 )
@@ -231,7 +222,7 @@ def test_files_that_are_no_networks(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no\.onnx"):
         rs.export_onnx(head, path, network=tmp_path / "no.onnx")
     whole = network.read_bytes()
-    for content in (b"", b"hello", whole[:40], whole[: len(whole) // 2], np.zeros(99).tobytes()):
+    for content in (b"", b"hello", whole[:40], whole[: len(whole) // 2]):
         network.write_bytes(content)
         with pytest.raises(
             RankshotError, match=r"network\.onnx: is not an ONNX file, or is damaged"

@@ -6,8 +6,10 @@ import os
 import re
 import warnings
 import zipfile
+from dataclasses import fields
 from functools import cache
 from hashlib import sha256
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import rankshot as rs
 from rankshot.zeroshot import HeadSettings, build_head
 from rankshot.zeroshot.files.head_files import MANIFEST
+from rankshot.zeroshot.files.saved_heads import CLASSES
 from rankshot.zeroshot.heads.base import describe_missing
+from rankshot.zeroshot.settings import HEADS as KINDS
 
 PR = rs.ProbabilisticRanking
 
@@ -361,6 +365,18 @@ def test_settings_that_cannot_be_stored_are_refused(tmp_path):
     stored = HeadSettings.from_head(rs.ProbabilisticRanking(prior=object()))
     with pytest.raises(rs.RankshotError, match=r"prior.*cannot be stored"):
         stored.write(tmp_path / "settings.json")
+
+
+def test_the_table_of_heads_has_their_classes_and_parameters():
+    kinds = KINDS.values()
+    assert {kind.name for kind in kinds} <= set(CLASSES)
+    settings = {each.name for each in fields(HeadSettings)} - {"head"}
+    for kind in kinds:
+        head = CLASSES[kind.name]
+        found = settings & set(signature(head).parameters)
+        if kind.semantics != "head":
+            found |= {"reference"} & set(signature(head.fit).parameters)
+        assert set(kind.settings) == found
 
 
 SETTINGS = {"format": "rankshot settings 2", "head": "weighted-mean", "k": 4}

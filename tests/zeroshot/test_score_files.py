@@ -3,10 +3,8 @@
 import csv
 import io
 import re
-import sys
 import zipfile
 from contextlib import suppress
-from decimal import Decimal
 from itertools import islice
 
 import numpy as np
@@ -84,51 +82,6 @@ def test_without_ids(tmp_path, ending):
     ((ids, scores),) = table.batches()
     assert ids is None
     np.testing.assert_array_equal(scores.values, [[1.7e29, 1.7e29, -1.0]])
-
-
-def test_csv_of_spreadsheets(tmp_path):
-    path = tmp_path / "s.csv"
-    path.write_bytes(
-        b'\xef\xbb\xbf"tiger",id,"bus, red"\r\n\r\n 1.5,"two\nlines",-2e3 \r\n\r\n0,b,1\r\n\r\n'
-    )
-    table = open_scores(path)
-    assert table.items == ("tiger", "bus, red")
-    ids, values = whole(table)
-    assert ids == ["two\nlines", "b"]
-    np.testing.assert_array_equal(values, [[1.5, -2000], [0, 1]])
-
-
-def test_parquet_precision(tmp_path):
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    single = np.array([[0.1, 0.2]], np.float32)
-    table = open_scores(save(tmp_path / "s.parquet", single, items="ab"))
-    values = whole(table)[1]
-    assert values.dtype == np.float32
-    np.testing.assert_array_equal(values, single)
-    columns = {
-        "a": arrow.array([0.1], arrow.float32()),
-        "b": arrow.array([3], arrow.int8()),
-        "c": arrow.array([2**60 + 1]),
-        "d": arrow.array([Decimal("1.25")]),
-        "e": arrow.array(np.array([0.5], np.float16)),
-    }
-    parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
-    values = whole(open_scores(tmp_path / "t.parquet"))[1]
-    assert values.dtype == np.float64
-    np.testing.assert_array_equal(values, [[np.float32(0.1), 3, 2.0**60, 1.25, 0.5]])
-
-
-def test_parquet_ids_of_any_type_become_text(tmp_path):
-    arrow = pytest.importorskip("pyarrow")
-    for ids, texts in (
-        ([7, 2**60], ["7", str(2**60)]),
-        ([1.0, 2.5], ["1", "2.5"]),
-        ([b"x", "é".encode()], ["x", "é"]),
-        (arrow.array(["u", "v"]).dictionary_encode(), ["u", "v"]),
-    ):
-        path = save(tmp_path / "s.parquet", [[1.0], [2.0]], items="a", ids=ids)
-        assert whole(open_scores(path))[0] == texts
 
 
 @pytest.mark.parametrize(
@@ -243,12 +196,6 @@ def npz_with(path, header=None, version=b"\x01\x00", method=zipfile.ZIP_STORED, 
         archive.writestr("scores.npy", member)
 
 
-def test_npz_headers_of_all_versions(tmp_path):
-    for version in (b"\x01\x00", b"\x02\x00"):
-        npz_with(tmp_path / "s.npz", version=version)
-        np.testing.assert_array_equal(whole(open_scores(tmp_path / "s.npz"))[1], [[0], [0]])
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -310,13 +257,6 @@ def test_any_bytes_as_csv(tmp_path, content):
             assert np.isfinite(whole(open_scores(path))[1]).all()
 
 
-def test_other_arguments(tmp_path):
-    with pytest.raises(RankshotError, match=r"unknown ending '.xls'; known are .csv, .parquet"):
-        open_scores("s.xls")
-    with pytest.raises(RankshotError, match="batch_rows must be a whole number from 1 on, not 0"):
-        open_scores(save(tmp_path / "s.csv", [[1, 2, 3]]), 0)
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_files_that_are_not_there_or_change(tmp_path, ending):
     with pytest.raises(FileNotFoundError):
@@ -331,12 +271,6 @@ def test_files_that_are_not_there_or_change(tmp_path, ending):
             whole(table)
     else:
         assert whole(table)[1].tolist() == [[1, 2]]
-
-
-def test_without_pyarrow(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[parquet\]'"):
-        open_scores(tmp_path / "s.parquet")
 
 
 # -------------------------------------------------------------------- memory

@@ -72,14 +72,25 @@ def test_a_number_for_everybody():
 # ------------------------------------------------------------------ the reference
 
 
-def by_inverse(weights, usual, new, decorrelated=True):
+def rows_of(f):
+    return (f - f.mean(axis=1, keepdims=True)) / f.std(axis=1, keepdims=True)
+
+
+def by_inverse(weights, usual, new, least, decorrelated=True):
     """The log-posteriors in plain NumPy, from one score per class."""
+    usual, new = rows_of(usual), rows_of(new)
+    n = np.array([(usual.argmax(axis=1) == c).sum() for c in range(C)])
+    coverage = np.maximum(n / (n + 10), least)
     mean, std = usual.mean(axis=0), usual.std(axis=0)
-    usual, new = (usual - mean) / std, (new - mean) / std
-    R = usual.T @ usual / len(usual)
-    inverse = np.linalg.inv(R + 0.1 * len(R) * np.eye(len(R))) if decorrelated else np.eye(len(R))
+    R = np.eye(C)
+    for i in range(C):
+        for j in set(range(C)) - {i}:
+            r = np.corrcoef(usual[:, i], usual[:, j])[0, 1]
+            R[i, j] = r * np.sqrt(coverage[i] * coverage[j])
+    inverse = np.linalg.inv(R + 0.1 * C * np.eye(C)) if decorrelated else np.eye(C)
     applied = weights @ inverse
-    return new @ applied.T / (usual @ applied.T).std(axis=0)
+    variance = np.diag(applied @ R @ applied.T)
+    return (new - coverage * mean) / std**coverage @ applied.T / np.sqrt(variance), coverage
 
 
 def by_class(table):
@@ -96,43 +107,66 @@ def test_a_reference_by_the_explicit_inverse(rng, kind):
     weights = rs.WeightedMean(k=3).fit(VOTES).weights_
     head = rs.WeightedMean(k=3).fit(VOTES, usual)
     np.testing.assert_array_equal(head.weights_, weights)
-    expected = by_inverse(weights, by_class(usual), by_class(new))
+    least = 0.5 if kind == "multiclass" else 0.0
+    expected, coverage = by_inverse(weights, by_class(usual), by_class(new), least)
+    np.testing.assert_allclose(head.coverage_, coverage, rtol=1e-12)
     np.testing.assert_allclose(log_posteriors(head, new), expected, rtol=1e-9, atol=1e-11)
     log_proba = head.predict_log_proba(new)
-    odds = (expected - expected[:, [0]]) / 0.5
+    temperature = 0.9 ** (1 - coverage.mean()) * 0.5 ** coverage.mean()
+    odds = (expected - expected[:, [0]]) / temperature
     np.testing.assert_allclose(log_proba - log_proba[:, [0]], odds, rtol=1e-9, atol=1e-10)
-    # For the reference itself every target is usual.
-    own = log_posteriors(head, usual)
-    np.testing.assert_allclose(own.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(own.std(axis=0), 1, rtol=1e-12)
     # Correlations have an influence.
-    alone = by_inverse(weights, by_class(usual), by_class(new), decorrelated=False)
+    alone, _ = by_inverse(weights, by_class(usual), by_class(new), least, decorrelated=False)
     assert np.abs(alone - expected).max() > 0.1
 
 
 @each_kind
-def test_what_is_added_to_a_column_and_its_scale_do_not_matter(rng, kind):
+def test_what_is_added_to_a_row_and_its_scale_do_not_matter(rng, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
     before = rs.WeightedMean().fit(VOTES, usual).predict_log_proba(new)
-    columns = usual.values.shape[1]
-    move, scale = rng.normal(scale=50, size=columns), rng.uniform(0.1, 9, columns)
-    # The sums over pairs need a common scale.
-    scale = 7.3 if kind == "one-vs-one" else scale
-    head = rs.WeightedMean().fit(VOTES, like(usual, scale * usual.values + move))
-    after = head.predict_log_proba(like(new, scale * new.values + move))
+
+    def moved(table):
+        # A sum over pairs has no room for a constant: f_ij = -f_ji.
+        move = 0 if kind == "one-vs-one" else rng.normal(scale=50, size=(len(table), 1))
+        return like(table, rng.uniform(0.1, 9, (len(table), 1)) * table.values + move)
+
+    after = rs.WeightedMean().fit(VOTES, moved(usual)).predict_log_proba(moved(new))
     np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
+
+
+def test_a_reference_of_one_class_leaves_the_others_as_they_were(rng):
+    """Each class alone: nothing is known of the correlations of two of them."""
+    usual, new = scores(rng, "one-vs-rest"), scores(rng, "one-vs-rest", n=25)
+    usual.values[:, 0] = 99
+    lists = orders([["b", "d"], ["c"]], targets=["u", "v"])
+    plain, head = rs.WeightedMean().fit(lists), rs.WeightedMean().fit(lists, usual)
+    np.testing.assert_allclose(head.coverage_, [60 / 70, 0, 0, 0, 0])
+    np.testing.assert_allclose(log_posteriors(head, new), log_posteriors(plain, new), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_seen", "factor"), [(5, 1.0), (100, 1.0), (3200, 2.0)])
+def test_many_seen_classes_need_a_larger_temperature(n_seen, factor):
+    """32 times 100 classes: 32^.2 = 2."""
+    items = [f"{i:04}" for i in range(n_seen)]
+    lists = rs.Rankings.from_orders([["0000"], ["0001"]], items=items, targets=["u", "v"])
+    assert rs.WeightedMean().fit(lists).temperature_ == pytest.approx(0.9 * factor)
 
 
 def test_a_seen_class_that_is_listed_twice_counts_once(rng):
     """Of three classes whose scores are always equal, one tells as much as all."""
     one = rng.normal(size=(500, 1))
-    usual = np.hstack([one, one, one, rng.normal(size=(500, 2))])
-    lists = orders([["a", "b", "c", "d"], ["e"]], targets=["u", "v"])
+    usual = np.hstack([one, one, one, rng.normal(size=(500, 30))])
+    items = [f"{i:02}" for i in range(33)]
+    lists = rs.Rankings.from_orders(
+        [["00", "01", "02", "03"], ["04"]], items=items, targets=["u", "v"]
+    )
     head = rs.WeightedMean(decay=0).fit(lists, usual)
     slope = head._slopes[0] * head.reference_.score_std
     np.testing.assert_allclose(slope[:3], slope[0], rtol=1e-9)
-    # (R + .5 I)^-1 of the three: eigenvalue 3 in the direction of (1, 1, 1).
-    assert slope[0] / slope[3] == pytest.approx(1.5 / 3.5, rel=0.1)
+    # (R + 3.3 I)^-1 of the three: the eigenvalue is 3 in the direction of (1, 1, 1), if they are
+    # covered completely.
+    top = 1 + 2 * head.coverage_[0]
+    assert slope[0] / slope[3] == pytest.approx(4.3 / (3.3 + top), rel=0.05)
 
 
 # ------------------------------------------------------------------ limits

@@ -24,6 +24,7 @@ except ImportError as error:
     raise SystemExit(message) from None
 
 from rankshot import __version__
+from rankshot.cli import survey
 from rankshot.cli.ask import ask
 from rankshot.cli.classify import classify
 from rankshot.cli.consensus import consensus
@@ -37,7 +38,6 @@ from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import explain, report
 from rankshot.cli.score import score
-from rankshot.cli.survey import survey
 from rankshot.core.errors import RankshotError
 
 COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
@@ -59,6 +59,10 @@ COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
 """All commands, with those whose texts they share."""
 
 
+CONTEXT = {"max_content_width": 100}
+"""Examples fit into one line if the terminal is wide enough."""
+
+
 def _show_version(wanted: bool) -> None:  # noqa: FBT001
     if wanted:
         typer.echo(f"rankshot {__version__}")
@@ -74,7 +78,7 @@ class _Group(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         texts = {each.__name__: split_docstring(each)[0] for each in COMMANDS}
-        texts["survey"] = str(survey.info.help)
+        texts["survey"] = survey.ABOUT
         self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
@@ -100,9 +104,15 @@ def _build_command(name: str) -> Any:
 
 @cache
 def _build_survey() -> Any:
-    group = typer.main.get_group(survey)
-    group.name = "survey"
-    return group
+    commands = [build_command(function, *survey.SHARED) for function in survey.COMMANDS]
+    return TyperGroup(
+        name="survey",
+        commands={command.name: command for command in commands},
+        help=survey.ABOUT,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings=CONTEXT,
+    )
 
 
 app = typer.Typer(
@@ -110,8 +120,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
-    # Examples fit into one line if the terminal is wide enough.
-    context_settings={"max_content_width": 100},
+    context_settings=CONTEXT,
 )
 
 

@@ -19,7 +19,7 @@ from rankshot.cli.console import (
     show_parts,
 )
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
-from rankshot.cli.score_tables import ScoreType, infer_score_type
+from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:

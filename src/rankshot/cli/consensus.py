@@ -54,9 +54,9 @@ def consensus(
 ) -> None:
     """Merge the rankings of each target (a question, or a new class), or all of them.
 
-    Only the first --k places of each ranking count, as in `classify --set posterior=consensus`. A
-    table shows the consensus and how much the rankings agree. Rankings without a target are
-    merged into one.
+    Only the first --k places of each ranking count, as in `classify --set posterior=consensus`;
+    Kendall's W counts all places. A table shows the consensus and how much the rankings agree.
+    Rankings without a target are merged into one.
 
     The consensus has as many places as the longest ranking. For the order of all items, see
     `rankshot leaderboard`; in Python, borda, kemeny or model.mode_.
@@ -189,11 +189,17 @@ def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:
     counts = sorted({summary.k for summary in summaries})
     places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     say(
-        "W is Kendall's coefficient of concordance (1: all rankings agree as far as they go, 1/m: "
-        "m rankings agree no more than by chance), of rankings that compare the same items; "
-        "- stands for fewer than two. The distances to the consensus are Kendall distances over "
+        "W is Kendall's coefficient of concordance of all places (1: all raters agree as far as "
+        "they go, 1/m: m raters agree no more than by chance). "
+        f"{_explain_missing(summaries)}The distances to the consensus are Kendall distances over "
         f"the first {places} places, divided by the largest possible distance (0: all rankings "
         "agree), on the items that a ranking compares. Items that are in none of these places do "
         "not count. The column furthest names the three raters or sources that are furthest from "
         "the consensus."
     )
+
+
+def _explain_missing(summaries: list[TargetSummary]) -> str:
+    """Return why some targets have no W, as sentences."""
+    notes = sorted({summary.note for summary in summaries if summary.note})
+    return "".join(f"Where it is -: {note}. " for note in notes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, print_table, refuse, say
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
-from rankshot.cli.score_tables import ScoreType, infer_score_type
+from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:

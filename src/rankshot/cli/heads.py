@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rankshot.cli.console import refuse, say
-from rankshot.cli.score_tables import (
+from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
     match_columns,
@@ -76,7 +76,7 @@ class HeadOptions:
             The rankings of the seen classes for each new class (.jsonl, .parquet), as written by
             `rankshot rank`; for --head direct and --head conse, the similarities (.csv, .parquet)
             that `rankshot rank --similarity-out` writes.
-        head : <weighted-mean|probabilistic|deterministic|direct|conse|FILE.rankshot>
+        head : <{methods}|FILE.rankshot>
             The method that decides between new classes; or a fitted head that `rankshot fit`
             wrote, in place of all other options that fit one.
         set : <name=value>

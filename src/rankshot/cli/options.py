@@ -17,6 +17,7 @@ from typer.core import TyperCommand
 
 from rankshot.cli.heads import PARAMETERS, HeadOptions
 from rankshot.core.errors import RankshotError
+from rankshot.zeroshot.settings import METHODS, RANKING_HEADS
 
 
 class _Command(TyperCommand):
@@ -68,12 +69,18 @@ def build_command(function: Callable[..., None], *others: Callable[..., None]) -
 def split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, tuple[str, str]]]:
     """Return the text of a docstring, and the value and the help of each parameter."""
     body, _, section = inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n---")
+    lists = {
+        "{settings}": " ".join(f"{name}: {about['help']}" for name, about in PARAMETERS.items()),
+        "{methods}": "|".join(METHODS),
+        "{ranking_heads}": "|".join(RANKING_HEADS),
+    }
+    for name, text in lists.items():
+        section = section.replace(name, text)
     found = {}
     for part in re.split(r"\n(?=\w)", section)[1:]:
         head, _, about = part.partition("\n")
         name, _, value = head.partition(" : ")
-        settings = " ".join(f"{name}: {about['help']}" for name, about in PARAMETERS.items())
-        found[name] = value, " ".join(about.split()).replace("{settings}", settings)
+        found[name] = value, " ".join(about.split())
     return body, found
 
 

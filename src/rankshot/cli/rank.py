@@ -35,8 +35,15 @@ if TYPE_CHECKING:
     from rankshot.sources.language_model import LanguageModel
     from rankshot.sources.similarity import Similarity
 
-SOURCES = ("wordnet", "glove", "vectors", "corpus", "table", "hits", "model", "answers")
-NEEDS_FILE = ("vectors", "corpus", "table", "hits", "answers")
+SOURCES = {
+    "wordnet": "measure",
+    "glove": "",
+    **dict.fromkeys(("vectors", "corpus", "table", "hits"), "file"),
+    "model": "name",
+    "answers": "file",
+}
+"""What comes after a source and a colon; the measure has a default."""
+NEEDS_FILE = tuple(kind for kind, what in SOURCES.items() if what == "file")
 HAVE_OWN_NAMES = ("table", "hits", "answers")
 """Sources that do not look up words: their files name the classes."""
 GIVE_RANKINGS = ("model", "answers")
@@ -176,19 +183,19 @@ def check_specs(specs: list[str], senses: object = None) -> None:
     """Refuse sources that do not exist, lack a file, or are given twice."""
     for spec in specs:
         kind, colon, detail = spec.partition(":")
-        what = "name" if kind == "model" else "file"
         refuse(
             kind not in SOURCES,
             f"no source {kind!r}{suggest_name(kind, SOURCES)}; the sources are "
             f"{', '.join(SOURCES)}",
         )
+        what = SOURCES[kind]
         refuse(
-            kind in (*NEEDS_FILE, "model") and not detail,
+            (colon or what != "measure") and what and not detail,
             f"source {kind!r} needs a {what}, as in {kind}:{what.upper()}",
         )
         refuse(
-            kind == "glove" and colon,
-            f"source 'glove' takes no file or name; it was given as {spec!r}",
+            not what and colon,
+            f"source {kind!r} takes no file or name; it was given as {spec!r}",
         )
         refuse(specs.count(spec) > 1, f"sources given more than once: {spec!r}")
     has_wordnet = any(spec.startswith("wordnet") for spec in specs)

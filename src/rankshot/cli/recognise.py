@@ -28,7 +28,7 @@ from rankshot.cli.rank import (
     rank_by_sources,
 )
 from rankshot.cli.score import open_plan, print_skipped
-from rankshot.cli.score_tables import ScoreType, read_first_ids
+from rankshot.cli.score_inputs import ScoreType, read_first_ids
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import check_writable, print_table, say
 from rankshot.cli.heads import read_new_rankings
-from rankshot.cli.score_tables import (
+from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
     match_columns,
@@ -17,7 +16,7 @@ from rankshot.cli.score_tables import (
     rename,
 )
 from rankshot.core.errors import format_count, prefix_errors, quote_names
-from rankshot.zeroshot.settings import HeadSettings
+from rankshot.zeroshot.settings import RANKING_HEADS, HeadSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,14 +27,6 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.scores import Scores
 
 
-class RankingHead(StrEnum):
-    """The heads that use rankings."""
-
-    WEIGHTED_MEAN = "weighted-mean"
-    PROBABILISTIC = "probabilistic"
-    DETERMINISTIC = "deterministic"
-
-
 def rehearse(
     scores: Path,
     *,
@@ -43,7 +34,7 @@ def rehearse(
     rankings: Path,
     new_rankings: Path | None = None,
     output: Path | None = None,
-    head: RankingHead = RankingHead.WEIGHTED_MEAN,
+    head: str = RANKING_HEADS[0],
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
     """Hold out seen classes as new ones, before there is any input of the new classes.
@@ -73,18 +64,20 @@ def rehearse(
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and
         `report`.
-    head
+    head : <{ranking_heads}>
         The method whose settings are chosen.
     """
     from rich.console import Console
 
     from rankshot.core.files import require_ending
+    from rankshot.core.validation import require_choice
     from rankshot.ranking import read_rankings
     from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
     from rankshot.zeroshot.rehearsal import Rehearsal
 
+    require_choice("--head", head, RANKING_HEADS)
     if output is not None:
         require_ending(output, (".json",))
         check_writable(output, scores, truth, rankings, new_rankings)
@@ -95,7 +88,7 @@ def rehearse(
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
     values, labels = _read_labelled(table, truth, score_type)
     rehearsal = Rehearsal(
-        build_head(HeadSettings(head=head.value)), verbose=Console(stderr=True).is_terminal
+        build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
     )
     with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
-from rankshot.cli.score_tables import ScoreType, find_inputs, read_first_ids, read_rankings_of
+from rankshot.cli.score_inputs import ScoreType, find_inputs, read_first_ids, read_rankings_of
 from rankshot.core.errors import (
     RankshotError,
     format_count,

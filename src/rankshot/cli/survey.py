@@ -5,24 +5,37 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rankshot.cli import survey_people as people
-from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_options import DatabaseOption, StudyFile, open_database, require_extra
+from rankshot.cli.console import check_writable, refuse, say
+from rankshot.cli.survey_database import open_database, require_extra
+from rankshot.cli.survey_people import (
+    close,
+    delete,
+    exclude,
+    forget_ids,
+    participants,
+    pause,
+    payments,
+    pilot,
+    reopen,
+    reset,
+    restore,
+)
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rankshot.survey.study import Study
 
+LAST_PORT = 65535
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 # What `serve` says about a study that is not open.
 STOPPED = {
@@ -30,48 +43,43 @@ STOPPED = {
     "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
     "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
 }
-survey = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"max_content_width": 100},
-    help="Collect rankings from people with a web page of your own.",
-)
+ABOUT = "Collect rankings from people with a web page of your own."
 
 
-@survey.command()
 def new(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file to write.")],
-    seen: Annotated[
-        Path, typer.Option(help="A text file with the seen classes, one per line, to be ordered.")
-    ],
-    new_classes: Annotated[
-        Path, typer.Option("--new", help="A text file with the new classes, one per line.")
-    ],
-    show: Annotated[
-        int | None,
-        typer.Option(help="The number of seen classes in a question. By default 10, if enough."),
-    ] = None,
-    preselect: Annotated[
-        Path | None,
-        typer.Option(
-            help="A rankings file that says which seen classes are nearest to each new class, for "
-            "example from `rankshot rank`. By default, WordNet selects them.",
-        ),
-    ] = None,
-    pool: Annotated[
-        int | None,
-        typer.Option(
-            help="The number of nearest seen classes that the questions of a new class cover. If "
-            "it is larger than --show, each new class gets several questions.",
-        ),
-    ] = None,
-    answers: Annotated[int, typer.Option(help="The number of answers per question.")] = 50,
+    study: Path,
+    *,
+    seen: Path,
+    new: Path,
+    show: int | None = None,
+    preselect: Path | None = None,
+    pool: int | None = None,
+    answers: int = 50,
 ) -> None:
     """Write the file of a new study.
 
     The file says which seen classes each question shows, and how many answers are needed.
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
+
+    Parameters
+    ----------
+    study : STUDY.toml
+        The file to write.
+    seen
+        A text file with the seen classes, one per line, to be ordered.
+    new
+        A text file with the new classes, one per line.
+    show
+        The number of seen classes in a question. By default 10, if enough.
+    preselect
+        A rankings file that says which seen classes are nearest to each new class, for example
+        from `rankshot rank`. By default, WordNet selects them.
+    pool
+        The number of nearest seen classes that the questions of a new class cover. If it is larger
+        than --show, each new class gets several questions.
+    answers
+        The number of answers per question.
     """
     require_extra()
     from rankshot.core.files import read_names, replace_file
@@ -83,7 +91,7 @@ def new(
     _check_new(study)
     seen_classes = read_names(seen)
     designed = new_study(
-        read_names(new_classes),
+        read_names(new),
         seen_classes,
         show=show,
         pool=pool,
@@ -103,18 +111,18 @@ def new(
     say(f"    rankshot survey serve {study}")
 
 
-@survey.command()
-def catalogue(
-    file: Annotated[
-        Path, typer.Argument(metavar="LANGUAGE.toml", help="The file to write, such as fr.toml.")
-    ],
-) -> None:
+def catalogue(file: Path) -> None:
     """Write the texts that participants read, to translate them.
 
     The texts are in English. Translate them in the file, and name it in the file of the study,
     under [language] catalogues.
 
     Example: rankshot survey catalogue fr.toml
+
+    Parameters
+    ----------
+    file : LANGUAGE.toml
+        The file to write, such as fr.toml.
     """
     require_extra()
     from rankshot.core.files import replace_file
@@ -130,32 +138,45 @@ def catalogue(
     say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
-@survey.command()
 def serve(
-    study: StudyFile,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on. With 0.0.0.0, the network can reach it.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on. With 0, any free port.")
-    ] = 8000,
-    database: DatabaseOption = None,
-    requests: Annotated[
-        int, typer.Option(min=1, help="The number of requests per minute that an address may send.")
-    ] = 600,
+    study: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    database: str | None = None,
+    requests: int = 600,
+    accept_copy: bool = False,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
 
     The researcher's page is available if RANKSHOT_SURVEY_TOKEN is set in the environment.
 
     Example: rankshot survey serve study.toml
+
+    Parameters
+    ----------
+    host
+        The address to listen on. With 0.0.0.0, the network can reach it.
+    port
+        The port to listen on. With 0, any free port.
+    requests
+        The number of requests per minute that an address may send.
+    accept_copy
+        Use a copy that may lack answers as it is.
     """
+    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
+    refuse(requests < 1, f"--requests must be 1 or more, not {requests}")
     require_extra()
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import Rates, create_app
-    from rankshot.survey.web.server import is_loopback, open_port, serve as serve_app
+    from rankshot.survey.web.server import (
+        find_network_address,
+        is_loopback,
+        open_port,
+        serve as serve_app,
+    )
 
     definition = read_study(study)
     if CONSENT_PLACEHOLDER in definition.consent:
@@ -171,6 +192,8 @@ def serve(
         open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
+        if accept_copy:
+            answers.accept_copy()
         app = create_app(definition, answers, token=token, rates=rates)
         with answers.begin_read() as connection:
             state = read_state(connection)
@@ -180,6 +203,11 @@ def serve(
         if state in STOPPED:
             say(f"State         {STOPPED[state]}")
         say(f"Participants  {address}/")
+        if host in ("0.0.0.0", "::") and (found := find_network_address()):  # noqa: S104 (asked for)
+            phones = f"http://{found}:{listening.getsockname()[1]}/"
+            say(f"Phones        {phones} (on the same network)")
+            if sys.stdout.isatty():
+                say(draw_code(phones))
         if definition.platform == "prolific" and definition.allowed is None:
             hint = " (answers count, unless you run `rankshot survey pilot` first)"
             say(f"Try it        {address}/?PROLIFIC_PID=test{hint * (state == 'open')}")
@@ -188,8 +216,23 @@ def serve(
         serve_app(app, listening)
 
 
-for command in (status, export, backup, *people.COMMANDS):
-    survey.command()(command)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(new, catalogue, serve, status, export, backup, pilot, pause, close, reopen, reset),
+    *(participants, exclude, restore, delete, payments, forget_ids),
+)
+SHARED: tuple[Callable[..., None], ...] = (status, delete)
+"""The commands with the texts of options that several have."""
+
+
+def draw_code(address: str) -> str:
+    """Return an address as a QR code for a terminal."""
+    try:
+        import segno
+    except ImportError:
+        return "For a QR code of it: pip install segno"
+    stream = io.StringIO()
+    segno.make(address, micro=False).terminal(stream, compact=True)
+    return stream.getvalue()
 
 
 def _check_new(path: Path) -> None:

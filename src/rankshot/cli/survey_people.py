@@ -7,21 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankshot.cli.console import check_writable, say
-from rankshot.cli.survey_options import (
-    DatabaseOption,
-    Ids,
-    PilotOption,
-    StudyFile,
-    YesOption,
-    find_database,
-    open_survey,
-    warn,
-)
+from rankshot.cli.console import check_writable, refuse, say
+from rankshot.cli.survey_database import find_database, open_survey, warn
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
@@ -43,7 +34,7 @@ DECISIONS = {
 # ---- States
 
 
-def pilot(study: StudyFile, database: DatabaseOption = None) -> None:
+def pilot(study: Path, *, database: str | None = None) -> None:
     """Try the study: answers from now on are only a test.
 
     They are marked, and never counted with others.
@@ -54,7 +45,7 @@ def pilot(study: StudyFile, database: DatabaseOption = None) -> None:
     say("Who starts now is a pilot participant. Begin the study with `rankshot survey reopen`.")
 
 
-def pause(study: StudyFile, database: DatabaseOption = None) -> None:
+def pause(study: Path, *, database: str | None = None) -> None:
     """Stop the study for a while: nobody starts or goes on.
 
     Participants read that the study is paused. An answer that they send is still saved.
@@ -65,7 +56,7 @@ def pause(study: StudyFile, database: DatabaseOption = None) -> None:
     say("The study is paused. Go on with `rankshot survey reopen`.")
 
 
-def close(study: StudyFile, database: DatabaseOption = None) -> None:
+def close(study: Path, *, database: str | None = None) -> None:
     """End the study: nobody new starts; others may finish.
 
     Example: rankshot survey close study.toml
@@ -74,7 +65,7 @@ def close(study: StudyFile, database: DatabaseOption = None) -> None:
     say("The study is closed. Open it again with `rankshot survey reopen`.")
 
 
-def reopen(study: StudyFile, participants: Ids = None, database: DatabaseOption = None) -> None:
+def reopen(study: Path, ids: list[str] | None = None, *, database: str | None = None) -> None:
     """Open the study again, or let participants go on.
 
     Without ids, the study is open again after a pilot, a pause or its end. With ids, these
@@ -84,11 +75,11 @@ def reopen(study: StudyFile, participants: Ids = None, database: DatabaseOption 
     """
     from rankshot.survey.store.people import reopen_participants
 
-    if not participants:
+    if not ids:
         _set_state(study, database, "open")
         say("The study is open. Answers of a pilot stay marked until `rankshot survey reset`.")
         return
-    with _find(study, database, participants) as (_, answers, raters):
+    with _find(study, database, ids) as (_, answers, raters):
         changed = reopen_participants(answers, raters)
     _say_count(len(changed), "may go on.")
     n = len(raters) - len(changed)
@@ -96,28 +87,31 @@ def reopen(study: StudyFile, participants: Ids = None, database: DatabaseOption 
 
 
 def reset(
-    study: StudyFile,
-    pilot_only: Annotated[
-        bool, typer.Option("--pilot", help="Delete pilot participants and their answers.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Delete everybody, if the study is paused or closed.")
-    ] = False,
-    yes: YesOption = False,
-    database: DatabaseOption = None,
+    study: Path,
+    *,
+    pilot: bool = False,
+    all: bool = False,  # noqa: A002
+    yes: bool = False,
+    database: str | None = None,
 ) -> None:
     """Delete the answers of a pilot, or all answers.
 
     Example: rankshot survey reset study.toml --pilot
+
+    Parameters
+    ----------
+    pilot
+        Delete pilot participants and their answers.
+    all
+        Delete everybody, if the study is paused or closed.
     """
     from rankshot.survey.store.people import reset as reset_answers
 
-    if pilot_only == everything:
-        raise RankshotError("give either --pilot or --all")
+    refuse(pilot == all, "give either --pilot or --all")
     with open_survey(study, database) as (_, answers):
-        what = "pilot participants" if pilot_only else "participants"
+        what = "pilot participants" if pilot else "participants"
         _confirm(f"Delete all {what} of {study} and their answers for ever?", yes=yes)
-        n = reset_answers(answers, pilot_only=pilot_only)
+        n = reset_answers(answers, pilot_only=pilot)
         warn(answers.remains)
     say(f"{format_count(n, 'participant')} deleted, with all answers.")
 
@@ -126,10 +120,11 @@ def reset(
 
 
 def participants(
-    study: StudyFile,
-    ids: Ids = None,
-    pilot: PilotOption = False,
-    database: DatabaseOption = None,
+    study: Path,
+    ids: list[str] | None = None,
+    *,
+    pilot: bool = False,
+    database: str | None = None,
 ) -> None:
     """List the participants and how far they are.
 
@@ -171,17 +166,17 @@ def participants(
     say(f"{format_count(len(people), who)}; the study is {describe_state(view.state)}")
 
 
-def exclude(
-    study: StudyFile,
-    ids: Ids,
-    why: Annotated[str, typer.Option(help="The reason, which is kept.")],
-    database: DatabaseOption = None,
-) -> None:
+def exclude(study: Path, ids: list[str], *, why: str, database: str | None = None) -> None:
     """Leave out participants: their answers no longer count.
 
     The answers are kept. Others get the questions at once. Undo it with `rankshot survey restore`.
 
     Example: rankshot survey exclude study.toml 5f1e2d3c --why "failed the attention check"
+
+    Parameters
+    ----------
+    why
+        The reason, which is kept.
     """
     from rankshot.survey.store.people import exclude as exclude_raters
 
@@ -192,7 +187,7 @@ def exclude(
     _say_count(n, "excluded before, for the same reason: nothing changes.")
 
 
-def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None:
+def restore(study: Path, ids: list[str], *, database: str | None = None) -> None:
     """Undo an exclusion: the answers count again.
 
     Example: rankshot survey restore study.toml 5f1e2d3c
@@ -205,27 +200,33 @@ def restore(study: StudyFile, ids: Ids, database: DatabaseOption = None) -> None
     _say_count(len(raters) - len(changed), "not excluded: nothing to restore.")
 
 
-def delete(
-    study: StudyFile,
-    ids: Ids,
-    yes: YesOption = False,
-    database: DatabaseOption = None,
-) -> None:
+def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | None = None) -> None:
     """Delete everything about participants who ask for it.
 
     The answers are overwritten in the file of the database. Delete them from each backup as well,
     which you give with --database, and write exported files anew.
 
     Example: rankshot survey delete study.toml 5f1e2d3c
+
+    Parameters
+    ----------
+    ids : ID...
+        Participants: ids of the platform, completion codes or raters.
+    yes
+        Do not ask whether this is really meant.
     """
     from rankshot.survey.store.people import delete_participants
 
     with _find(study, database, ids) as (definition, answers, raters):
-        for row in _read_payments(definition, answers):
-            if row["rater"] in raters and row["decision"] in ("approve", "look at"):
+        mine = [row for row in _read_payments(definition, answers) if row["rater"] in raters]
+        for row in mine:
+            if row["decision"] in ("approve", "look at"):
                 who = row["id"] or row["rater"]
                 say(f"{who} is to be paid ({row['decision']}). Pay first, if you have not.")
-        who = format_count(len(raters), "participant")
+        # Who came to the pilot as well is stored twice.
+        n_pilot = len(raters) - len(mine)
+        counts = {"participant": len(mine), "pilot participant": n_pilot}
+        who = " and ".join(format_count(n, what) for what, n in counts.items() if n)
         _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
         delete_participants(answers, raters)
         warn(answers.remains)
@@ -237,27 +238,14 @@ def delete(
 
 
 def payments(
-    study: StudyFile,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Write those who finished and are not flagged.")
-    ] = False,
-    with_flagged: Annotated[
-        bool, typer.Option("--with-flagged", help="With --approve: also those with a flag.")
-    ] = False,
-    reject: Annotated[
-        bool, typer.Option("--reject", help="Write those who finished but are excluded.")
-    ] = False,
-    pilot: PilotOption = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The file to write: a table (.csv), or with --approve or --reject plain ids, one "
-            "per line (.txt), for Prolific's bulk approval.",
-        ),
-    ] = None,
-    database: DatabaseOption = None,
+    study: Path,
+    *,
+    approve: bool = False,
+    with_flagged: bool = False,
+    reject: bool = False,
+    pilot: bool = False,
+    output: Path | None = None,
+    database: str | None = None,
 ) -> None:
     """Show who is to be paid; write lists for the platform.
 
@@ -265,32 +253,48 @@ def payments(
     answers of participants with a flag first: exclude them, or approve them with --with-flagged.
 
     Example: rankshot survey payments study.toml --approve -o approve.csv
+
+    Parameters
+    ----------
+    approve
+        Write those who finished and are not flagged.
+    with_flagged
+        With --approve: also those with a flag.
+    reject
+        Write those who finished but are excluded.
+    output
+        The file to write: a table (.csv), or with --approve or --reject plain ids, one per line
+        (.txt), for Prolific's bulk approval.
     """
     from rankshot.core.files import replace_file, require_ending
 
-    for is_wrong, problem in (
-        (approve and reject, "give --approve or --reject, each with a file of its own"),
-        (output is None and (approve or reject), "give the file to write with --output"),
-        (with_flagged and not approve, "--with-flagged is for --approve: give both"),
-    ):
-        if is_wrong:
-            raise RankshotError(problem)
+    refuse(approve and reject, "give --approve or --reject, each with a file of its own")
+    refuse(output is None and (approve or reject), "give the file to write with --output")
+    refuse(with_flagged and not approve, "--with-flagged is for --approve: give both")
     if output is not None:
         # Plain ids do not say what is to be done with them.
         require_ending(output, (".csv", ".txt") if approve or reject else (".csv",))
         check_writable(output, study)
     with open_survey(study, database, read_only=True) as (definition, answers):
-        found = _read_payments(definition, answers, pilot=pilot)
-    if output is not None:
-        from rankshot.survey.export import format_csv
+        from rankshot.survey.export import format_csv, payment_records
+        from rankshot.survey.overview import read_overview
 
+        view = read_overview(definition, answers, time.time(), pilot=pilot)
+    found = payment_records(view)
+    if output is not None:
         chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
         which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
         listed = [row for row in found if row["decision"] in which]
         if lost := sum(row["id"] is None for row in listed):
+            is_erased = any(event.action == "forget-ids" for event in view.events)
+            why = (
+                "were erased (`rankshot survey forget-ids`)"
+                if is_erased
+                else "were never stored: they took part with rankshot 0.1.0, which kept none"
+            )
             raise RankshotError(
-                f"the ids of {format_count(lost, 'participant')} were erased "
-                "(`rankshot survey forget-ids`): the platform cannot pay by this list"
+                f"the ids of {format_count(lost, 'participant')} {why}; the platform cannot pay by "
+                "this list"
             )
         is_plain = output.suffix == ".txt"
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
@@ -306,7 +310,7 @@ def payments(
                 say(f"    {row['id'] or row['rater']} {row['reason']}")
 
 
-def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOption = None) -> None:
+def forget_ids(study: Path, *, yes: bool = False, database: str | None = None) -> None:
     """Erase the ids of the platform when everybody is paid.
 
     The answers stay. Nobody can be paid by this survey afterwards.
@@ -324,12 +328,6 @@ def forget_ids(study: StudyFile, yes: YesOption = False, database: DatabaseOptio
         warn(answers.remains)
     say(f"The ids of {format_count(n, 'participant')} are erased.")
     say("Backups and exported files still have the ids: delete those files when all are paid.")
-
-
-COMMANDS = (
-    *(pilot, pause, close, reopen, reset, participants, exclude, restore, delete),
-    *(payments, forget_ids),
-)
 
 
 def _set_state(study: Path, database: str | None, state: State) -> None:

@@ -5,98 +5,103 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rankshot.cli.console import check_writable, format_order, say
-from rankshot.cli.survey_options import (
-    DatabaseOption,
-    PilotOption,
-    StudyFile,
-    find_database,
-    open_survey,
-    require_extra,
-    warn,
-)
+from rankshot.cli.console import check_writable, format_order, print_table, refuse, say
+from rankshot.cli.survey_database import find_database, open_survey, require_extra, warn
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from rankshot.survey.overview import Overview
 
 
-def status(study: StudyFile, database: DatabaseOption = None, pilot: PilotOption = False) -> None:
+def status(study: Path, *, database: str | None = None, pilot: bool = False) -> None:
     """Show the progress of a survey.
 
     A table shows the answers to the questions of each target, their consensus and how much
     they agree (Kendall's W). Below it are the flagged raters. Excluded participants do not count.
 
     Example: rankshot survey status study.toml
-    """
-    from rich.console import Console
 
+    Parameters
+    ----------
+    study : STUDY.toml
+        The file of the study.
+    database
+        An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
+        a URL with a password in the environment variable RANKSHOT_SURVEY_DATABASE instead.
+    pilot
+        Only the participants of the pilot, not the others.
+    """
     from rankshot.survey.store.people import describe_state
 
     view = _read_overview(study, database, pilot=pilot)
     people = view.counts
-    console = Console()
-    console.print(_make_table(view))
+    rows = [
+        (
+            row.target,
+            f"{row.answered:,} of {row.planned:,}",
+            f"{row.in_progress:,}",
+            format_order(row.consensus),
+            "-" if row.concordance is None else f"{row.concordance:.2f}",
+        )
+        for row in view.targets
+    ]
+    columns = ["target", ">answers", ">in progress", "consensus so far", ">W"]
+    print_table(view.study.title, columns, rows)
     more = sum(question.answered for question in view.questions if not question.planned)
     if more:
         what = format_count(more, "more answer")
-        say(f"{what} to questions that are no longer in the study", console)
-    say(f"The survey is {describe_state(view.state)}.", console)
+        say(f"{what} to questions that are no longer in the study")
+    say(f"The survey is {describe_state(view.state)}.")
     others = ("answered nothing", "withdrawn", "excluded")
     rare = [f", {people[name]:,} {name}" for name in others if people[name]]
     say(
         f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
         f"{people['active']:,} active, {people['left']:,} left before the end{''.join(rare)}",
-        console,
     )
     if view.n_pilot and not pilot:
-        say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)", console)
-    say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged", console)
+        say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)")
+    say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged")
     what = "code" if view.study.platform == "none" else "id"
     for row in view.flagged:
         reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}", console)
+        say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}")
 
 
 def export(
-    study: StudyFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write (.jsonl, raw data also .csv).")
-    ],
-    database: DatabaseOption = None,
-    exclude_flagged: Annotated[
-        bool, typer.Option("--exclude-flagged", help="Leave out the answers of flagged raters.")
-    ] = False,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Write every answer, also repeats, gold ones and skips.")
-    ] = False,
-    participants: Annotated[
-        bool, typer.Option("--participants", help="Write one line per participant.")
-    ] = False,
-    with_ids: Annotated[
-        bool, typer.Option("--with-ids", help="With --participants: add the ids of the platform.")
-    ] = False,
-    pilot: PilotOption = False,
+    study: Path,
+    *,
+    output: Path,
+    database: str | None = None,
+    exclude_flagged: bool = False,
+    raw: bool = False,
+    participants: bool = False,
+    with_ids: bool = False,
+    pilot: bool = False,
 ) -> None:
     """Write the answers to a rankings file, or the raw data.
 
     In a CSV file, a text that a spreadsheet could read as a formula begins with an apostrophe.
 
     Example: rankshot survey export study.toml -o rankings.jsonl
+
+    Parameters
+    ----------
+    output
+        The file to write (.jsonl, raw data also .csv).
+    exclude_flagged
+        Leave out the answers of flagged raters.
+    raw
+        Write every answer, also repeats, gold ones and skips.
+    participants
+        Write one line per participant.
+    with_ids
+        With --participants: add the ids of the platform.
     """
-    for is_wrong, problem in (
-        (raw and participants, "--raw and --participants are two files: give one of them"),
-        (exclude_flagged and (raw or participants), "--exclude-flagged is for rankings only"),
-        (with_ids and not participants, "--with-ids needs --participants"),
-    ):
-        if is_wrong:
-            raise RankshotError(problem)
+    refuse(raw and participants, "--raw and --participants are two files: give one of them")
+    refuse(exclude_flagged and (raw or participants), "--exclude-flagged is for rankings only")
+    refuse(with_ids and not participants, "--with-ids needs --participants")
     from rankshot.core.files import require_ending
 
     check_writable(output, study)
@@ -140,40 +145,20 @@ def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overvie
         return read_overview(definition, answers, time.time(), pilot=pilot)
 
 
-def _make_table(view: Overview) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(view.study.title))
-    for name in ("target", "answers", "in progress", "consensus so far", "W"):
-        is_text = name in ("target", "consensus so far")
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
-    for row in view.targets:
-        cells = [
-            row.target,
-            f"{row.answered:,} of {row.planned:,}",
-            f"{row.in_progress:,}",
-            format_order(row.consensus),
-            "-" if row.concordance is None else f"{row.concordance:.2f}",
-        ]
-        table.add_row(*map(Text, cells))
-    return table
-
-
-def backup(
-    study: StudyFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write (.sqlite).")],
-    database: DatabaseOption = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file if it exists already.")
-    ] = False,
-) -> None:
+def backup(study: Path, *, output: Path, database: str | None = None, force: bool = False) -> None:
     """Copy the database, also while the survey is running.
 
     The copy is complete and checked. Do not copy the file of a running survey in another way: the
     newest answers are in a second file, its log.
 
     Example: rankshot survey backup study.toml -o backup.sqlite
+
+    Parameters
+    ----------
+    output
+        The file to write (.sqlite).
+    force
+        Replace the file if it exists already.
     """
     require_extra()
     from rankshot.core.files import require_ending

@@ -38,24 +38,7 @@ def require_ending(path: Path, endings: Sequence[str]) -> str:
 def iterate_lines(
     stream: BinaryIO, path: NamedFile, longest: int, most_lines: float = float("inf")
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers from 1; never hold more than one.
-
-    Parameters
-    ----------
-    stream : binary file
-        The file, or what unpacks it.
-    path : Path
-        The file's name, for messages.
-    longest : int
-        The most bytes in a line.
-    most_lines : float
-        The most lines.
-
-    Raises
-    ------
-    RankshotError
-        Names the file and the line that is too long.
-    """
+    """Yield the lines of a file with their numbers from 1; never hold more than one."""
     number = 0
     while line := stream.readline(longest + 1):
         number += 1
@@ -125,11 +108,6 @@ def replace_path(path: Path, *, private: bool = False) -> Iterator[Path]:
 
     After an exception, ``path`` is as it was, and the new file is removed. If it is ``private``,
     only its owner may read it; otherwise it has the mode of the file before.
-
-    Raises
-    ------
-    OutputError
-        If nothing can be written there, or the disk is full.
     """
     place = path.resolve()
     # The ending stays, since writers choose the format by it.

@@ -14,13 +14,7 @@ INTERVAL = 0.1
 
 
 class ProgressLine:
-    """A line that is rewritten on a terminal; elsewhere only its last text is printed.
-
-    Examples
-    --------
-    >>> with ProgressLine("fit", enabled=False) as line:
-    ...     line.update("iteration 1")
-    """
+    """A line that is rewritten on a terminal; elsewhere only its last text is printed."""
 
     def __init__(self, label: str, *, enabled: bool, stream: TextIO | None = None) -> None:
         self.label = label

@@ -145,31 +145,10 @@ def read_batches(
     batch_rows: int | None = None,
     strip: bool = False,
 ) -> Iterator[Batch]:
-    r"""Yield the rows of a table, CSV or Parquet, in batches.
+    """Yield the rows of a table in batches: Parquet by its ending, any other file as CSV.
 
-    Parameters
-    ----------
-    path : Path
-        Ends in .parquet; any other file is read as CSV: UTF-8, with a first line that names the
-        columns. Blank lines are skipped.
-    texts, numbers : sequences of str or int
-        The columns to read, by name or position. Whatever ``texts`` holds becomes text.
-    rule : Rule
-        What the numbers must be.
-    batch_rows : int, optional
-        The most rows in a batch; by default a batch has about a million cells.
-    strip : bool
-        Whether blanks around names of columns and around text do not count.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "t.csv")
-    ...     _ = path.write_text("id,a,b\nx,1,2e3\ny,3,4\n")
-    ...     (batch,) = read_batches(path, ["id"], ["b", "a"])
-    >>> batch.texts, batch.numbers.tolist(), list(batch.places)
-    ([['x', 'y']], [[2000.0, 1.0], [4.0, 3.0]], [2, 3])
+    Columns are given by name or position; whatever ``texts`` holds becomes text. With ``strip``,
+    blanks around names of columns and around text do not count.
     """
     size = batch_rows or max(1, BATCH_CELLS // max(1, len(texts) + len(numbers)))
     read = _read_parquet if path.suffix == ".parquet" else _read_csv
@@ -533,14 +512,6 @@ def as_frame(data: Any) -> Any:
     """Return a data frame of pandas, polars, PyArrow and others as one of narwhals.
 
     Anything else is returned as None.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_frame(pd.DataFrame({"leopard": [1.0], "bus": [2.0]})).columns
-    ['leopard', 'bus']
-    >>> as_frame([[1.0, 2.0]]) is None
-    True
     """
     if isinstance(data, (np.ndarray, list, tuple)):
         return None
@@ -559,11 +530,6 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
     """Return a data frame of narwhals as numbers: float32 if all columns are, else float64.
 
     Missing values become NaN.
-
-    Raises
-    ------
-    RankshotError
-        Names the first column that does not hold numbers.
     """
     import narwhals.stable.v2 as nw  # noqa: PLC0415
 

@@ -48,14 +48,7 @@ ANIMAL_SENSES: dict[str, str] = {}
 
 
 def embedded_file(file: str) -> AbstractContextManager[Path]:
-    """Return the path of a data file, valid inside ``with``, even if the package is in a zip.
-
-    Examples
-    --------
-    >>> with embedded_file("cifar10_classes.txt") as path:
-    ...     print(path.read_text(encoding="utf-8").split()[0])
-    airplane
-    """
+    """Return the path of a data file, valid inside ``with``, even if the package is in a zip."""
     return as_file(files("rankshot.datasets") / "data" / file)
 
 
@@ -197,13 +190,7 @@ def _read_panel(which: str, dataset: str, question: str | None) -> Rankings:
 
 
 def panel_source(question: str) -> str:
-    """Return the source of the panel's rankings for a question.
-
-    Examples
-    --------
-    >>> panel_source("contrast")
-    'language-model panel: contrast'
-    """
+    """Return the source of the panel's rankings for a question."""
     return f"language-model panel: {question}"
 
 

@@ -101,25 +101,12 @@ def open_inputs(
     id_column: str | None = None,
     id_prefix: str = "",
 ) -> Inputs:
-    """Return the inputs in a folder, a file, a list or an array.
+    """Return the inputs in a folder, a file, a list or an array, as far as a model takes them.
 
-    Parameters
-    ----------
-    source : str, Path, sequence or ndarray
-        - A folder: all pictures in it and in its folders, sorted. Ids are paths below the folder.
-        - A picture file.
-        - A file ``.txt`` with one path per line (relative to the file) or, for a model of texts,
-          one text per line.
-        - A file ``.csv`` or ``.jsonl`` with a column of texts, or of paths of pictures.
-        - A list of paths, Pillow images, texts or other values, or an array with one row per
-          input.
-    takes : {"pictures", "texts", "values"}
-        What the model takes.
-    column, id_column : str, optional
-        The columns of a table that have the inputs and their ids. By default these are ``text``
-        (``path`` for pictures) and ``id``; without ids, rows are numbered from 0.
-    id_prefix : str
-        Comes before the number of a row, which is its id in a table without ids.
+    A folder stands for all pictures below it, sorted; .txt has one path (relative to the file) or
+    one text per line; .csv and .jsonl have a column of texts, or of paths of pictures. The default
+    columns are ``text`` (``path`` for pictures) and ``id``; without ids, rows are numbered from 0,
+    after ``id_prefix``.
     """
     if not isinstance(source, (str, Path)):
         return _open_sequence(source, takes)

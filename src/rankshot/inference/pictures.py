@@ -76,11 +76,6 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
 
     The content of the file decides on its format, not its name. A picture that is larger than
     ``shrink_to`` is scaled down, as `convert_picture` does.
-
-    Raises
-    ------
-    RankshotError
-        Says what is wrong with the file, without its name.
     """
     pillow = require_pillow()
     path = Path(file)
@@ -104,14 +99,8 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
 def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
     """Return an open picture as red, green and blue, upright, on white.
 
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        As ``PIL.Image.open`` returns it. Grey becomes three equal channels, transparent parts
-        become white, colours for printing (CMYK) are converted, 16 bits become 8.
-    shrink_to : int, optional
-        The largest width and height wanted: a larger picture is scaled down. A large JPEG is then
-        decoded at a fraction of its size, which is quick, but less exact.
+    A picture larger than ``shrink_to`` is scaled down. A large JPEG is then decoded at a fraction
+    of its size, which is quick, but less exact.
     """
     pillow = require_pillow()
     orientation = image.getexif().get(_ORIENTATION, 1)

@@ -92,27 +92,11 @@ def run_parts(
     progress: Progress | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
-    """Do a job for all parts that are not finished.
+    """Do a job for all parts that are not finished; what is finished stays, whatever happens.
 
-    Parameters
-    ----------
-    job : PartJob
-    content : bytes
-        What ``job.load`` gets on each worker, such as the file of a head.
-    parts : sequence of Part
-        From `list_parts`.
-    output : str
-        The folder of the output parts, as `as_address` returns it.
-    use_gpu : bool
-        Whether only those workers of Dask are used that declare a GPU, if there are any.
-    executor, scheduler, workers, again, update, stop_on_error, progress, notify
-        As for `classify`.
-
-    Raises
-    ------
-    RankshotError
-        If the output belongs to another job or cannot be written, or the scheduler does not come
-        back. Output parts that are finished stay: the same call goes on.
+    ``content`` is what ``job.load`` gets on each worker, such as the file of a head. With
+    ``use_gpu``, only workers that declare a GPU are used, if there are any. The other options are
+    those of `classify`.
     """
     with _open_pool(executor, scheduler, workers, len(parts), output, notify) as pool:
         pool.use_gpu = use_gpu
@@ -511,19 +495,7 @@ def open_client(
     most_workers: int,
     notify: Notify = lambda _: None,
 ) -> Iterator[Any]:
-    """Yield a client of a scheduler, or of local processes with one thread each.
-
-    Parameters
-    ----------
-    scheduler : str or None
-        The address of a scheduler, such as ``tcp://10.0.0.5:8786``.
-    workers : int or None
-        How many local processes there are; by default, as many as cores.
-    most_workers : int
-        More local processes than this are not started.
-    notify : callable
-        Is told what is started.
-    """
+    """Yield a client of a scheduler, or of local processes with one thread each."""
     distributed = import_distributed()
     if scheduler is not None:
         client = connect(scheduler)

@@ -271,23 +271,9 @@ def open_output(
 ) -> None:
     """Write the manifest of a job, if its output folder is new or was begun by the same job.
 
-    Parameters
-    ----------
-    output : str
-        The folder, or its address.
-    description : mapping
-        What the result for a part depends on, by the names that a user knows: head, settings.
-    parts : sequence of Part
-        All parts of the input.
-    again : bool
-        Remove all output parts first, also those of another job.
-    update : bool
-        Remove the output parts of parts that changed or vanished.
-
-    Raises
-    ------
-    RankshotError
-        If the folder belongs to another job, or to none.
+    ``description`` is what the result for a part depends on, by the names that a user knows.
+    ``again`` removes all output parts first, also those of another job; ``update`` removes those
+    of parts that changed or vanished.
     """
     first: dict[str, Part] = {}
     for part in parts:

@@ -238,13 +238,7 @@ def list_inputs(
     id_column: str | None = None,
     batch_size: int = BATCH,
 ) -> InputParts:
-    """Return the inputs as parts: tables of texts, or lists, each of which begins with a batch.
-
-    Raises
-    ------
-    RankshotError
-        If the model does not take such inputs, or if there are none.
-    """
+    """Return the inputs as parts: tables of texts, or lists, each of which begins with a batch."""
     require_whole_number("batch_size", batch_size)
     if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
         parts = list_parts(as_address(inputs), TABLE_ENDINGS)

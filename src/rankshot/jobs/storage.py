@@ -152,20 +152,9 @@ def _as_os_error(address: str) -> Iterator[None]:
 
 
 def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> list[Part]:
-    """Return the parts of a dataset, sorted by name.
+    """Return the parts of a folder with all below it, of a pattern, a file or an fsspec address.
 
-    Parameters
-    ----------
-    dataset : str or Path
-        A folder, with all folders in it, a pattern such as ``scores/*.parquet``, a file, or an
-        address of fsspec of one of these. Names that begin with ``_`` or ``.`` are not parts.
-    endings : sequence of str
-        The endings of the names of parts.
-
-    Raises
-    ------
-    RankshotError
-        If there are none, or if files would be left out that may be meant.
+    They are sorted by name; names that begin with ``_`` or ``.`` are not parts.
     """
     address = as_address(dataset)
     place = _open_place(address)
@@ -319,13 +308,7 @@ def read_footer(address: str) -> tuple[int, dict[str, str]] | None:
 
 @contextmanager
 def new_part(address: str) -> Iterator[Path]:
-    """Yield a file to write; when the block ends without an exception, it is at ``address``.
-
-    Raises
-    ------
-    OutputError
-        If nothing can be written there.
-    """
+    """Yield a file to write; when the block ends without an exception, it is at ``address``."""
     place = _open_place(address)
     if place.is_local:
         target = Path(place.path)

@@ -1,3 +1,9 @@
+from .agreement_tests import (
+    ConcordanceTest as ConcordanceTest,
+    GroupComparison as GroupComparison,
+    compare_groups as compare_groups,
+    concordance_test as concordance_test,
+)
 from .consensus.kemeny import Consensus as Consensus, borda as borda, kemeny as kemeny
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,

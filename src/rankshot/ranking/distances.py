@@ -676,17 +676,18 @@ def _sum_orders(rankings: Rankings) -> _Orders:
 def _distances_to_others(rankings: Rankings, sums: _Orders, weight: float) -> Floats:
     larger = sums.sum_of_larger_than(count_ordered_pairs(rankings).astype(np.int64))
     # Rounding of fractional weights can make it negative.
-    to_all = np.maximum(larger - _sum_over_orders(rankings, sums.before), 0)
+    to_all = np.maximum(larger - sum_over_orders(rankings, sums.before), 0)
     return np.asarray(to_all / (weight - _weight_once(rankings)))
 
 
-def _sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
+def sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
     """Return, for each ranking, the sum of ``table[i, j]`` over the pairs that put i before j."""
     result = np.zeros(len(rankings))
     for rows in row_blocks(len(rankings), rankings.n_items):
         by_item = np.ascontiguousarray(levels(rankings[rows]).T)
+        present = by_item != ABSENT
         for i in range(rankings.n_items):
-            result[rows] += table[i] @ (by_item[i] < by_item)
+            result[rows] += table[i] @ ((by_item[i] < by_item) & present[i])
     return result
 
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
-from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
+from rankshot.ranking.consensus.kemeny import kemeny
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.distances import (
     compare_common_items,
+    kendall_distance,
     mean_kendall_distances,
 )
 from rankshot.ranking.matrices import (
     Some,
     find_ranked_items,
     group_by_place,
+    iterate_blocks,
     keep_ranked_items,
     last_levels,
     mark_ranked,
@@ -28,7 +34,6 @@ from rankshot.ranking.matrices import (
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import (
     AnyRankings,
-    KeyedSums,
     add_results,
     count_rankings,
     keep_counted,
@@ -53,8 +58,9 @@ DEFAULT_K = 10
 def concordance(rankings: AnyRankings) -> float | None:
     r"""Return Kendall's W over the items that the rankings compare, corrected for ties and lengths.
 
-    1 is full agreement. Random rankings have about 1/m, where m is their number, and less if they
-    are so short that most items are ranked only once or twice.
+    1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if
+    they compare only some of the items: `concordance_test` says how much. All rankings of a
+    rater together count as one.
 
     - If all rankings order the same number of items, W = 12 S / (m² (n³ - n) - m ΣT). S is the sum
       of squared deviations of the items' total places from their mean, n the number of items, and
@@ -62,16 +68,23 @@ def concordance(rankings: AnyRankings) -> float | None:
     - Items that no ranking has among its first K do not count.
     - Rankings of different lengths agree fully if they agree as far as the shorter one goes: in
       the denominator, the longer one is cut there.
-    - Subset rankings: W is taken within each set of compared items, and averaged with the weights
-      of the rankings. A set that only one ranking compares does not count.
+    - Rankings of different subsets (incomplete blocks): W is Durbin's statistic, in the form of
+      Benard and van Elteren for any sets and ties, divided by what it is if every ranking has its
+      items in the order of `kemeny`. In balanced designs this is Durbin's W.
 
-    W is 1 if no ranking orders anything, and None if no
-    two rankings compare the same items.
+    W is 1 if no ranking orders anything. It is None if there are fewer than two raters, or if no
+    rankings of subsets can contradict one another.
 
     Parameters
     ----------
     rankings : Rankings
-        In memory or in parts; a ranking of weight w counts as w rankings.
+        In memory or in parts. A ranking without a rater, of weight w, counts as w raters.
+
+    References
+    ----------
+    Durbin (1951), Incomplete blocks in ranking experiments. British Journal of Statistical
+    Psychology 4. Benard and van Elteren (1953), A generalization of the method of m rankings.
+    Indagationes Mathematicae 15.
 
     Examples
     --------
@@ -81,84 +94,122 @@ def concordance(rankings: AnyRankings) -> float | None:
     >>> rs.ranking.concordance(votes)
     1.0
     """
-    rankings = keep_ranked_items(keep_counted(require_any_rankings(rankings)))
-    # A set that only one ranking compares needs no sums: there may be as many sets as rankings.
-    sets = reduce_parts(rankings, _count_sets)
-    shared = sets.keys[(sets.sums > 1).any(axis=0)]
-    return reduce_parts(rankings, _sum_places, shared).concordance(rankings.n_items)
+    return measure_concordance(rankings)[0]
 
 
-# ---- How W is computed
+def measure_concordance(rankings: AnyRankings) -> tuple[float | None, str]:
+    """Return W, and why there is none."""
+    rankings = prepare_raters(rankings)
+    blocks = arrange_blocks(rankings)
+    if isinstance(blocks, str):
+        return None, blocks
+    most = blocks.find_most(rankings)
+    length = float(blocks.measure(reduce_parts(rankings, sum_deviations)))
+    return min(length / most, 1.0) if most else 1.0, ""
+
+
+class Blocks(NamedTuple):
+    """What W is a ratio of: the squared length of the items' totals A, and its largest value.
+
+    The length is AᵀMA, in the metric of a matrix M. ``rank`` is the place of each item in the
+    consensus, for rankings of different subsets.
+    """
+
+    metric: Floats
+    rank: Ints | None = None
+
+    def measure(self, totals: Floats) -> Any:
+        """Return AᵀMA of each row of totals."""
+        return np.sum(totals @ self.metric * totals, axis=-1)
+
+    def find_most(self, rankings: AnyRankings) -> float:
+        """Return what AᵀMA of rankings can be at most; 0 if no ranking orders anything."""
+        if self.rank is None:
+            return reduce_parts(rankings, _sum_places).most(rankings.n_items)
+        return float(self.measure(reduce_parts(rankings, sum_deviations, self.rank)))
+
+
+def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
+    """Return what W of the rankings of raters needs, or why there is no W."""
+    raters = reduce_parts(rankings, _find_raters, combine=_join)
+    if len(raters) < 2 and not (None in raters and count_rankings(rankings).has_pairs):
+        return "W needs the rankings of at least two raters"
+    n = rankings.n_items
+    if not reduce_parts(rankings, _count_partial):
+        return Blocks(np.eye(n))
+    pairs, comparisons = reduce_parts(rankings, _sum_blocks)
+    n_parts, _ = connected_components(csr_array(pairs > 0), directed=False)
+    # As many comparisons as degrees of freedom always agree with some worths of the items.
+    if comparisons <= n - n_parts:
+        return "W needs rankings that can contradict one another; these compare different items"
+    number = {name: place for place, name in enumerate(kemeny(rankings).order)}
+    rank = np.array([number[item] for item in rankings.items])
+    covariance = np.diag(pairs.sum(axis=1)) - pairs
+    return Blocks(np.asarray(np.linalg.pinv(covariance, hermitian=True), np.float64), rank)
+
+
+def prepare_raters(rankings: Some) -> Some:
+    """Leave out what does not count, and let all rankings of a rater together count as one."""
+    return _share_weight(keep_ranked_items(keep_counted(require_any_rankings(rankings))))
+
+
+def _share_weight(rankings: AnyRankings) -> Any:
+    counts = reduce_parts(rankings, _count_raters)
+    repeated = {rater: n for rater, n in counts.items() if n > 1}
+    return map_parts(rankings, _share_part, repeated) if repeated else rankings
+
+
+def _count_raters(rankings: Rankings) -> Counter[str]:
+    counted = rankings.raters[rankings.weights > 0].tolist()
+    return Counter(rater for rater in counted if rater is not None)
+
+
+def _share_part(rankings: Rankings, counts: dict[str, int]) -> Rankings:
+    shares = [1 / counts.get(rater, 1) for rater in rankings.raters]
+    return replace(rankings, weights=rankings.weights * shares)
+
+
+def _find_raters(rankings: Rankings) -> frozenset[str | None]:
+    """Return who gave rankings; at most two names are needed."""
+    return frozenset(list(dict.fromkeys(rankings.raters.tolist()))[:2])
+
+
+def _join(a: frozenset[str | None], b: frozenset[str | None]) -> frozenset[str | None]:
+    return a | b
+
+
+def _count_partial(rankings: Rankings) -> int:
+    return int((rankings.is_subset & (rankings.n_listed < rankings.n_items)).sum())
+
+
+# ---- Rankings of all items
 #
 # With r_a the places of the n items in ranking a, less their mean, S = |Σ w_a r_a|² is the sum of
 # <r_a, r_b> over all pairs of rankings. W is S divided by the sum of what <r_a, r_b> can be at
 # most: (|r_a|² + |r_b|²) / 2, after the longer ranking has been cut to the length of the shorter
 # one. All sums are over the ranked items of each ranking, and none over pairs of rankings.
-
-
-def _count_sets(rankings: Rankings) -> KeyedSums:
-    """Return the number and the weight of the rankings of each set."""
-    return KeyedSums.of(_number_sets(rankings), np.ones(len(rankings)), rankings.weights)
-
-
-def _number_sets(rankings: Rankings) -> Ints:
-    """Return a number for the set of items that each ranking compares: all, or those it lists.
-
-    Each item has a random number of 64 bits, and a set has their sum. So rankings of other parts
-    have the same numbers, and of a million sets, no two have the same number by chance.
-    """
-    bits = np.iinfo(np.int64)
-    number = np.random.default_rng(0).integers(bits.min, bits.max, rankings.n_items, endpoint=True)
-    if not len(rankings):
-        return np.empty(0, np.int64)
-    of_listed = np.add.reduceat(number[rankings.codes], rankings.starts[:-1])
-    return np.where(rankings.is_subset, of_listed, number.sum())
-
-
-# ---- Sums of places
-#
-# An item that a ranking of length K does not rank has the place (n + K) / 2, the mean of those
-# that remain. Less this, a ranking adds q - (n + K) / 2 to an item at place q, and 0 to others.
 #
 # Cut after K items, the places have |r|² = Σ (q_j - n/2)² + (Σ (q_j - n/2))² / (n - K), where j
 # goes from 1 to K. The sum over rankings follows from those of 1, Σ q_j, (Σ q_j)² and Σ q_j².
-# n, the number of items that rankings of the set rank, is known only at the end.
 
 
 class _PlaceSums(NamedTuple):
-    """Weighted sums over the rankings of each set.
+    """Sums for |r|², in column K - 1: of rankings that end after K items, and of all with K."""
 
-    The keys of ``items`` are set · C + item: sums of q - K/2 and of 1. The keys of the others are
-    set · C + K - 1: sums for |r|² of the rankings that end after K items, and of all that have K.
-    """
+    ends: Floats
+    every: Floats
 
-    items: KeyedSums
-    ends: KeyedSums
-    every: KeyedSums
-
-    def concordance(self, n_items: int) -> float | None:
-        """Return the mean of W over sets, weighted with their rankings."""
-        if not self.items.keys.size:
-            return None
-        which = self.items.keys // n_items
-        n = np.bincount(which)
-        totals = self.items.sums[0] - n[which] / 2 * self.items.sums[1]
-        means = np.bincount(which, totals) / n
-        S = np.bincount(which, (totals - means[which]) ** 2)
-        which, K = np.divmod(self.ends.keys, n_items)
-        K += 1
-        ends = self.ends.sums
-        every = self.every.sums[:, np.searchsorted(self.every.keys, self.ends.keys)]
+    def most(self, n: int) -> float:
+        """Return the largest S; 0 if no ranking orders anything."""
+        K = np.arange(1, n + 1)
         # Pairs of which the shorter one ends after K items: the longer one is cut there.
-        pairs = _sum_squares(ends, n[which], K) * (every[0] - ends[0])
-        pairs += ends[0] * _sum_squares(every, n[which], K)
-        most, weight = np.bincount(which, pairs), np.bincount(which, ends[0])
-        W = np.ones(n.size)
-        np.divide(S, most, out=W, where=most > ROUNDING_ERROR * weight**2 * n**3)
-        return float(np.average(np.minimum(W, 1), weights=weight))
+        most = _sum_squares(self.ends, n, K) @ (self.every[0] - self.ends[0])
+        most += self.ends[0] @ _sum_squares(self.every, n, K)
+        enough = ROUNDING_ERROR * self.ends[0].sum() ** 2 * n**3
+        return float(most) if most > enough else 0.0
 
 
-def _sum_squares(sums: Floats, n: Ints, K: Ints) -> Floats:
+def _sum_squares(sums: Floats, n: int, K: Ints) -> Floats:
     """Return Σ w |r|² of rankings that are cut after K of n items."""
     weight, total, total_squared, squares = sums
     first = squares - n * total + K * n**2 / 4 * weight
@@ -166,19 +217,16 @@ def _sum_squares(sums: Floats, n: Ints, K: Ints) -> Floats:
     return np.asarray(first + rest / np.maximum(n - K, 1))
 
 
-def _sum_places(rankings: Rankings, sets: Ints) -> _PlaceSums:
-    """Return the sums of the rankings whose set is one of ``sets``, which are sorted."""
-    numbers = _number_sets(rankings)
-    counted = np.flatnonzero(np.isin(numbers, sets))
-    which = np.searchsorted(sets, numbers)
-    found = _sum_block(rankings[:0], which[:0])
-    for rows in row_blocks(counted.size, 8 * (rankings.codes.size // max(len(rankings), 1) + 1)):
-        found = add_results(found, _sum_block(rankings[counted[rows]], which[counted[rows]]))
+def _sum_places(rankings: Rankings) -> _PlaceSums:
+    n = rankings.n_items
+    found = _PlaceSums(np.zeros((4, n)), np.zeros((4, n)))
+    for block in iterate_blocks(rankings, 8 * (rankings.codes.size // max(len(rankings), 1) + 1)):
+        found = add_results(found, _sum_block(block))
     return found
 
 
-def _sum_block(rankings: Rankings, sets: Ints) -> _PlaceSums:
-    ranked = mark_ranked(rankings)
+def _sum_block(rankings: Rankings) -> _PlaceSums:
+    n, ranked = rankings.n_items, mark_ranked(rankings)
     begin, size, _ = group_by_place(rankings)
     place = np.repeat(begin + size / 2, size)[ranked]
     row = rankings.entry_rows[ranked]
@@ -188,14 +236,10 @@ def _sum_block(rankings: Rankings, sets: Ints) -> _PlaceSums:
     weight = rankings.weights[row]
     total, squares = (_sum_so_far(values, first, row) for values in (place, place**2))
     every = np.array([weight, weight * total, weight * total**2, weight * squares])
-    begins = sets * rankings.n_items
-    key, last = begins[row] + nth, first + length - 1
+    last = first + length - 1
     return _PlaceSums(
-        KeyedSums.of(
-            begins[row] + rankings.codes[ranked], weight * (place - length[row] / 2), weight
-        ),
-        KeyedSums.of(key[last], *every[:, last]),
-        KeyedSums.of(key, *every),
+        np.array([np.bincount(nth[last], each[last], minlength=n) for each in every]),
+        np.array([np.bincount(nth, each, minlength=n) for each in every]),
     )
 
 
@@ -203,6 +247,62 @@ def _sum_so_far(values: Floats, first: Ints, row: Ints) -> Floats:
     """Return the cumulative sums of ``values`` within each row."""
     before = np.append(0.0, np.cumsum(values))
     return np.asarray(before[1:] - before[first][row])
+
+
+# ---- Rankings of different subsets: incomplete blocks
+#
+# With r_a the places in ranking a less their mean, A = Σ w_a r_a are the totals of the items. If
+# each ranking is random, of k items, A has the covariance Σ w_a |r_a|² / (k - 1) (I - J / k): I and
+# J have ones on the diagonal, and everywhere, for the items of the ranking. The metric is the
+# inverse of this covariance.
+
+
+def deviations(rankings: Rankings) -> tuple[Floats, Floats]:
+    """Return the place of each entry, and of the items left out, less the mean of its ranking."""
+    begin, size, _ = group_by_place(rankings)
+    n_listed = rankings.n_listed
+    n_compared = np.where(rankings.is_subset, n_listed, rankings.n_items)
+    middle = np.repeat(begin + size / 2, size)
+    return middle - n_compared[rankings.entry_rows] / 2, np.where(
+        rankings.is_subset, 0, n_listed / 2
+    )
+
+
+def sum_deviations(rankings: Rankings, rank: Ints | None = None) -> Floats:
+    """Return the totals of the items; with ``rank``, of rankings in this order of all items."""
+    of_entries, of_rest = deviations(rankings)
+    rows, codes = rankings.entry_rows, rankings.codes
+    if rank is not None:
+        top = ~rankings.is_subset[rows]
+        codes = codes[np.lexsort((rank[codes], rows))]
+        nth = np.arange(rows.size) - rankings.starts[rows]
+        codes = np.where(top, np.argsort(rank)[nth], codes)
+    weights = rankings.weights
+    shifts = weights[rows] * (of_entries - of_rest[rows])
+    return np.asarray(
+        np.bincount(codes, shifts, minlength=rankings.n_items) + float(weights @ of_rest)
+    )
+
+
+def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
+    """Return minus the covariance of the totals off the diagonal, and how much is compared."""
+    of_entries, of_rest = deviations(rankings)
+    n = rankings.n_items
+    n_compared = np.where(rankings.is_subset, rankings.n_listed, n)
+    of_listed = np.bincount(rankings.entry_rows, of_entries**2, minlength=len(rankings))
+    squares = of_listed + (n_compared - rankings.n_listed) * of_rest**2
+    share = rankings.weights * squares / np.maximum(n_compared - 1, 1) / n_compared
+    subset = rankings.is_subset
+    nth = np.arange(rankings.codes.size) - rankings.starts[rankings.entry_rows]
+    # Ties are broken: each pair of a ranking is counted, in one order or the other.
+    strict = replace(
+        rankings, places=nth.astype(np.int32), lengths=rankings.n_listed, weights=share
+    )
+    before = precedence(strict[subset & (share > 0)])
+    pairs = before + before.T + float(share[~subset].sum())
+    np.fill_diagonal(pairs, 0)
+    times = np.maximum(rankings.weights, 1) * (squares > 0)
+    return pairs, float(times @ (n_compared - 1))
 
 
 # ---- Agreement
@@ -215,13 +315,13 @@ class Agreement:
     Attributes
     ----------
     concordance : float
-        Kendall's W: 1 if all rankings agree as far as they go, about 1/m if m rankings are
-        unrelated.
+        Kendall's W: 1 if all raters agree as far as they go, about 1/m if m raters are unrelated.
+        `concordance_test` has its interval, and a test.
     mean_kendall_distance : float
-        The mean of `kendall_distance` between two of the rankings: a number of pairs of items.
-        Pairs that only one of the two orders count.
+        The mean of `kendall_distance` between two rankings of different raters: a number of pairs
+        of items. Pairs that only one of the two orders count.
     distance_to_others : ndarray
-        The same for each ranking and the others: the largest disagrees most.
+        The same for each ranking and those of other raters: the largest disagrees most.
 
     Examples
     --------
@@ -243,14 +343,16 @@ class Agreement:
 def agreement(rankings: AnyRankings) -> Agreement:
     """Measure how much rankings of the same target agree.
 
-    Items that no ranking ranks do not count. For rankings in parts, ``distance_to_others`` is a
-    lazy array. Pairs and other rankings of a subset have no such distance: `concordance` takes
-    them.
+    All rankings of a rater together count as one. Items that no ranking ranks do not count. For
+    rankings in parts, ``distance_to_others`` is a lazy array, and distances are those of all
+    rankings, by any rater. Pairs and other rankings of a subset have no such distance:
+    `concordance` takes them.
 
     Parameters
     ----------
     rankings : Rankings
-        In memory or in parts, of one target; a ranking of weight w counts as w rankings.
+        In memory or in parts, of one target. A ranking without a rater, of weight w, counts as w
+        raters.
 
     Examples
     --------
@@ -263,16 +365,41 @@ def agreement(rankings: AnyRankings) -> Agreement:
     >>> found.distance_to_others
     array([0.5, 0.5, 1. ])
     """
-    found = require_one_subject(rankings)
-    if not found.has_pairs:
-        raise RankshotError("agreement needs at least two rankings, or one of a weight above 1")
+    require_one_subject(rankings)
     ranked = keep_ranked_items(rankings)
     if isinstance(ranked, Rankings):
         refuse_partial(ranked, "it has no distance to the others. concordance(rankings) takes it")
-    mean, to_others = mean_kendall_distances(ranked, found.weight)
-    # It is None only for rankings of a subset.
-    W = cast("float", concordance(ranked))
+        ranked = _share_weight(ranked)
+    W, why_not = measure_concordance(rankings)
+    if W is None:
+        raise RankshotError(f"agreement cannot be measured: {why_not}")
+    mean, to_others = mean_kendall_distances(ranked, count_rankings(ranked).weight)
+    if isinstance(ranked, Rankings):
+        mean, to_others = _leave_out_own(ranked, mean, to_others)
     return Agreement(W, mean, to_others)
+
+
+def _leave_out_own(rankings: Rankings, mean: float, to_others: Floats) -> tuple[float, Floats]:
+    """Return the mean distances without those between two rankings of one rater."""
+    rows_of = find_repeated(rankings)
+    if not rows_of:
+        return mean, to_others
+    weights, total = rankings.weights, rankings.weights.sum()
+    others = total - np.minimum(weights, 1)
+    sums = to_others * others
+    for rows in rows_of:
+        sums[rows] -= kendall_distance(rankings[rows]) @ weights[rows]
+        others[rows] = total - weights[rows].sum()
+    return float(weights @ sums / (weights @ others)), sums / others
+
+
+def find_repeated(rankings: Rankings) -> list[Ints]:
+    """Return the rows of each rater who gave several rankings."""
+    names, rater, count = np.unique(
+        np.array([name or "" for name in rankings.raters]), return_inverse=True, return_counts=True
+    )
+    rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(count)[:-1])
+    return [own for name, own in zip(names, rows, strict=True) if name and own.size > 1]
 
 
 # ---- Summaries: the consensus of every target, and who disagrees with it
@@ -300,14 +427,15 @@ class TargetSummary:
     k : int
         How many places count, at most the length of the longest ranking.
     concordance : float or None
-        Kendall's W of the first k: 1 if all rankings agree as far as they go, about 1/m if m
-        rankings are unrelated. For subset rankings it is the mean over the sets of items that
-        several rankings compare; None if there is none.
+        Kendall's W of all places of the rankings, whatever k is: 1 if all raters agree as far as
+        they go, about 1/m if m raters are unrelated. If it is None, ``note`` says why.
     mean_distance : float or None
         Mean distance of the rankings to the consensus; None for a single one, which is its own
         consensus.
     disagreement : tuple of (str, float)
         The same for each rater (or source, for rankings without a rater), the largest first.
+    note : str
+        Why there is no W; else empty.
 
     Examples
     --------
@@ -330,6 +458,7 @@ class TargetSummary:
     concordance: float | None
     mean_distance: float | None
     disagreement: tuple[tuple[str, float], ...]
+    note: str = ""
 
 
 def summarize(
@@ -349,8 +478,8 @@ def summarize(
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
         target.
     k : int or None
-        The number of places of each ranking that count; all for None. In distances, a shorter list
-        is compared as far as it goes.
+        The number of places of each ranking that count in the consensus and in distances; all for
+        None. In distances, a shorter list is compared as far as it goes. W counts all places.
 
     Examples
     --------
@@ -365,8 +494,9 @@ def summarize(
     rankings = keep_counted(require_any_rankings(rankings))
     found = require_some(rankings)
     model = PlackettLuce() if model is None else require_model(model)
+    first = rankings
     if k is not None:
-        rankings = rankings.top(min(require_whole_number("k", k), rankings.n_items))
+        first = rankings.top(min(require_whole_number("k", k), rankings.n_items))
     if None in found.targets and len(found.targets) > 1:
         which = "some ranking"
         if isinstance(rankings, Rankings):
@@ -374,9 +504,12 @@ def summarize(
         raise RankshotError(f"{which} has no target, but others have")
     summaries = []
     for target in sorted(found.targets, key=str):
-        theirs = rankings if target is None else map_parts(rankings, select_target, target)
-        fitted = clone(model).fit(theirs)
-        consensus = merge_rankings(theirs, fitted)
+        theirs, few = (
+            some if target is None else map_parts(some, select_target, target)
+            for some in (rankings, first)
+        )
+        fitted = clone(model).fit(few)
+        consensus = merge_rankings(few, fitted)
         length = int(consensus.lengths[0])
         summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
     return summaries
@@ -434,15 +567,17 @@ def summarize_target(
     means = {label: distance / weight for label, (distance, weight) in sums.items()}
     mean = means.pop(None, None)
     furthest = sorted(means.items(), key=lambda pair: (-pair[1], str(pair[0])))
+    W, why_not = measure_concordance(rankings)
     return TargetSummary(
         target,
         found.n_rankings,
         model,
         tuple(order[:n_places]),
         min(k, int(consensus.lengths[0])),
-        concordance(first),
+        W,
         mean if found.has_pairs else None,
         cast("tuple[tuple[str, float], ...]", tuple(furthest if found.has_pairs else ())),
+        why_not,
     )
 
 

@@ -47,14 +47,6 @@ class Thumbnail:
         Its type, such as ``image/png``.
     is_tiny : bool
         Whether it is shown enlarged, with visible pixels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.pictures import Thumbnail
-    >>> red = Thumbnail.from_pixels(np.full((32, 32, 3), (255, 0, 0), dtype=np.uint8))
-    >>> red.media_type, red.is_tiny, red.uri[:22]
-    ('image/png', True, 'data:image/png;base64,')
     """
 
     data: bytes
@@ -80,22 +72,7 @@ class Thumbnail:
 class PictureFolder:
     """Finds the picture files of inputs in a folder, and reads them.
 
-    Parameters
-    ----------
-    path : str or Path
-        Nothing outside of this folder is read, whatever ids and symbolic links say.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from PIL import Image
-    >>> from rankshot.report.pictures import PictureFolder
-    >>> with TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (64, 48), "tan").save(Path(folder, "cat.png"))
-    ...     pictures = PictureFolder(folder)
-    ...     pictures.find("cat.png").name
-    'cat.png'
+    Nothing outside of this folder is read, whatever ids and symbolic links say.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -106,14 +83,7 @@ class PictureFolder:
         self._listed: dict[str, dict[str, Path]] = {}
 
     def find(self, name: str) -> Path | None:
-        """Return the file of an input, or None. No file is opened.
-
-        Parameters
-        ----------
-        name : str
-            The id of the input: a path below the folder, with or without the ending of the file.
-            If files differ only in their ending, the first in alphabetical order is taken.
-        """
+        """Return the file of an id, a path below the folder with or without its ending, or None."""
         parent, _, last = name.rpartition("/")
         if name.startswith("/"):
             return None
@@ -187,22 +157,6 @@ def choose_pictures(outcomes: Outcomes, candidates: Rows) -> list[int]:
 
     If the truth is not known, it is the most and the least probable predictions of each class.
     One of both kinds for each class comes first, then the next of both kinds for each class.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-    candidates : ndarray of int
-        The rows that may be chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.pictures import Outcomes, choose_pictures
-    >>> proba = np.array([[0.6, 0.4], [0.9, 0.1], [0.3, 0.7], [0.2, 0.8], [0.5, 0.5]])
-    >>> predicted = np.array(["cat", "cat", "dog", "dog", "cat"])
-    >>> truth = np.array(["cat", "cat", "cat", "dog", "dog"])
-    >>> choose_pictures(Outcomes(predicted, proba, truth, ["cat", "dog"]), np.arange(5))
-    [1, 2, 3, 4, 0]
     """
     surest = candidates[np.argsort(-outcomes.probability(candidates), kind="stable")]
     given = outcomes.predicted[surest]
@@ -228,16 +182,7 @@ def _plan(n_classes: int) -> tuple[list[int], int]:
 
 
 def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) -> str:
-    """Return how `choose_pictures` chose rows, and what share of all inputs they are.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-    rows : sequence of int
-        The rows that were chosen.
-    n_candidates : int
-        How many could have been chosen.
-    """
+    """Return how `choose_pictures` chose rows, and what share of all inputs they are."""
     n, n_classes = len(outcomes.predicted), len(outcomes.classes)
     shown, each = _plan(n_classes)
     kind = "predicted class" if outcomes.truth is None else "true class"
@@ -298,30 +243,7 @@ def build_gallery(
     pictures: Mapping[int, Thumbnail],
     explanations: Mapping[int, Explanation],
 ) -> tuple[ShownInput, ...]:
-    """Return some inputs with their pictures.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-    names : sequence of str, shape (n,)
-        The names of all inputs.
-    pictures : mapping of int to Thumbnail
-        The pictures of the inputs to show, by their rows.
-    explanations : mapping of int to Explanation
-        Why they got their classes, by their rows, as far as it is known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.report.pictures import Outcomes, Thumbnail, build_gallery
-    >>> outcomes = Outcomes(
-    ...     predicted=np.array(["cat", "cat"]), proba=np.array([[0.6, 0.4], [0.9, 0.1]]),
-    ...     truth=np.array(["cat", "dog"]), classes=["cat", "dog"])
-    >>> picture = Thumbnail.from_pixels(np.full((32, 32, 3), 200, np.uint8))
-    >>> [(shown.name, shown.label, shown.truth)
-    ...  for shown in build_gallery(outcomes, ["a", "b"], {1: picture}, {})]
-    [('b', 'cat', 'dog')]
-    """
+    """Return some inputs with their pictures."""
     rows = list(pictures)
     return tuple(
         ShownInput(

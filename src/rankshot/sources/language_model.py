@@ -366,11 +366,6 @@ class AnswerLog:
     For every answer, one line is appended and flushed to the disk. After a crash, only the last
     line can be incomplete: it is dropped, and its question is asked again. Answers to other
     questions (another model, other items, another prompt) stay in the file and are not used.
-
-    Parameters
-    ----------
-    path : path or None
-        A .jsonl file, which need not exist yet; None stores nothing.
     """
 
     def __init__(self, path: str | Path | None) -> None:

@@ -46,6 +46,9 @@ class Answer:
         The time from first showing the question to the answer; None if it is unknown.
     answered_at, shown_at : float
         Unix times; ``shown_at`` is None if it was not read.
+    screen : {"phone", "tablet", "desktop"} or None
+    seen : float or None
+        The share of the items that were ever on the screen. Both are unknown without scripts.
 
     Examples
     --------
@@ -67,6 +70,8 @@ class Answer:
     seconds: float | None
     answered_at: float
     shown_at: float | None = None
+    screen: str | None = None
+    seen: float | None = None
 
 
 def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:

@@ -162,6 +162,8 @@ def answer_records(view: Overview) -> Iterator[Record]:
     shown_at     when the question was first shown, as ISO 8601 in UTC
     answered_at  when the answer came
     seconds      the time in between, by a clock that is never set; null if it is unknown
+    screen       phone, tablet or desktop; null without scripts
+    seen         the share of the items that were ever on the screen; null without scripts
     pilot        whether this is an answer of the pilot
     excluded     whether the rater is excluded
     flags        the names of the rater's flags; those who are excluded keep theirs
@@ -214,6 +216,8 @@ def answer_records(view: Overview) -> Iterator[Record]:
             "shown_at": _format_time(answer.shown_at),
             "answered_at": _format_time(answer.answered_at),
             "seconds": _round(answer.seconds, 3),
+            "screen": answer.screen,
+            "seen": _round(answer.seen, 3),
             "pilot": person.pilot,
             "excluded": person.excluded_at is not None,
             "flags": [flag.name for flag in person.flags],

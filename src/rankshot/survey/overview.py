@@ -369,17 +369,18 @@ def read_answers(connection: Connection) -> list[Answer]:
     """Return all answers, including skips, gold questions and repeats."""
     # Thousands of answers share few questions.
     asked = {row.key: question_from_row(row) for row in connection.execute(select(QUESTION))}
-    names = ("rater", "question", "number", "repeat", "seconds", "answered_at", "shown_at")
+    texts = ("shown", "answer", "rater", "question", "number", "repeat")
+    measured = ("seconds", "answered_at", "shown_at", "screen", "seen")
     rows = connection.execute(
-        select(ASSIGNMENT.c.shown, ASSIGNMENT.c.answer, *(ASSIGNMENT.c[name] for name in names))
+        select(*(ASSIGNMENT.c[name] for name in (*texts, *measured)))
         .where(ASSIGNMENT.c.answered_at.is_not(None))
         .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
     ).all()
     # To parse many lists in one call takes a third of the time.
     shown, orders = (json.loads(f"[{','.join(row[i] for row in rows)}]") for i in (0, 1))
     return [
-        Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *times)
-        for (_, _, rater, key, number, repeat, *times), items, order in zip(
+        Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *rest)
+        for (_, _, rater, key, number, repeat, *rest), items, order in zip(
             rows, shown, orders, strict=True
         )
     ]

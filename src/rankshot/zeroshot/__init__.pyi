@@ -1,6 +1,7 @@
 from . import metrics as metrics
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .estimator_scores import scores_of as scores_of
+from .evidence import word_evidence as word_evidence
 from .explanation import Explanation as Explanation, explain as explain
 from .files.predictions import (
     open_predictions as open_predictions,
@@ -22,3 +23,4 @@ from .rehearsal import Rehearsal as Rehearsal
 from .runner import Top as Top
 from .scores import Scores as Scores
 from .settings import HeadSettings as HeadSettings
+from .suggestions import Suggestions as Suggestions, suggest as suggest

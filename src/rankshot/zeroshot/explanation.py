@@ -60,6 +60,8 @@ class Explanation:
         Only of `SeenAndNew`: the terms of the log-odds of new against seen classes. They decide
         between the two groups. ``items`` and ``sources`` compare new classes, so they are empty
         if the explained class is not one of these.
+    examples : float or None
+        What labelled examples add to what the rankings say, if the head was fitted to any.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Explanation:
     alternatives: Contributions
     listed: tuple[str, ...] = ()
     gate: Contributions = ()
+    examples: float | None = None
 
     @property
     def rival(self) -> str:
@@ -102,6 +105,8 @@ class Explanation:
             lines += ["  sources:", *_print(self.sources[:MAX_SHOWN])]
             if (rest := len(self.sources) - MAX_SHOWN) > 0:
                 lines.append(f"    and {rest} more")
+        if self.examples is not None:
+            lines.append(f"  labelled examples: {self.examples:+.2f}")
         return "\n".join(lines)
 
     def group_items(self) -> list[ContributionGroup]:
@@ -229,6 +234,10 @@ def explain_decisions(
     is_new = np.isin(chosen, inner.classes_)
     columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
     by_item = inner.item_contributions(table.values, table.kind) / inner.temperature_
+    by_examples = None
+    if getattr(inner, "example_weights_", None) is not None:
+        total = inner.decision_function(table) / inner.temperature_
+        by_examples = _contributions(total - by_item.sum(axis=2), columns, base)
     by_item = _contributions(by_item, columns, base)
     names, by_source = (), np.zeros((len(table), 0))
     if hasattr(inner, "source_log_posteriors"):
@@ -247,6 +256,7 @@ def explain_decisions(
             _pair(best.labels[row], best.proba[row]),
             _list_items(inner, str(chosen[row])) if is_new[row] else (),
             _pair(GATE_TERMS if len(gate[row]) else (), gate[row]),
+            None if by_examples is None or not is_new[row] else float(by_examples[row]),
         )
         for row in range(len(table))
     ]

@@ -21,7 +21,7 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.runner import TIED
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns
 
-SCORES, PROBABILITIES, LABEL = "scores", "probabilities", "label"
+SCORES, FEATURES, PROBABILITIES, LABEL = "scores", "features", "probabilities", "label"
 CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
 """Entries of the metadata of an ONNX file that may hold the names of the classes, as JSON."""
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
@@ -112,14 +112,12 @@ def export_onnx(
     check_is_fitted(head, "classes_")
     require_choice("kind", kind, KINDS)
     require_ending(Path(path), (".onnx",))
-    model = _Graph(head, kind).build()
-    difference = _largest_difference(model, head, kind)
-    from_probabilities = False
+    graph = _Graph(head, kind)
     if network is not None:
-        graph = _Graph(head, kind)
         graph.attach(Path(network), output)
-        model, from_probabilities = graph.build(), graph.from_probabilities
-        difference = max(difference, graph.measure_difference(model))
+    model = graph.build()
+    alone = model if network is None else _Graph(head, kind).build()
+    difference = max(_largest_difference(alone, head, kind), graph.measure_difference(model))
     if not difference <= TOLERANCE:
         raise RankshotError(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
@@ -128,7 +126,7 @@ def export_onnx(
     content = model.SerializeToString()
     with replace_file(Path(path)) as stream:
         stream.buffer.write(content)
-    return Exported(model, from_probabilities, difference)
+    return Exported(model, graph.from_probabilities, difference)
 
 
 class _Graph:
@@ -140,7 +138,11 @@ class _Graph:
         self._columns = n_columns(len(head.items_), kind)
         shape = ("inputs", self._columns)
         scores = self._spox.argument(self._spox.Tensor(np.float32, shape))
-        self._inputs: dict[str, Any] = {SCORES: scores}
+        self._features: dict[str, Any] = {}
+        if head.n_features_:
+            features = self._spox.Tensor(np.float32, ("inputs", head.n_features_))
+            self._features = {FEATURES: self._spox.argument(features)}
+        self._inputs: dict[str, Any] = {SCORES: scores} | self._features
         self._scores = self._xp.asarray(scores)
         self._metadata: dict[str, str] = {}
         self._probe: _Probe | None = None
@@ -165,6 +167,7 @@ class _Graph:
         except Exception as error:  # noqa: BLE001 (errors of several libraries)
             problem = str(error).strip().partition("\n")[0]
             raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
+        self._inputs |= self._features
         scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
         # The network may not say how many outputs it has.
         self._scores = self._xp.reshape(scores, (-1, self._columns))
@@ -188,9 +191,8 @@ class _Graph:
             return 0.0
         values = self._probe.scores.reshape(-1, self._columns).astype(np.float32)
         make = Scores.from_probabilities if self.from_probabilities else Scores
-        expected = self._head.predict_proba(make(values, self._head.items_, self._kind))
-        found = _open_session(model).run([PROBABILITIES], self._probe.inputs)[0]
-        return float(np.abs(found - expected).max())
+        scores = make(values, self._head.items_, self._kind)
+        return _difference(model, self._head, scores, self._probe.inputs)
 
     def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
         """Return the name of the output that has the scores."""
@@ -219,7 +221,8 @@ class _Graph:
             name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
             for name, array in head._constants(self._kind, np.dtype(np.float32)).items()
         }
-        log_posterior = head._formula(self._scores, self._kind, constants, xp, None)
+        f = xp.concat([self._scores, *map(xp.asarray, self._features.values())], axis=1)
+        log_posterior = head._formula(f, self._kind, constants, xp, None)
         log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
         outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
         model = self._spox.build(
@@ -353,11 +356,19 @@ def _type_of(value: Any, spox: Any) -> Any:
 
 def _largest_difference(model: Any, head: BaseHead, kind: Kind) -> float:
     """Return how far the probabilities of a graph are from those of its head."""
-    session = _open_session(model)
     shape = CHECKED, n_columns(len(head.items_), kind)
     values = np.random.default_rng(0).normal(scale=5, size=shape).astype(np.float32)
-    found = session.run([PROBABILITIES], {SCORES: values})[0]
-    return float(np.abs(found - head.predict_proba(Scores(values, head.items_, kind))).max())
+    return _difference(model, head, Scores(values, head.items_, kind), {SCORES: values})
+
+
+def _difference(model: Any, head: BaseHead, scores: Scores, inputs: dict[str, Any]) -> float:
+    """Return the same for some inputs, with random features if the head needs them."""
+    if head.n_features_:
+        shape = len(scores), head.n_features_
+        features = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+        scores, inputs = scores.with_columns(features, head), inputs | {FEATURES: features}
+    found = _open_session(model).run([PROBABILITIES], inputs)[0]
+    return float(np.abs(found - head.predict_proba(scores)).max())
 
 
 def _open_session(model: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from rankshot.core.arrays import (
     Array,
@@ -61,6 +62,13 @@ class Scores:
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
         How the classifier was trained. The softmax of multiclass scores and the sigmoid of
         one-vs-rest scores are probabilities.
+    features : array-like or sparse matrix of shape (n, d), optional
+        More about each input, such as the last hidden layer of a network: what labelled examples
+        of new classes are compared by (see `WeightedMean.fit`).
+    evidence : Scores or data frame, optional
+        What another model says of the new classes: log-probabilities, cosines or scores of a
+        sentence encoder, of CLIP or of a language model, with one column per new class. Only
+        their differences count.
 
     Examples
     --------
@@ -73,13 +81,26 @@ class Scores:
     values: Floats
     items: tuple[str, ...]
     kind: Kind = "multiclass"
+    features: Any = None
+    evidence: Scores | None = None
 
-    def __init__(self, values: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass") -> None:
+    def __init__(
+        self,
+        values: ArrayLike,
+        items: Iterable[Any],
+        kind: Kind = "multiclass",
+        features: Any = None,
+        evidence: Any = None,
+    ) -> None:
         require_choice("kind", kind, KINDS)
         names = as_names(items)
         table = _as_floats(values)
         require_columns(tuple(table.shape), len(names), kind)
-        self.__dict__.update(values=table, items=names, kind=kind)
+        self.__dict__.update(values=table, items=names, kind=kind, features=None, evidence=None)
+        if features is not None:
+            self.__dict__["features"] = _as_features(features, len(table))
+        if evidence is not None:
+            self.__dict__["evidence"] = _as_evidence(evidence, len(table))
         if other_library(table) is None and not is_dask(table):
             refuse_infinite(table, names, kind)
 
@@ -87,7 +108,7 @@ class Scores:
     def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
         """Take scores that the caller has validated, as readers of files do; check nothing."""
         scores = object.__new__(cls)
-        scores.__dict__.update(values=values, items=items, kind=kind)
+        scores.__dict__.update(values=values, items=items, kind=kind, features=None, evidence=None)
         return scores
 
     @classmethod
@@ -143,7 +164,10 @@ class Scores:
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> Scores:
         """Select inputs by slice, index array or mask."""
-        return Scores(self.values[rows], self.items, self.kind)
+        features, evidence = (
+            None if part is None else part[rows] for part in (self.features, self.evidence)
+        )
+        return Scores(self.values[rows], self.items, self.kind, features, evidence)
 
     def with_items(self, items: Iterable[Any]) -> Scores:
         """Return the same scores with the classes in another order."""
@@ -171,13 +195,59 @@ class Scores:
         index = np.array([code[name] for name in names])
         xp = other_library(self.values)
         if self.kind != "one-vs-one":
-            return Scores(_take_columns(self.values, index, xp), names, self.kind)
+            values = _take_columns(self.values, index, xp)
+            return Scores(values, names, self.kind, self.features, self.evidence)
         column, sign = pair_columns(len(self.items))
         first, second = (index[i] for i in np.triu_indices(len(names), 1))
         values = _take_columns(self.values, column[first, second], xp)
         signs: Array = sign[first, second].astype(np.float32)
         values = values * (signs if xp is None else to_library(signs, xp, values))
-        return Scores(values, names, self.kind)
+        return Scores(values, names, self.kind, self.features, self.evidence)
+
+    def inputs(self, rows: slice, head: Any) -> Array:
+        """Return what ``head`` needs of some ``rows``: scores, features and evidence."""
+        values = self.values[rows, :]
+        if not head.n_features_:
+            return values
+        wanted = head.n_features_ - len(head.evidence_classes_)
+        given = 0 if self.features is None else self.features.shape[1]
+        if wanted and given != wanted:
+            raise RankshotError(
+                f"the head was fitted to examples with {wanted} features, but these inputs "
+                f"have {given}: pass Scores(values, items, features=...)"
+            )
+        columns = [values]
+        xp = other_library(values) or np
+        if wanted:
+            features = self.features[rows, :]
+            dense = features.toarray() if issparse(features) else features
+            columns.append(xp.astype(dense, values.dtype))
+        if head.evidence_classes_:
+            found = self.evidence_of(head.evidence_classes_)[rows, :]
+            columns.append(xp.astype(found, values.dtype))
+        return xp.concat(columns, axis=1)
+
+    def evidence_of(self, classes: tuple[str, ...]) -> Array:
+        """Return the evidence of some new ``classes``, with one column for each."""
+        if self.evidence is None:
+            raise RankshotError(
+                "the head was fitted with evidence of another model, but these inputs have none: "
+                "pass Scores(values, items, evidence=...)"
+            )
+        if missing := [name for name in classes if name not in self.evidence.items]:
+            raise RankshotError(
+                f"evidence: there is no column of {quote_names(missing)}"
+                f"{suggest_name(missing[0], self.evidence.items)}"
+            )
+        return self.evidence.select(classes).values
+
+    def with_columns(self, columns: Array, head: Any) -> Scores:
+        """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
+        n = head.n_features_ - len(head.evidence_classes_)
+        evidence = (
+            Scores(columns[:, n:], head.evidence_classes_) if head.evidence_classes_ else None
+        )
+        return Scores(self.values, self.items, self.kind, columns[:, :n] if n else None, evidence)
 
 
 def _log_of_probabilities(block: Array, names: tuple[tuple[str, ...], Kind]) -> Array:
@@ -315,6 +385,36 @@ def _as_floats(values: ArrayLike | Array) -> Array:
         raise RankshotError(f"scores must be a table of numbers: {error}") from None
 
 
+def _as_features(features: Any, n: int) -> Any:
+    """Return features that are finite numbers, one row per input; sparse ones stay sparse."""
+    if other_library(features) is None:
+        features = features.tocsr() if issparse(features) else _as_floats(features)
+        values = features.data if issparse(features) else features
+        if not np.isfinite(values).all():
+            raise RankshotError("features must be finite numbers")
+    if features.ndim != 2 or features.shape[0] != n:
+        raise RankshotError(
+            f"features need one row for each of {n} inputs, not the shape {tuple(features.shape)}"
+        )
+    return features
+
+
+def _as_evidence(evidence: Any, n: int) -> Scores:
+    """Return evidence with named classes, one row per input."""
+    if not isinstance(evidence, Scores):
+        frame = as_frame(evidence)
+        if frame is None:
+            raise RankshotError(
+                "evidence must name its classes: Scores(values, classes) or a data frame, not "
+                f"{short_repr(evidence)}"
+            )
+        evidence = Scores(frame_to_matrix(frame), frame.columns)
+    found: Scores = evidence
+    if len(found) != n:
+        raise RankshotError(f"evidence needs one row for each of {n} inputs, not {len(found)}")
+    return found
+
+
 def _log_positive(p: Array, xp: Library = np) -> Array:
     """Return log p; zeros are replaced by a value below all others of the row."""
     smallest = xp.min(xp.where(p > 0, p, 1.0), axis=1, keepdims=True)
@@ -345,10 +445,11 @@ def log_class_probabilities(values: Array, kind: Kind, asker: str, xp: Library =
 def class_scores(values: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:
     """Return one score per seen class: of one-vs-one scores, the sum over its pairs.
 
-    For other libraries than NumPy, ``c`` has the constants of `pair_constants`.
+    Columns after the scores, which are features, are left out. For other libraries than NumPy,
+    ``c`` has the constants of `pair_constants`.
     """
     if kind != "one-vs-one":
-        return values
+        return values if values.shape[1] == n_items else values[:, :n_items]
     if xp is np:
         return sum_pair_scores(values, n_items)
     pairs = xp.reshape(xp.take(values, c["pair_columns"], axis=1), (-1, n_items, n_items))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rankshot.core.errors import (
     RankshotError,
@@ -23,20 +23,36 @@ from rankshot.core.errors import (
 from rankshot.core.files import replace_file, require_ending
 
 FORMAT = "rankshot settings 2"
+
+
+class HeadKind(NamedTuple):
+    """A head: its class, what it is fitted to, and the settings that it has."""
+
+    name: str
+    semantics: Literal["rankings", "similarities", "head"]
+    settings: tuple[str, ...]
+
+
 HEADS = {
-    "weighted-mean": "WeightedMean",
-    "probabilistic": "ProbabilisticRanking",
-    "deterministic": "DeterministicRanking",
-    "direct": "DirectSimilarity",
-    "conse": "ConSE",
-    "seen-and-new": "SeenAndNew",
-    "batch-refinement": "BatchRefinement",
+    "weighted-mean": HeadKind(
+        "WeightedMean", "rankings", ("k", "decay", "temperature", "reference")
+    ),
+    "probabilistic": HeadKind(
+        "ProbabilisticRanking",
+        "rankings",
+        ("k", "decay", "posterior", "prior", "temperature", "reference"),
+    ),
+    "deterministic": HeadKind("DeterministicRanking", "rankings", ("k", "prior", "temperature")),
+    "direct": HeadKind("DirectSimilarity", "similarities", ("temperature",)),
+    "conse": HeadKind("ConSE", "similarities", ("temperature",)),
+    "seen-and-new": HeadKind("SeenAndNew", "head", ("none", "gate", "seen_temperature")),
+    "batch-refinement": HeadKind("BatchRefinement", "head", ("temperature",)),
 }
-"""The classes of heads by their names in files. The last two have another head inside."""
-RANKING_HEADS = ("weighted-mean", "probabilistic", "deterministic")
-METHODS = (*RANKING_HEADS, "direct", "conse")
+"""All heads, by their names in commands and files."""
+RANKING_HEADS = tuple(name for name, kind in HEADS.items() if kind.semantics == "rankings")
+METHODS = tuple(name for name, kind in HEADS.items() if kind.semantics != "head")
 """The heads over new classes that a command can fit."""
-REFERENCE_HEADS = ("weighted-mean", "probabilistic")
+REFERENCE_HEADS = tuple(name for name, kind in HEADS.items() if "reference" in kind.settings)
 """The heads that can be fitted with a reference."""
 PRIORS = {"plackett-luce": "PlackettLuce", "mallows": "Mallows"}
 """The models that merge rankings, by their names in commands and files."""
@@ -49,24 +65,18 @@ def _option(
     about: str = "",
     *,
     default: Any = None,
-    heads: tuple[str, ...] = (),
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """Return a field with what a command needs to make an option of it.
-
-    ``heads`` are those with a parameter of this name. Without ``about`` there is no option.
-    """
-    return field(
-        default=default, metadata={"type": kind, "help": about, "heads": heads, "choices": choices}
-    )
+    """Return a field with what a command needs to make an option of it, if it has a text."""
+    return field(default=default, metadata={"type": kind, "help": about, "choices": choices})
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadSettings:
     """A head with its settings; None stands for the default of the head.
 
-    The metadata of each field have its ``type``, its allowed values (``choices``), a ``help`` for
-    people, and the ``heads`` with a parameter of this name.
+    The metadata of each field have its ``type``, its allowed values (``choices``) and a ``help``
+    for people.
 
     Attributes
     ----------
@@ -103,35 +113,30 @@ class HeadSettings:
         int,
         "How many places of each ranking are used. The default is 15 for the method "
         "weighted-mean, and 10 for the others.",
-        heads=RANKING_HEADS,
     )
     decay: float | None = _option(
         float,
         "How fast the weight of a place decreases: place r has the weight r^-decay, and 0 gives "
         "all places the same weight. For the methods weighted-mean and probabilistic. The default "
         "is 0.5.",
-        heads=REFERENCE_HEADS,
     )
     posterior: Literal["mean", "consensus", "sum"] | None = _option(
         str,
         "How the method probabilistic combines the rankings of a new class: take the mean over "
         "them, merge them into a consensus, or sum over all possible rankings. The default is "
         "mean.",
-        heads=("probabilistic",),
         choices=("mean", "consensus", "sum"),
     )
     prior: Literal["plackett-luce", "mallows"] | None = _option(
         str,
         "The model that merges the rankings of a new class, for the method deterministic, and for "
         "probabilistic with a consensus or a sum. The default is plackett-luce.",
-        heads=("probabilistic", "deterministic"),
         choices=tuple(PRIORS),
     )
     temperature: float | None = _option(
         float,
         "The number by which log-probabilities are divided: a larger one makes the probabilities "
         "of the classes more equal, and changes no prediction. The default depends on the method.",
-        heads=(*METHODS, "batch-refinement"),
     )
     classes: Literal["new", "all"] = _option(
         str,
@@ -145,10 +150,9 @@ class HeadSettings:
         "With seen and new classes together, and a reference: an input that is of no class at all "
         "gets the class `none of these`.",
         default=False,
-        heads=("seen-and-new",),
     )
-    gate: dict[str, Any] | None = _option(dict, heads=("seen-and-new",))  # noqa: RUF009
-    seen_temperature: float | None = _option(float, heads=("seen-and-new",))
+    gate: dict[str, Any] | None = _option(dict)  # noqa: RUF009
+    seen_temperature: float | None = _option(float)
     reference: bool = _option(bool, default=False)
     sources: tuple[str, ...] | None = _option(tuple)
     default_temperature: float | None = _option(float)
@@ -169,8 +173,8 @@ class HeadSettings:
         )
 
         is_parameter = name in {"k", "decay", "posterior", "prior", "temperature"}
-        if is_parameter and self.head in HEADS and self.head not in about["heads"]:
-            heads = " and ".join(about["heads"])
+        if is_parameter and self.head in HEADS and name not in HEADS[self.head].settings:
+            heads = " and ".join(head for head, kind in HEADS.items() if name in kind.settings)
             raise RankshotError(f"{name} is for {heads}, not for {self.head}: leave it out")
         if about["choices"]:
             require_choice(name, value, about["choices"])
@@ -190,7 +194,7 @@ class HeadSettings:
     def from_head(cls, head: Any, **more: Any) -> HeadSettings:
         """Return the settings of a head; ``more`` are fields that are no parameters of it."""
         kind = type(head)
-        name = next((name for name, it in HEADS.items() if it == kind.__name__), kind.__name__)
+        name = next((name for name, it in HEADS.items() if it.name == kind.__name__), kind.__name__)
         given = head.get_params(deep=False)
         inner = {"head": given.pop("head")} if "head" in given else {}
         defaults = kind(**inner).get_params(deep=False)
@@ -202,7 +206,8 @@ class HeadSettings:
         own = {
             each.name: plain.pop(each.name)
             for each in fields(cls)
-            if name in each.metadata.get("heads", ())
+            if name in HEADS
+            and each.name in HEADS[name].settings
             # None, and a model with parameters, are values of the head, but not of the field.
             and isinstance(plain.get(each.name), dict if each.name == "gate" else int | float | str)
         }
@@ -214,7 +219,9 @@ class HeadSettings:
         own = {
             each.name: getattr(self, each.name)
             for each in fields(self)
-            if self.head in each.metadata.get("heads", ())
+            if self.head in HEADS
+            and each.name in HEADS[self.head].settings
+            and each.name != "reference"
             and getattr(self, each.name) != each.default
         }
         return own | self.others

@@ -38,10 +38,15 @@ class TorchHead(torch.nn.Module):
         self.register_buffer("temperature", torch.tensor(head.temperature_, dtype=torch.float32))
         self._note_autocast()
 
-    def forward(self, scores: torch.Tensor) -> torch.Tensor:
-        """Return log P(z|x): one row per input, one column per class."""
+    def forward(self, scores: torch.Tensor, features: torch.Tensor | None = None) -> torch.Tensor:
+        """Return log P(z|x): one row per input, one column per class.
+
+        A head that was fitted to examples with features needs those of the inputs as well.
+        """
         require_columns(tuple(scores.shape), len(self.items), self._kind)
         f = scores.to(cast("torch.Tensor", self.temperature).dtype)
+        if features is not None:
+            f = torch.cat([f, features.to(f.dtype)], dim=1)
         c = {name: getattr(self, name) for name in self._names}
         in_graph = torch.compiler.is_dynamo_compiling()
         if torch.compiler.is_exporting() and not in_graph:

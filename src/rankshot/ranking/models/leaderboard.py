@@ -209,7 +209,7 @@ class Leaderboard:
     ...     weights=[30, 10, 25, 5, 15])
     >>> board = rs.leaderboard(votes)
     >>> board.items, board.worths.round(2)
-    (('tea', 'coffee', 'cocoa'), array([0.74, 0.24, 0.02]))
+    (('tea', 'coffee', 'cocoa'), array([0.65, 0.29, 0.06]))
     >>> board.rank_intervals.tolist()
     [[1, 1], [2, 2], [3, 3]]
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -52,7 +53,7 @@ FEW_RANKINGS = 64
 """So many rankings are fitted as fast as equal ones are merged."""
 
 
-class WorthModel(BaseEstimator):
+class WorthModel(BaseEstimator, ABC):
     """What all models with worths share: settings, fitted attributes and standard errors."""
 
     items_: tuple[str, ...]
@@ -101,9 +102,9 @@ class WorthModel(BaseEstimator):
         self.mode_ = name_groups(group_ties(-self.log_worths_, tolerance=TIED), items)
         return self
 
+    @abstractmethod
     def covariance(self, rankings: Any) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
-        raise NotImplementedError
 
     def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
         """Return the covariance of the parameters, and the derivatives of each ranking in them.

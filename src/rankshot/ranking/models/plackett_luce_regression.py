@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize_scalar
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtri, stdtrit
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.newton import maximize
+from rankshot.core.newton import Optimum, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import (
@@ -43,15 +44,21 @@ DEPENDENT = 1e-9
 """A feature of length one that has less left, after others are taken out, depends on them."""
 ROUNDING = 1e-5
 """Differences of less than this times `DEPENDENT`, of features of size one, are rounding."""
+ENOUGH = 1e-5
+"""Of the log-likelihood, this may be left to gain while effects of items are looked for."""
+LARGEST_STD = 10.0
+"""Log-worths that differ by more than this from what features say are not looked for."""
 
 
 class PlackettLuceRegression(WorthModel):
-    r"""The Plackett-Luce model with log-worths θ = X β that are linear in features of items.
+    r"""The Plackett-Luce model with log-worths that are linear in features of items.
 
-    So items that were never ranked also have worths. The fit minimises
+    So items that were never ranked also have worths. The log-worths are θ = X β + u. The effects
+    u of the items are what the features do not explain: they are normal, with standard deviation
+    σ. Given σ, the fit minimises
 
-    .. math:: -\frac{1}{W} \log P(\text{rankings}; X \beta) + \alpha \Bigl( \rho \|\beta\|_1 +
-        \frac{1 - \rho}{2} \|\beta\|_2^2 \Bigr)
+    .. math:: -\frac{1}{W} \log P(\text{rankings}; X \beta + u) + \frac{\|u\|_2^2}{2 \sigma^2 W} +
+        \alpha \Bigl( \rho \|\beta\|_1 + \frac{1 - \rho}{2} \|\beta\|_2^2 \Bigr)
 
     where W is the weight of all rankings and ρ is ``l1_ratio``: scikit-learn's elastic net with
     the mean log-likelihood of a ranking in place of the squared error. There is no intercept,
@@ -69,6 +76,10 @@ class PlackettLuceRegression(WorthModel):
     tol : float
         Stop when less than this is left to gain, of the mean log-likelihood of a ranking, and no
         log-worth changes by more than 0.0001; or no more than rounding allows.
+    item_effects : bool
+        Whether items have effects of their own. Without them, features are assumed to explain
+        the worths completely: the errors of coefficients are then far too small if they do not.
+        With a lasso penalty, or as many features as items less one, there are none.
     max_iter, verbose
         Those of `PlackettLuce`.
 
@@ -76,10 +87,14 @@ class PlackettLuceRegression(WorthModel):
     ----------
     coef_ : ndarray
         β, one coefficient per feature.
+    item_std_ : float
+        σ. It maximises the likelihood of the rankings with β and u integrated out by Laplace's
+        method, as restricted maximum likelihood does. It is 0 if the features explain the worths
+        as well as the rankings can tell.
     feature_names_in_ : ndarray of str
         The names of the features; ``x0``, ``x1``, … of an array.
     log_worths_ : ndarray
-        X β of the items, centred on zero.
+        X β + u of the items, centred on zero.
     items_, worths_, mode_, log_likelihood_, n_iter_
         Those of `PlackettLuce`.
 
@@ -101,12 +116,14 @@ class PlackettLuceRegression(WorthModel):
         *,
         alpha: float = 0.0,
         l1_ratio: float = 0.5,
+        item_effects: bool = True,
         tol: float = 1e-12,
         max_iter: int = 1_000,
         verbose: bool = False,
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.item_effects = item_effects
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
@@ -138,29 +155,26 @@ class PlackettLuceRegression(WorthModel):
         if self.alpha == 0:
             _require_estimable(rankings, X, names)
         with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
-            found = maximize(
-                likelihood.evaluate,
-                likelihood.information,
-                np.zeros(X.shape[1]),
-                design=X,
-                ridge=self.alpha * (1 - self.l1_ratio),
-                lasso=self.alpha * self.l1_ratio,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                report=line.update,
-            )
-        beta = self._take_parameters(found)
-        self.coef_ = beta
-        self.log_likelihood_ = weight * likelihood.value_and_expected(X @ beta)[0]
+            mixed = _MixedModel(likelihood, X, weight, self, line)
+            self.item_std_ = mixed.find_std() if self._has_item_effects(X) else 0.0
+            found = mixed.fit(self.item_std_, self.tol)
+        self._design = mixed.design(self.item_std_)
+        theta = self._design @ self._take_parameters(found)
+        self.coef_ = beta = found.parameters[: len(names)]
+        self.log_likelihood_ = weight * likelihood.value_and_expected(theta)[0]
         self.feature_names_in_ = np.array(names, object)
         self.n_features_in_ = len(names)
-        self._X, self._shift = X, float(values.mean(axis=0) @ beta)
-        return self._with_log_worths(rankings.items, X @ beta)
+        self._shift = float(values.mean(axis=0) @ beta)
+        return self._with_log_worths(rankings.items, theta)
+
+    def _has_item_effects(self, X: Floats) -> bool:
+        return self.item_effects and self.alpha * self.l1_ratio == 0 and _degrees(X) > 0
 
     def predict_log_worths(self, features: ArrayLike) -> Floats:
         """Return the log-worths of items with these features, on the scale of ``log_worths_``.
 
-        A data frame must have the columns of the fit; other columns are ignored.
+        New items have no known effects of their own. A data frame must have the columns of the
+        fit; other columns are ignored.
         """
         check_is_fitted(self)
         _, values = _read_features(features, None, tuple(self.feature_names_in_))
@@ -178,12 +192,8 @@ class PlackettLuceRegression(WorthModel):
         check_is_fitted(self)
         return PlackettLuce()._with_log_worths(self.items_, self.log_worths_)
 
-    def coef_covariance(self, rankings: Rankings) -> Floats:
-        """Return the covariance of ``coef_``, from the information in ``rankings``.
-
-        A ridge penalty is interpreted as a prior. With a lasso penalty there is none: it sets
-        coefficients to zero, and its estimates are not normal around the truth.
-        """
+    def _parameter_covariance(self, rankings: Rankings) -> Floats:
+        """Return the covariance of the coefficients, and of the effects in units of σ."""
         check_is_fitted(self)
         if self.alpha * self.l1_ratio > 0:
             raise RankshotError(
@@ -194,18 +204,144 @@ class PlackettLuceRegression(WorthModel):
         rankings = merge_copies(keep_counted_part(rankings.with_items(self.items_)))[0]
         names = tuple(self.feature_names_in_)
         if self.alpha == 0:
-            _require_determined(csr_array(precedence(rankings)), self._X, names)
-        information = self._X.T @ Likelihood(rankings).information(self.log_worths_) @ self._X
-        prior = weight * self.alpha * np.eye(len(names))
-        return invert_curvature(information + prior, list(names))
+            X = self._design[:, : len(names)]
+            _require_determined(csr_array(precedence(rankings)), X, names)
+        information = Likelihood(rankings).information(self.log_worths_)
+        curvature = self._design.T @ information @ self._design
+        prior = _penalty(self._design, len(names), weight * self.alpha)
+        return invert_curvature(curvature + np.diag(prior), [*names, *self.items_][: len(prior)])
+
+    def coef_covariance(self, rankings: Rankings) -> Floats:
+        """Return the covariance of ``coef_``, from the information in ``rankings``.
+
+        Effects of items, with the standard deviation ``item_std_``, add to it. A ridge penalty is
+        interpreted as a prior. With a lasso penalty there is none: it sets coefficients to zero,
+        and its estimates are not normal around the truth.
+        """
+        found = self._parameter_covariance(rankings)
+        return found[: self.coef_.size, : self.coef_.size]
 
     def coef_standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``coef_``: see `coef_covariance`."""
         return np.sqrt(np.diag(self.coef_covariance(rankings)))
 
+    def coef_intervals(self, rankings: Rankings, level: float = 0.95) -> Floats:
+        """Return the lower and the upper end of a confidence interval of each of ``coef_``.
+
+        With effects of items, the quantiles are those of Student's t with as many degrees of
+        freedom as there are items, less one and less the features; without them, of the normal
+        distribution.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            The rankings of the fit.
+        level : float
+            The probability that an interval contains the coefficient.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> sizes = [[1.0], [2.0], [3.0], [4.0], [5.0]]
+        >>> votes = rs.PlackettLuce.from_worths(
+        ...     {"a": 1, "b": 3, "c": 2, "d": 4, "e": 6}).sample(200, random_state=0)
+        >>> model = rs.PlackettLuceRegression().fit(votes, sizes)
+        >>> model.coef_.round(2), round(model.item_std_, 2)
+        (array([0.38]), 0.32)
+        >>> model.coef_intervals(votes).round(2)
+        array([[0.04, 0.72]])
+        """
+        require_number("level", level, above=0, below=1)
+        errors = self.coef_standard_errors(rankings)
+        X = self._design[:, : errors.size]
+        p = (1 + level) / 2
+        width = errors * (stdtrit(_degrees(X), p) if self._has_item_effects(X) else ndtri(p))
+        return np.stack([self.coef_ - width, self.coef_ + width], axis=1)
+
     def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
-        return np.asarray(self._X @ self.coef_covariance(rankings) @ self._X.T)
+        found = self._parameter_covariance(rankings)
+        centred = self._design - self._design.mean(axis=0)
+        return np.asarray(centred @ found @ centred.T)
+
+
+# ---- Effects of items
+#
+# With u = σ z, log-worths are linear in β and z: θ = X β + σ z, where z has the ridge penalty of a
+# standard normal prior. So one solver fits both, and σ = 0 needs no case of its own.
+
+
+def _degrees(X: Floats) -> int:
+    """Return how many differences of log-worths features leave unexplained."""
+    return len(X) - 1 - int(X.shape[1])
+
+
+def _penalty(design: Floats, n_features: int, alpha: float) -> Floats:
+    """Return the ridge penalty of each parameter, in units of one ranking."""
+    return np.where(np.arange(design.shape[1]) < n_features, alpha, 1.0)
+
+
+class _MixedModel:
+    """The fit with a given standard deviation of the effects, and the search for it."""
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        X: Floats,
+        weight: float,
+        model: PlackettLuceRegression,
+        line: ProgressLine,
+    ) -> None:
+        self._likelihood, self._X, self._weight = likelihood, X, weight
+        self._model, self._line = model, line
+        self._last = np.zeros(X.shape[1]), np.zeros(X.shape[0])
+
+    def design(self, std: float) -> Floats:
+        """Return what log-worths are linear in: features, and the items if they have effects."""
+        return np.hstack([self._X, std * np.eye(len(self._X))]) if std else self._X
+
+    def _ridge(self, design: Floats) -> Floats:
+        alpha = self._weight * self._model.alpha * (1 - self._model.l1_ratio)
+        return _penalty(design, self._X.shape[1], alpha) / self._weight
+
+    def fit(self, std: float, tol: float) -> Optimum:
+        """Return β, followed by z if there are effects; start from the last ones found."""
+        design, settings = self.design(std), self._model
+        beta, effects = self._last
+        is_coefficient = np.arange(design.shape[1]) < beta.size
+        found = maximize(
+            self._likelihood.evaluate,
+            self._likelihood.information,
+            np.append(beta, effects / std) if std else beta,
+            design=design,
+            ridge=self._ridge(design),
+            lasso=np.where(is_coefficient, settings.alpha * settings.l1_ratio, 0.0),
+            tol=tol,
+            max_iter=settings.max_iter,
+            report=self._line.update,
+        )
+        if std:
+            self._last = found.parameters[: beta.size], std * found.parameters[beta.size :]
+        return found
+
+    def _log_evidence(self, std: float) -> float:
+        """Return the log-likelihood with β and z integrated out by Laplace's method."""
+        design, found = self.design(std), self.fit(std, ENOUGH / self._weight)
+        information = self._likelihood.information(design @ found.parameters)
+        curvature = design.T @ information @ design + np.diag(self._ridge(design))
+        # The prior of z is standard normal: its constant is that of the curvature's units.
+        log_volume = np.linalg.slogdet(self._weight * curvature)[1] / 2
+        return float(self._weight * found.value - log_volume)
+
+    def find_std(self) -> float:
+        """Return the standard deviation of effects with the largest evidence."""
+        found = minimize_scalar(
+            lambda std: -self._log_evidence(std),
+            bounds=(0, LARGEST_STD),
+            method="bounded",
+            options={"xatol": 1e-3},
+        )
+        return float(found.x) if -found.fun > self._log_evidence(0.0) + 1e-6 else 0.0
 
 
 # ---- Features

@@ -32,15 +32,6 @@ class NameMatcher:
 
     Case, and what separates the words of a name, count only if classes differ by nothing else. A
     name that fits several classes equally well is not decided.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The classes, all different.
-    given, synonyms, synsets : sequences, optional
-        For each class its label as it was given, all words for it, and its WordNet id or None.
-        With them, a name may also be a label: a list of synonyms, an id, or the name of a sense.
-        Without them, it may be in the plural.
     """
 
     def __init__(

@@ -121,7 +121,7 @@ def reopen_skipped(connection: Connection, raters: Collection[str]) -> list[str]
     skipped = ASSIGNMENT.c.rater.in_(raters) & (ASSIGNMENT.c.answer == NO_ANSWER)
     theirs = select(ASSIGNMENT.c.rater).where(skipped).distinct()
     changed = list(connection.execute(theirs).scalars())
-    nothing = dict.fromkeys(("answer", "answered_at", "seconds", "shown_at"))
+    nothing = dict.fromkeys(("answer", "answered_at", "seconds", "shown_at", "screen", "seen"))
     connection.execute(ASSIGNMENT.update().where(skipped).values(nothing))
     # As if they had been away for long: their questions may have been assigned to others.
     people = PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(changed))

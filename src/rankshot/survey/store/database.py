@@ -23,6 +23,7 @@ from sqlalchemy.pool import StaticPool
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
 from rankshot.survey.store.sqlite_files import (
+    DOUBTED,
     MissingDatabaseError,
     SqliteFile,
     describe_doubt,
@@ -40,8 +41,10 @@ SURVEY = sa.Table(
     sa.Column("secret", sa.Text, nullable=False),
     # open, pilot, paused or closed.
     sa.Column("state", sa.Text, nullable=False),
-    # Whether a server has the database open: if a copy says so, it may lack answers.
+    # Whether a server has the database open: if a copy says so, it may lack answers. Or `DOUBTED`.
     sa.Column("serving", sa.Integer, nullable=False),
+    # Researchers who logged in before this time are logged out.
+    sa.Column("logged_out_at", sa.Double, nullable=False, default=0.0),
 )
 QUESTION = sa.Table(
     "question",
@@ -85,6 +88,10 @@ ASSIGNMENT = sa.Table(
     sa.Column("answered_at", sa.Double),
     # From showing the question to the answer; NULL if no clock can tell.
     sa.Column("seconds", sa.Double),
+    # phone, tablet or desktop, and the share of the items that were ever on the screen; NULL
+    # without scripts.
+    sa.Column("screen", sa.Text),
+    sa.Column("seen", sa.Double),
     # Nobody gets the same question twice, except as a planned repeat.
     sa.UniqueConstraint("rater", "question", "repeat"),
     sa.Index("assignment_of_question", "question"),
@@ -106,25 +113,33 @@ EVENT = sa.Table(
     sa.Column("rater", sa.Text),
     sa.Column("detail", sa.Text, nullable=False),
 )
-NEWEST_VERSION = 2
-# What version 2 changes in the tables of version 1, which rankshot 0.1.0 wrote; it adds two more.
-UPGRADE = (
-    "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
-    "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
-    "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-    "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
-    "ALTER TABLE participant ADD COLUMN language TEXT",
-    "ALTER TABLE participant ADD COLUMN platform_id TEXT",
-    "ALTER TABLE participant ADD COLUMN platform_study TEXT",
-    "ALTER TABLE participant ADD COLUMN platform_session TEXT",
-    # Of a platform that is not supported any more.
-    "ALTER TABLE participant DROP COLUMN turk_assignment",
-    "ALTER TABLE participant DROP COLUMN turk_host",
-    "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
-    "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
-)
+NEWEST_VERSION = 3
+# What each version, 1 being that of rankshot 0.1.0, changes in its tables to become the next; new
+# tables aside.
+UPGRADES = {
+    1: (
+        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
+        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
+        "ALTER TABLE participant ADD COLUMN language TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
+        # Of a platform that is not supported any more.
+        "ALTER TABLE participant DROP COLUMN turk_assignment",
+        "ALTER TABLE participant DROP COLUMN turk_host",
+        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
+        "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
+    ),
+    2: (
+        "ALTER TABLE assignment ADD COLUMN screen TEXT",
+        "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",
+        "ALTER TABLE survey ADD COLUMN logged_out_at DOUBLE PRECISION NOT NULL DEFAULT 0",
+    ),
+}
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
@@ -295,10 +310,11 @@ class Database:
         with self.begin_write() as connection:
             migrate(connection)
             survey = connection.execute(sa.select(SURVEY)).one()
+            if survey.serving == DOUBTED or (survey.serving and lacks_log):
+                connection.execute(SURVEY.update().values(serving=DOUBTED))
+                self.doubt = describe_doubt(path)
         if read_only:
             memory.execute("PRAGMA query_only = ON")
-        if survey.serving and lacks_log:
-            self.doubt = describe_doubt(path)
         return survey
 
     def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> sa.Row[Any]:
@@ -369,6 +385,12 @@ class Database:
             connection.execute(sa.select(SURVEY.c.version).with_for_update())
             yield connection
 
+    def accept_copy(self) -> None:
+        """Stop doubting a file that had lost its log: the answers in it are all that are left."""
+        with self.begin_write() as connection:
+            connection.execute(SURVEY.update().values(serving=0))
+        self.doubt = None
+
     def start_serving(self) -> None:
         """Note in an SQLite file that a server has it open, and move its log into it regularly.
 
@@ -395,7 +417,7 @@ class Database:
         if self._engine is not None:
             self._engine.dispose()
         if self._file is not None:
-            self._file.close(is_complete=self.doubt is None)
+            self._file.close()
 
 
 # ---- Migrations
@@ -411,9 +433,10 @@ def migrate(connection: sa.Connection) -> None:
             SURVEY.insert().values(version=NEWEST_VERSION, secret=secret, state="open", serving=0)
         )
     elif found < NEWEST_VERSION:
-        for statement in UPGRADE:
-            connection.execute(sa.text(statement))
-        METADATA.create_all(connection, [EXTRA_ANSWER, EVENT])
+        for version in range(found, NEWEST_VERSION):
+            for statement in UPGRADES[version]:
+                connection.execute(sa.text(statement))
+        METADATA.create_all(connection)
         connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 

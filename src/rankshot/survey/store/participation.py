@@ -74,7 +74,10 @@ ASSIGNED = (
 ANSWER = (
     ASSIGNMENT.update()
     .where(OF_RATER, OF_NUMBER)
-    .values({name: bindparam(name) for name in ("shown_at", "answer", "answered_at", "seconds")})
+    .values(
+        {name: bindparam(name) for name in ("shown_at", "answer", "answered_at", "seconds")}
+        | {name: bindparam(name) for name in ("screen", "seen")}
+    )
 )
 # Activity, unless the last activity is older than `since`; and the end, if nothing is left.
 GO_ON = (
@@ -344,12 +347,21 @@ class Participation:
         record_activity(connection, rater, now)
 
     def submit(
-        self, rater: str, number: int, form: str, places: Sequence[str], *, skip: bool = False
+        self,
+        rater: str,
+        number: int,
+        form: str,
+        places: Sequence[str],
+        *,
+        skip: bool = False,
+        screen: str | None = None,
+        n_seen: int | None = None,
     ) -> None:
         """Store an answer. When this returns, it is on disk.
 
         Sending the same answer again changes nothing. It is a `NotAssignedError` if the question
-        was never shown to this participant, or the form token is wrong.
+        was never shown to this participant, or the form token is wrong. ``screen`` is the class of
+        the screen, and ``n_seen`` says how many items were ever on it.
         """
         now = self._clock()
         with self._database.begin_write() as connection:
@@ -359,7 +371,8 @@ class Participation:
             shown_at = self._identity.read_timed_token(form, *key) if key else None
             if row is None or key is None or shown_at is None:
                 raise NotAssignedError
-            order = () if skip else order_from_places(json.loads(row.shown), places)
+            shown = json.loads(row.shown)
+            order = () if skip else order_from_places(shown, places)
             if row.answered_at is not None:
                 kept = tuple(json.loads(row.answer))
                 if kept != order:
@@ -367,7 +380,9 @@ class Participation:
                 return
             seconds = self._first_shown.measure_seconds(key, shown_at, now)
             times = {"shown_at": shown_at, "answered_at": now, "seconds": seconds}
-            connection.execute(ANSWER, {**mine, **times, "answer": json.dumps(order)})
+            seen = None if n_seen is None else min(1.0, n_seen / len(shown))
+            view = {"screen": screen, "seen": seen}
+            connection.execute(ANSWER, {**mine, **times, **view, "answer": json.dumps(order)})
             if not order:
                 # A skipped question is not repeated.
                 again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)

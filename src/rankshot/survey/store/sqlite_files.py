@@ -24,6 +24,8 @@ from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_path
 
+# What the column ``serving`` says of a file that has lost its log, until somebody accepts that.
+DOUBTED = 2
 # How long a writer waits for the others.
 BUSY_SECONDS = 60.0
 # How often a server empties the log into the file, and looks whether the file is still there.
@@ -105,7 +107,8 @@ def describe_doubt(path: Path) -> str:
     log = find_beside(path, "-wal").name
     return (
         f"{path}: this file was copied while the survey was running, or its log ({log}) is "
-        "missing: answers may be missing. Use `rankshot survey backup`"
+        "missing: answers may be missing. Use `rankshot survey backup`, or accept it with "
+        "`rankshot survey serve --accept-copy`"
     )
 
 
@@ -205,8 +208,8 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
         is_complete = True
         if "serving" in columns:
             serving = copy.execute("SELECT serving FROM survey").fetchone()[0]
-            is_complete = not (serving and lost_log)
-            copy.execute("UPDATE survey SET serving = ?", [int(not is_complete)])
+            is_complete = serving != DOUBTED and not (serving and lost_log)
+            copy.execute("UPDATE survey SET serving = ?", [0 if is_complete else DOUBTED])
         problem = copy.execute("PRAGMA integrity_check").fetchone()[0]
         if problem != "ok":
             raise RankshotError(f"{target}: not written: the database is damaged ({problem})")
@@ -219,7 +222,7 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
 
 
 class DatabaseGoneError(Exception):
-    """The file of a database was removed or replaced while a server had it open.
+    """The file of a database was removed, replaced or cut off while a server had it open.
 
     Nothing is stored any more. The message says what to do.
     """
@@ -240,6 +243,7 @@ class SqliteFile:
         self._keeper = self._open()
         self._log, self._shared = (find_beside(self._path, ending) for ending in ("-wal", "-shm"))
         self._identity = _identify(self._path, self._log)
+        self._size = 0
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection; a file that is gone is not created again."""
@@ -265,16 +269,32 @@ class SqliteFile:
 
     def check(self) -> None:
         """Raise `DatabaseGoneError` if the path or its log is not the opened file any more."""
-        if self._gone is None and _identify(self._path, self._log) == self._identity:
+        is_ours = _identify(self._path, self._log) == self._identity
+        if self._gone is None and is_ours and not self._is_cut_off():
             return
         with self._lock:
             if self._gone is None:
                 rescued = self._rescue()
-                self._gone = self._describe_loss(rescued)
+                what = "was cut off" if is_ours else "or its log was removed or replaced"
+                self._gone = self._describe_loss(what, rescued)
                 if rescued:
                     self._remove_log()
                 logging.getLogger(__name__).critical(self._gone)
         raise DatabaseGoneError(self._gone)
+
+    def _is_cut_off(self) -> bool:
+        """Return whether the file lacks a part. SQLite would find some rows absent."""
+        try:
+            size = self._path.stat().st_size
+            if size < self._size:
+                # Perhaps a deletion has made it smaller.
+                with closing(open_uri(self._path, "mode=rw")) as connection:
+                    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                        return True
+        except (OSError, sqlite3.Error):
+            return True
+        self._size = size
+        return False
 
     def __enter__(self) -> None:
         """Check the file before a transaction."""
@@ -344,11 +364,10 @@ class SqliteFile:
             for log in (self._log, self._shared):
                 log.unlink(missing_ok=True)
 
-    def _describe_loss(self, rescued: Path | None) -> str:
+    def _describe_loss(self, what: str, rescued: Path | None) -> str:
         name = self._path.name
         return (
-            f"{self._path} or its log was removed or replaced while the survey was running. From "
-            "now on, answers are refused. "
+            f"{self._path} {what} while the survey was running. From now on, answers are refused. "
             + (
                 f"All answers until now are in {rescued}. Stop the server, remove {name}, "
                 f"{name}-wal and {name}-shm if they are there, rename the rescued file to {name}, "
@@ -389,11 +408,8 @@ class SqliteFile:
         # The log has what was deleted until it is emptied.
         self._empty_log()
 
-    def close(self, *, is_complete: bool) -> None:
-        """Move the log into the file, so that a copy of the file alone is complete.
-
-        ``is_complete`` says whether nothing suggests that it had lost its log before.
-        """
+    def close(self) -> None:
+        """Move the log into the file, so that a copy of the file alone is complete."""
         if self._ended.is_set():
             return
         self._ended.set()
@@ -405,15 +421,14 @@ class SqliteFile:
         # If the end fails, the log stays beside the file and holds everything.
         with suppress(sqlite3.Error):
             if self._gone is None:
-                self._finish(is_complete=is_complete)
+                self._finish()
 
-    def _finish(self, *, is_complete: bool) -> None:
+    def _finish(self) -> None:
         end = time.monotonic() + (CLOSE_SECONDS if self._serves else 0.0)
         while True:
             with closing(open_uri(self._path, "mode=rw")) as connection:
                 if _give_up_log(connection):
-                    if self._serves or is_complete:
-                        connection.execute("UPDATE survey SET serving = 0 WHERE serving <> 0")
+                    connection.execute("UPDATE survey SET serving = 0 WHERE serving = 1")
                     return
                 if time.monotonic() >= end:
                     if self._serves:

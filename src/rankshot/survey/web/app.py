@@ -13,15 +13,16 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy import select
 from sqlalchemy.exc import (
+    DatabaseError,
+    IntegrityError,
     InterfaceError,
-    OperationalError,
+    ProgrammingError,
     SQLAlchemyError,
     TimeoutError as WaitError,
 )
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import MOST_CHARACTERS
 from rankshot.survey.store.database import SURVEY, Database
 from rankshot.survey.store.participation import NotAssignedError, Participation, StoppedError
@@ -158,7 +159,7 @@ def _read_readiness(database: Database) -> dict[str, Any]:
             is_file = connection.dialect.name == "sqlite"
             folder = Path(connection.engine.url.database or "").parent
         is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
-    except (RankshotError, SQLAlchemyError, OSError):
+    except (DatabaseGoneError, SQLAlchemyError, OSError):
         return {"ready": False, "state": None}
     return {"ready": not is_full, "state": state}
 
@@ -186,10 +187,13 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
         return page
 
     @app.exception_handler(DatabaseGoneError)
+    @app.exception_handler(DatabaseError)
     @app.exception_handler(InterfaceError)
-    @app.exception_handler(OperationalError)
     @app.exception_handler(WaitError)
     def show_outage(request: Request, error: Exception) -> HTMLResponse:
+        if isinstance(error, (IntegrityError, ProgrammingError)):
+            # These are errors of ours; of a damaged file, SQLite says their base class.
+            raise error
         if not isinstance(error, DatabaseGoneError):
             # Such as a full disk. A file that is gone was reported when it was noticed.
             reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]

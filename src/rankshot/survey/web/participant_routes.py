@@ -73,6 +73,9 @@ class AnswerForm(SentForm):
     form: AnswerToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
     skip: Literal["yes", ""] = ""
+    # What the script has measured; empty without it.
+    screen: Literal["phone", "tablet", "desktop", ""] = ""
+    seen: Annotated[str, StringConstraints(pattern="^[0-9]{0,2}$")] = ""
 
 
 class ExtraForm(BaseModel):
@@ -262,9 +265,16 @@ class ParticipantRoutes:
         self, visit: AVisit, number: Number, form: Annotated[AnswerForm, Form()]
     ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
-        skip = form.skip == "yes"
         try:
-            self._participation.submit(visit.rater, int(number), form.form, form.place, skip=skip)
+            self._participation.submit(
+                visit.rater,
+                int(number),
+                form.form,
+                form.place,
+                skip=form.skip == "yes",
+                screen=form.screen or None,
+                n_seen=int(form.seen) if form.seen else None,
+            )
         except NotAssignedError:
             # Who has withdrawn, for example in another tab, reads that.
             self._find_current(visit)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
+from sqlalchemy import select
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from rankshot.core.errors import RankshotError
@@ -27,7 +28,7 @@ from rankshot.survey.export import (
 )
 from rankshot.survey.overview import Overview, OverviewReader
 from rankshot.survey.quality import is_right
-from rankshot.survey.store.database import RATER_DIGITS, Database, Identity
+from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database, Identity
 from rankshot.survey.study import Study
 from rankshot.survey.web.guards import RateLimit, find_address
 from rankshot.survey.web.pages import FormNonce, Pages, RefusedError, SentForm
@@ -113,6 +114,7 @@ class ResearcherRoutes:
         self, study: Study, database: Database, token: str, pages: Pages, attempts: RateLimit
     ) -> None:
         self._attempts = attempts
+        self._database = database
         self._identity = database.identity
         self._reader = OverviewReader(study, database)
         is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
@@ -145,7 +147,11 @@ class ResearcherRoutes:
         """Return the cookie of a login, if it is valid."""
         cookie = request.cookies.get(COOKIE, "")
         began = self._identity.read_timed_token(cookie, "login", self._token)
-        return cookie if began is not None and time.time() < began + LOGIN_SECONDS else None
+        if began is None:
+            return None
+        with self._database.look() as connection:
+            ended = connection.execute(select(SURVEY.c.logged_out_at)).scalar_one()
+        return cookie if ended < began and time.time() < began + LOGIN_SECONDS else None
 
     def require_session(self, request: Request) -> None:
         """Refuse a request without a login."""
@@ -178,8 +184,10 @@ class ResearcherRoutes:
         return response
 
     def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
-        """Delete the login cookie."""
+        """End all logins until now, also of copies of the cookie."""
         self._require_nonce(form.form, request.cookies[COOKIE])
+        with self._database.begin_write() as connection:
+            connection.execute(SURVEY.update().values(logged_out_at=time.time()))
         response = RedirectResponse(HOME, 303)
         response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
         return response

@@ -52,6 +52,15 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def find_network_address() -> str | None:
+    """Return the address of this machine in its network; None without a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        # Nothing is sent: the system only chooses the interface.
+        probe.connect(("192.0.2.1", 9))
+        return str(probe.getsockname()[0])
+    return None
+
+
 def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
     """Serve requests until a signal comes; open requests are finished first.
 

@@ -57,7 +57,7 @@ def build_head(settings: HeadSettings, *inner: BaseHead) -> Any:
     >>> build_head(HeadSettings(head="probabilistic", posterior="consensus", prior="mallows"))
     ProbabilisticRanking(posterior='consensus', prior=Mallows())
     """
-    return CLASSES[HEADS[settings.head]](*inner, **decode_parameters(settings))
+    return CLASSES[HEADS[settings.head].name](*inner, **decode_parameters(settings))
 
 
 def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
@@ -138,7 +138,8 @@ def _build_head(
     rankings = file.read_rankings(folder, items)
     values = require_part(described, "values", dict)
     head._restore_state({**values, **file.read_arrays(folder), **rankings})
-    fitting = all(found.target_names == classes for found in rankings.values())
+    # Classes may have examples and no rankings.
+    fitting = all({*found.target_names} <= {*classes} for found in rankings.values())
     if not fitting or head.classes_.tolist() != list(classes):
         raise RankshotError(f"the classes {quote_names(classes)} do not fit {short_repr(head)}")
     return head
@@ -148,5 +149,6 @@ def _try_head(head: BaseHead) -> None:
     """Raise unless a head gives probabilities: then its parts fit together."""
     kind = head._expected_kind() or "multiclass"
     scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
+    scores = scores.with_columns(np.zeros((1, head.n_features_)), head)
     if not np.isclose(head.predict_proba(scores).sum(), 1):
         raise RankshotError("its numbers do not give probabilities")

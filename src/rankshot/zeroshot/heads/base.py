@@ -117,6 +117,16 @@ class BaseHead(ABC):
         # Sums of infinite numbers are not known.
         return np.maximum(self._log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
 
+    @property
+    def n_features_(self) -> int:
+        """The number of columns that inputs need beside their scores: features, then evidence."""
+        return 0 if (inner := getattr(self, "head", None)) is None else int(inner.n_features_)
+
+    @property
+    def evidence_classes_(self) -> tuple[str, ...]:
+        """The classes of the evidence that inputs need beside their scores; none mostly."""
+        return () if (inner := getattr(self, "head", None)) is None else inner.evidence_classes_
+
     def _default_temperature(self) -> float:
         return 1.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ from rankshot.core.arrays import (
 from rankshot.core.errors import RankshotError
 from rankshot.core.newton import Point, maximize
 from rankshot.core.validation import require_choice
+from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.heads.base import ROUNDING_UNITS, BaseHead, require_temperature
 from rankshot.zeroshot.runner import most_probable
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
@@ -145,13 +146,19 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self.class_prior = class_prior
         self.temperature = temperature
 
-    def fit(self, scores: Scores | ArrayLike) -> BatchRefinement:
+    def fit(
+        self,
+        scores: Scores | ArrayLike,
+        examples: tuple[Scores | ArrayLike, ArrayLike] | None = None,
+    ) -> BatchRefinement:
         """Estimate the distribution of the scores of each class.
 
         Parameters
         ----------
         scores : Scores or array-like
             Scores of all inputs of the batch.
+        examples : scores and labels, optional
+            More inputs, whose classes are known.
         """
         require_temperature(self.temperature)
         require_choice("class_prior", self.class_prior, CLASS_PRIORS)
@@ -170,8 +177,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
             return self
         head_log_proba = np.asarray(self.head.predict_log_proba(table), np.float64)
         projected = self._project(table)
+        known = self._project_examples(examples)
         for prior in self._priors_to_try(head_log_proba):
-            self._refine(projected, head_log_proba, prior)
+            self._refine(projected, head_log_proba, prior, *known)
             if self.agreement_ >= LEAST_AGREEMENT[prior]:
                 return self
         self.fell_back_ = True
@@ -199,9 +207,20 @@ class BatchRefinement(BaseHead, BaseEstimator):
             scatter / np.outer(std, std), subset_by_index=[C - d, C - 1]
         )
         self._projection = self.directions_ / std[:, None]
-        blocks = [(f - self._center) @ self._projection for f in _feature_blocks(table, C)]
         self._shrinkage = max(d / (d + n), LEAST_SHRINKAGE)
-        return np.concatenate(blocks)
+        return self._in_directions(table)
+
+    def _in_directions(self, table: Scores) -> Floats:
+        blocks = _feature_blocks(table, len(self.items_))
+        return np.concatenate([(f - self._center) @ self._projection for f in blocks])
+
+    def _project_examples(self, examples: Any) -> tuple[Floats, Floats]:
+        """Return examples in the principal components, and their probabilities: 0 and 1."""
+        L = len(self.classes_)
+        if examples is None:
+            return np.zeros((0, self.directions_.shape[1])), np.zeros((0, L))
+        table, labels = as_examples(examples, self.items_, self.classes_.tolist())
+        return self._in_directions(table), np.eye(L)[np.searchsorted(self.classes_, labels)]
 
     def _priors_to_try(self, head_log_proba: Floats) -> tuple[ClassPrior, ...]:
         if self.class_prior != "auto":
@@ -211,12 +230,20 @@ class BatchRefinement(BaseHead, BaseEstimator):
             return ("estimated",)
         return ("equal", "estimated")
 
-    def _refine(self, projected: Floats, head_log_proba: Floats, prior: ClassPrior) -> None:
+    def _refine(
+        self,
+        projected: Floats,
+        head_log_proba: Floats,
+        prior: ClassPrior,
+        examples: Floats,
+        known: Floats,
+    ) -> None:
         """Run the EM algorithm, and calibrate its probabilities."""
         self.class_prior_ = prior
         log_share, offsets = head_log_proba, None
+        everything = np.concatenate([projected, examples])
         for _ in range(N_ITERATIONS):
-            self._maximize(projected, log_share)
+            self._maximize(everything, np.concatenate([np.exp(log_share), known]))
             joint = head_log_proba + projected @ self._slopes + self._offsets
             if prior == "equal":
                 self.log_prior_ = offsets = balancing_offsets(joint, offsets)
@@ -225,9 +252,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self.agreement_ = float(same.mean())
         self.calibration_temperature_ = calibrating_temperature(log_share, self.agreement_)
 
-    def _maximize(self, projected: Floats, log_share: Floats) -> None:
+    def _maximize(self, projected: Floats, share: Floats) -> None:
         """Estimate means, covariance and class prior from the probabilities of each class."""
-        share = np.exp(log_share)
         size = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
         self.means_ = share.T @ projected / size[:, None]
         within = np.diag(self._variances) - (self.means_.T * size) @ self.means_ / len(projected)
@@ -275,9 +301,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
 def _features(f: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:
     """Return one column per seen class: scores minus their mean, or sums over pairs."""
-    if kind == "one-vs-one":
-        return class_scores(f, kind, n_items, c, xp)
-    return f - xp.mean(f, axis=1, keepdims=True)
+    f = class_scores(f, kind, n_items, c, xp)
+    return f if kind == "one-vs-one" else f - xp.mean(f, axis=1, keepdims=True)
 
 
 def _feature_blocks(table: Scores, n_items: int) -> Iterator[Floats]:

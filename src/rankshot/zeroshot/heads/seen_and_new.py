@@ -24,6 +24,7 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
+from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
     BaseHead,
@@ -34,6 +35,7 @@ from rankshot.zeroshot.heads.base import (
     standardize,
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.weighted_mean import center_rows, count_predictions, measure_coverage
 from rankshot.zeroshot.runner import iterate_rows
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
 
@@ -97,8 +99,13 @@ def _require_coefficients(name: str, values: Any) -> Any:
 
 DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
 """Fitted to held-out seen classes of three data sets, with two classifiers each."""
-DEFAULT_GATE_WITHOUT_REFERENCE = Gate(new=(0.5, -0.5, 0.0))
-"""The same without a reference. The best coefficients of the difference are .4 to .8."""
+LARGEST_FEATURE = 5.0
+"""In standard deviations over the reference. Those of a few classes are small, and inputs of all
+others far from usual."""
+SCALE_WITHOUT_REFERENCE = np.array([0.5 / 1.1, 0.5 / 1.7])
+SHIFT_WITHOUT_REFERENCE = np.array([0.0, -1.0 / 1.7])
+"""Features without a reference, so scaled, have the log-odds (z - s) / 2 by the default gate. The
+best coefficients of this difference on the same data are .4 to .8."""
 
 
 def fit_gate(
@@ -176,13 +183,15 @@ class SeenAndNew(BaseHead, BaseEstimator):
     Here the scores f of each input have mean 0 and variance 1. The gate has two features: how well
     the input fits the best new class, and the best seen class.
 
-    - With a reference, they are the largest log-posterior of a new class and the largest score of
-      a seen class. The log-posteriors of each class, the scores of each class, and then both
-      features are standardised over the reference.
     - Without a reference, they are the largest log-posterior of a new class by
       `ProbabilisticRanking`, and that of the ranking that only puts a seen class c first, which
       is log softmax(f)_c + log C. Both are divided by the standard deviation of the scores of the
-      input.
+      input, and scaled so that the default gate fits.
+    - With a reference, they are the largest log-posterior of a new class and the largest score of
+      a seen class. The log-posteriors of each class, the scores of each class, and then both
+      features are standardised over the reference. These features count as far as the reference
+      covers the seen classes, by the square of ``coverage_``; what remains are the features
+      without a reference.
 
     Parameters
     ----------
@@ -190,8 +199,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         A fitted head over new classes.
     gate : Gate, optional
         What decides between the groups; `fit_gate` learns it. By default a gate that was fitted
-        to held-out seen classes of three data sets. A gate belongs to the features that it was
-        fitted to: those with, or those without a reference.
+        to held-out seen classes of three data sets.
     none : bool
         Whether inputs that are of no class at all may get the class "none of these".
     seen_temperature : float, optional
@@ -206,6 +214,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         Which of ``classes_`` are seen classes.
     gate_ : Gate
         The gate that is used.
+    coverage_ : float
+        How far the reference covers the seen classes, from 0 to 1; 0 without a reference.
     seen_temperature_ : float or None
         T, or None for the default of the kind of the scores.
 
@@ -224,7 +234,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     temperature = None
     _learned = (
-        *("gate_", "seen_temperature_", "reference_", "_feature_mean", "_feature_std"),
+        *("gate_", "seen_temperature_", "reference_", "coverage_", "_feature_mean", "_feature_std"),
         *("_places", "_decay"),
     )
 
@@ -262,15 +272,15 @@ class SeenAndNew(BaseHead, BaseEstimator):
             raise RankshotError(
                 "pass the reference of the head, or that of the labels, to fit as well"
             )
-        default = DEFAULT_GATE_WITHOUT_REFERENCE if reference is None else DEFAULT_GATE
-        self.gate_ = self.gate or default
-        if self.none and self.gate_.none is None:
+        self.gate_ = self.gate or DEFAULT_GATE
+        if self.none and (self.gate_.none is None or (self.gate is None and reference is None)):
             raise RankshotError(
                 "the gate has no coefficients for 'none of these': pass a reference to fit, or a "
                 "gate that was fitted with inputs of this kind"
             )
         self.items_ = self.head.items_
         self.reference_: Reference | None = None
+        self.coverage_ = 0.0
         self.seen_temperature_ = self.seen_temperature
         self._feature_mean: Floats = np.zeros(2)
         self._feature_std: Floats = np.ones(2)
@@ -289,14 +299,21 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if isinstance(self.gate_, dict):
             self.gate_ = Gate(**self.gate_)
         self._name_classes()
-        if self.reference_ is None:
-            rankings = getattr(self.head, "rankings_", None)
-            if rankings is None:
-                raise RankshotError(
-                    f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
-                    "scores of varied inputs of seen classes to fit"
-                )
+        rankings = self._find_rankings()
+        if rankings is not None:
             self._rankings = ProbabilisticRanking(k=self._places, decay=self._decay).fit(rankings)
+        elif self.reference_ is None:
+            raise RankshotError(
+                f"{type(self.head).__name__} has no rankings, so a reference is needed: pass "
+                "scores of varied inputs of seen classes to fit"
+            )
+        # The features with a reference count this much.
+        self._share = 1.0 if rankings is None else self.coverage_**2
+
+    def _find_rankings(self) -> Rankings | None:
+        """Return the rankings of the head inside, unless it has similarities instead."""
+        found: Rankings | None = getattr(self.head, "rankings_", None)
+        return found
 
     def _name_classes(self) -> None:
         """Set the classes, and the column of each of them: seen, new, none."""
@@ -314,16 +331,19 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
-        values, kind = table.values, table.kind
-        f = np.asarray(class_scores(values, kind, len(self.items_), {}, np), np.float64)
+        kind = table.kind
+        f = self._standardize_rows(table.values, kind, {}, np)
         blocks = iterate_rows(self.head, table)
         log_posterior = np.concatenate(
-            [self.head._evaluate(values[rows], kind, {}, np, None) for rows in blocks]
+            [self.head._evaluate(table.inputs(rows, self), kind, {}, np, None) for rows in blocks]
         )
-        self.reference_ = Reference(kind, *mean_and_std(f), *mean_and_std(log_posterior))
-        c = self.reference_.constants() | self._feature_constants()
-        features = self._features(f, log_posterior, c, np, None)
-        self._feature_mean, self._feature_std = mean_and_std(features)
+        coverage = measure_coverage(count_predictions(f))
+        self.coverage_ = float(coverage.mean())
+        mean, std = mean_and_std(f)
+        usual = coverage * mean, std**coverage
+        self.reference_ = Reference(kind, *usual, *mean_and_std(log_posterior))
+        c = self.reference_.constants()
+        self._feature_mean, self._feature_std = mean_and_std(_best(f, log_posterior, c, np))
 
     def _fit_temperature(self, table: Scores, labels: ArrayLike) -> float:
         """Return the temperature with the largest likelihood of the labels."""
@@ -334,8 +354,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 f"labels must be a seen class for each of {len(table)} inputs, not "
                 f"{short_repr(labels)}"
             )
-        f = np.asarray(class_scores(table.values, table.kind, len(self.items_), {}, np), float)
-        f = (f - f.mean(axis=1, keepdims=True)) / _row_std(f, np)
+        f = self._standardize_rows(table.values, table.kind, {}, np)
 
         def loss(log_temperature: float) -> float:
             return -float(log_softmax(f / np.exp(log_temperature), np, 1)[own].mean())
@@ -346,23 +365,38 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _measure(
         self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost
     ) -> tuple[Array, Array, Array]:
-        """Return the scores of seen classes, log-posteriors of new ones, and the features."""
+        """Return standardised scores of seen classes, log-posteriors of new ones, and features."""
         log_posterior = self.head._evaluate(f, kind, c, xp, lost)
-        f = class_scores(f, kind, len(self.items_), c, xp)
-        f = np.asarray(f, np.float64) if xp is np else f
-        return f, log_posterior, self._features(f, log_posterior, c, xp, lost)
+        rows = self._standardize_rows(f, kind, c, xp)
+        features = 0.0
+        if self._share > 0:
+            features = self._share * self._features_by_reference(rows, log_posterior, c, xp)
+        if self._share < 1:
+            plain = class_scores(f, kind, len(self.items_), c, xp)
+            features = features + (1 - self._share) * self._features_by_rankings(plain, c, xp, lost)
+        return rows, log_posterior, features
 
-    def _features(
-        self, f: Array, log_posterior: Array, c: Constants, xp: Library, lost: Lost
-    ) -> Array:
+    def _standardize_rows(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+        """Return one score per class with mean 0 and variance 1 in each row."""
+        f = class_scores(f, kind, len(self.items_), c, xp)
+        f, std = center_rows(np.asarray(f, np.float64) if xp is np else f, xp)
+        return f / std
+
+    def _features_by_rankings(self, f: Array, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return how well each input fits the best new and the best seen class, as columns."""
-        if self.reference_ is None:
-            by_rankings = self._rankings._evaluate(f, "multiclass", c, xp, lost, "rankings")
-            s = largest(log_softmax(f, xp, 1), xp, 1) + log(len(self.items_))
-            return xp.concat([largest(by_rankings, xp, 1), s], axis=1) / _row_std(f, xp)
-        z = largest(standardize(log_posterior, c["target_mean"], c["target_std"]), xp, 1)
-        s = largest(standardize(f, c["score_mean"], c["score_std"]), xp, 1)
-        return standardize(xp.concat([z, s], axis=1), c["feature_mean"], c["feature_std"])
+        f = np.asarray(f, np.float64) if xp is np else f
+        by_rankings = self._rankings._evaluate(f, "multiclass", c, xp, lost, "rankings")
+        s = largest(log_softmax(f, xp, 1), xp, 1) + log(len(self.items_))
+        features = xp.concat([largest(by_rankings, xp, 1), s], axis=1) / _row_std(f, xp)
+        return features * c["plain_scale"] + c["plain_shift"]
+
+    def _features_by_reference(
+        self, f: Array, log_posterior: Array, c: Constants, xp: Library
+    ) -> Array:
+        """Return the same, in units of what is usual over the reference."""
+        best = _best(f, log_posterior, c, xp)
+        features = standardize(best, c["feature_mean"], c["feature_std"])
+        return xp.clip(features, -LARGEST_FEATURE, LARGEST_FEATURE)
 
     def gate_features(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
         """Return the two features of the gate for each input: of new classes, of seen classes."""
@@ -371,7 +405,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         features = np.empty((len(table), 2))
         c = self._own_constants(table.kind)
         for rows in iterate_rows(self, table):
-            features[rows] = self._measure(table.values[rows], table.kind, c, np, None)[2]
+            f = table.inputs(rows, self)
+            features[rows] = self._measure(f, table.kind, c, np, None)[2]
         return features
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
@@ -390,6 +425,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
             "temperature_of_head": np.array(self.head.temperature_),
             "temperature_of_seen": np.array(self.seen_temperature_ or SEEN_TEMPERATURES[kind]),
         }
+        if self._share < 1:
+            constants["plain_scale"] = SCALE_WITHOUT_REFERENCE
+            constants["plain_shift"] = SHIFT_WITHOUT_REFERENCE
         if self.reference_ is None:
             return constants
         return constants | self.reference_.constants() | self._feature_constants()
@@ -399,7 +437,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         constants = with_prefix("head", self.head._constants(kind, dtype))
-        if self.reference_ is None:
+        if self._share < 1:
             constants |= with_prefix("rankings", self._rankings._constants("multiclass", dtype))
         return constants | self._own_constants(kind) | pair_constants(len(self.items_), kind)
 
@@ -407,10 +445,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return np.asarray(self._formula(values, kind, self._own_constants(kind), np, None).T)
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        f, log_posterior, features = self._measure(f, kind, c, xp, lost)
+        rows, log_posterior, features = self._measure(f, kind, c, xp, lost)
         log_gate = log_softmax(features @ c["gate"][:2, :] + c["gate"][2, :], xp, 1)
-        f = f - xp.mean(f, axis=1, keepdims=True)
-        seen = log_softmax(f / _row_std(f, xp) / c["temperature_of_seen"], xp, 1)
+        seen = log_softmax(rows / c["temperature_of_seen"], xp, 1)
         new = log_softmax(log_posterior / c["temperature_of_head"], xp, 1)
         groups = [log_gate[:, :1] + seen, log_gate[:, 1:2] + new, log_gate[:, 2:]]
         return xp.take(xp.concat(groups, axis=1), c["columns"], axis=1)
@@ -418,6 +455,13 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _block_rows(self, kind: Kind) -> int:
         # The scores of the seen classes, and those by rankings, take room as well.
         return max(1, self.head._block_rows(kind) // 4)
+
+
+def _best(f: Array, log_posterior: Array, c: Constants, xp: Library) -> Array:
+    """Return the largest standardised log-posterior and score of each input, as columns."""
+    z = largest(standardize(log_posterior, c["target_mean"], c["target_std"]), xp, 1)
+    s = largest(standardize(f, c["score_mean"], c["score_std"]), xp, 1)
+    return xp.concat([z, s], axis=1)
 
 
 def _row_std(f: Array, xp: Library) -> Array:

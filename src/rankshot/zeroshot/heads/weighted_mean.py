@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import (
@@ -20,23 +20,26 @@ from rankshot.core.arrays import (
     Library,
     Lost,
     largest,
+    log_softmax,
     row_blocks,
     row_norm,
 )
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
+from rankshot.zeroshot.examples import as_examples, refine
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
     BaseHead,
     Reference,
     as_reference,
-    mean_and_std,
     require_enough,
     require_k,
     require_targets,
     require_temperature,
     sources_or_raters,
-    standardize,
 )
 from rankshot.zeroshot.likelihoods.scorers import require_decay
 from rankshot.zeroshot.scores import Kind, Scores, class_scores, pair_constants
@@ -47,9 +50,19 @@ MOST_PLACES = 15
 classes."""
 TEMPERATURE = 0.9
 TEMPERATURE_WITH_REFERENCE = 0.5
-"""The default temperatures: geometric means of the best ones on held-out seen classes of three
-data sets with two classifiers each, which are .76 to 1.23 without a reference and .38 to .66
-with one."""
+"""The default temperatures for up to 100 seen classes: geometric means of the best ones on held-out
+seen classes of three data sets with two classifiers each, which are .76 to 1.23 without a reference
+and .38 to .66 with one that covers all seen classes."""
+MANY_CLASSES = 100
+TEMPERATURE_POWER = 0.2
+"""Among more seen classes the temperature grows with this power of their number."""
+COVERING_INPUTS = 10
+"""A reference covers a seen class by half if it has this many inputs of it."""
+LEAST_COVERAGE = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
+"""How far a reference covers classes that it lacks. The scores of one softmax depend on each other,
+so that inputs of some classes tell what is usual for the others."""
+TIED_SCORES = 1e-5
+"""Standardised scores that differ by less are equal: then both classes are predicted by half."""
 ROUNDING = 1e-12
 """Weights that are smaller than this are zeros with a rounding error."""
 UNCERTAINTY = 0.1
@@ -69,12 +82,26 @@ class WeightedMean(BaseHead, BaseEstimator):
     rankings, the weights are the mean over them. Last, they are scaled to the sum of squares 1, so
     that a new class with few or short rankings has no advantage.
 
-    The scores f are standardised. Without a reference, those of each input have mean 0 and
-    variance 1 over the seen classes. With a reference, each seen class has mean 0 and variance 1
-    over its inputs. Then seen classes whose scores rise and fall together count less: with the
-    matrix R of their correlations, the weights are multiplied by (R + u C I)^-1 with u = .1. This
-    is the linear discriminant if the rankings tell the mean scores of a class only roughly. And
-    instead of the sum of squares, the variance of each new class over the reference is 1.
+    The scores f of each input have mean 0 and variance 1 over the seen classes. With a reference,
+    they are then standardised over its inputs, and seen classes whose scores rise and fall
+    together count less: with the matrix R of their correlations, the weights are multiplied by
+    (R + u C I)^-1 with u = .1. This is the linear discriminant if the rankings tell the mean scores
+    of a class only roughly. Instead of the sum of squares, the variance of each new class over
+    the reference is 1. A seen class c counts in means, variances and correlations as far as the
+    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). A
+    reference that lacks most classes changes little.
+
+    With labelled examples of new classes,
+
+    .. math:: \log P(z|x) = a \log P_{rankings}(z|x) + b \, g_z(x) + \text{const}
+
+    where g is a ridge regression on the features of the examples, or else on their standardised
+    scores. How much the rankings and the examples count, a and b, follows from the examples: each
+    is predicted from the others. With one example per class, a = .8 and b = .2.
+
+    Evidence of another model, as rows of numbers e that mean more the larger they are, adds
+    c (e - mean e) / s, where s is the standard deviation over all inputs of `fit`. Its weight c is
+    at most 1, and follows from how often the head and the evidence agree.
 
     All this is one matrix product, so the head is as fast as a linear classifier. On held-out
     seen classes of three data sets, it is slightly more accurate than `ProbabilisticRanking` with
@@ -88,7 +115,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         How fast the weight of the places falls.
     temperature : float or None
         T. A larger temperature makes the probabilities of the classes more equal; the decisions
-        are the same. By default .5 with a reference, .9 without. `Rehearsal` finds a better value.
+        are the same. By default .9 without a reference, .5 with one that covers all seen classes,
+        and more if there are more than 100 of them. `Rehearsal` finds a better value.
+    evidence_weight : float or None
+        c. By default it is found without labels; a rehearsal finds a better value.
 
     Attributes
     ----------
@@ -96,6 +126,12 @@ class WeightedMean(BaseHead, BaseEstimator):
         The rankings of the new classes, cut to ``k``.
     weights_ : ndarray of shape (new classes, seen classes)
         The weights w.
+    coverage_ : ndarray of shape (seen classes,)
+        How far the reference covers each seen class, from 0 to 1; zeros without a reference.
+    example_weights_ : tuple of two numbers, or None
+        a and b, if there were examples.
+    evidence_weight_ : float or None
+        c, if there was evidence.
     missing_ : dict of str to list of str
         For each source that does not rank all new classes, those that it lacks. The weights of
         such a class are the mean over the other sources.
@@ -113,7 +149,10 @@ class WeightedMean(BaseHead, BaseEstimator):
            [0.04, 0.96]])
     """
 
-    _learned = ("rankings_", "weights_", "reference_", "_slopes")
+    _learned = (
+        *("rankings_", "weights_", "reference_", "coverage_", "example_weights_"),
+        *("evidence_weight_", "_slopes", "_offsets", "_feature_slopes"),
+    )
 
     def __init__(
         self,
@@ -121,12 +160,20 @@ class WeightedMean(BaseHead, BaseEstimator):
         k: int | None = MOST_PLACES,
         decay: float = 0.5,
         temperature: float | None = None,
+        evidence_weight: float | None = None,
     ) -> None:
         self.k = k
         self.decay = decay
         self.temperature = temperature
+        self.evidence_weight = evidence_weight
 
-    def fit(self, rankings: Rankings, reference: Scores | ArrayLike | None = None) -> WeightedMean:
+    def fit(
+        self,
+        rankings: Rankings,
+        reference: Scores | ArrayLike | None = None,
+        examples: tuple[Scores | ArrayLike, ArrayLike] | None = None,
+        evidence: Scores | None = None,
+    ) -> WeightedMean:
         """Compute the weights of the seen classes.
 
         Parameters
@@ -136,24 +183,58 @@ class WeightedMean(BaseHead, BaseEstimator):
         reference : Scores or array-like, optional
             Scores of varied inputs of seen classes that the classifier was not trained on; no
             labels are needed.
+        examples : scores and labels, optional
+            Scores of inputs of new classes, and the class of each. There may be any number of them,
+            also for classes that have no ranking. If these are `Scores` with ``features``, all
+            scores to be classified must have such features.
+        evidence : Scores, optional
+            Scores with ``evidence``, of inputs as they will be classified; no labels are needed.
+            All scores to be classified must have evidence of the same model.
         """
         rankings = require_targets(rankings)
         require_temperature(self.temperature)
         require_decay(self.decay)
+        if self.evidence_weight is not None:
+            require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
+        if evidence is not None and not isinstance(evidence, Scores):
+            raise RankshotError(
+                "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
+                f"not {short_repr(evidence)}"
+            )
         self.items_ = rankings.items
-        self.classes_ = np.array(rankings.target_names)
+        labelled = (
+            None
+            if examples is None
+            else as_examples(examples, rankings.items, rankings.target_names)
+        )
+        labels = [] if labelled is None else labelled[1].tolist()
+        self.classes_ = np.unique([*rankings.target_names, *labels])
         self.rankings_ = rankings.top(require_k(self.k, rankings.n_items))
-        self.weights_ = self._mean_weights(self.rankings_)
+        self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
+        self.coverage_ = np.zeros(len(self.items_))
         self.reference_: Reference | None = None
-        self._slopes = self.weights_
+        self._slopes, self._offsets = self.weights_, np.zeros(len(self.classes_))
         if reference is not None:
-            table = as_reference(reference, self.items_)
-            self.reference_, self._slopes = self._fit_reference(table)
+            self._fit_reference(as_reference(reference, self.items_))
+        # A class without rankings is as probable as the others on average: their log-posteriors
+        # have variance 1.
+        unranked = ~np.isin(self.classes_, rankings.target_names)
+        self._offsets[unranked] = 0.5 / self.temperature_
+        self.example_weights_: tuple[float, float] | None = None
+        self._feature_slopes = np.zeros((len(self.classes_), 0))
+        if labelled is not None:
+            self._fit_examples(*labelled)
+        self.evidence_weight_: float | None = None
+        if evidence is not None:
+            self._fit_evidence(evidence.with_items(self.items_))
         self._prepare()
         return self
 
     def _prepare(self) -> None:
         self.missing_ = _find_missing(self.rankings_)
+        if self.example_weights_ is not None:
+            # A file has a list.
+            self.example_weights_ = (self.example_weights_[0], self.example_weights_[1])
         # Cast once: there are many blocks of scores.
         self._cast_slopes: dict[np.dtype[np.floating], Floats] = {
             np.dtype(np.float64): self._slopes,
@@ -186,54 +267,102 @@ class WeightedMean(BaseHead, BaseEstimator):
         weights[np.bincount(z, minlength=shape[0]) == 0] = np.nan
         return np.asarray(weights)
 
-    def _fit_reference(self, table: Scores) -> tuple[Reference, NDArray[np.float64]]:
-        """Return means and standard deviations, and the slopes of the log-posteriors."""
+    def _fit_reference(self, table: Scores) -> None:
+        """Set what is usual over the reference, and the slopes of the log-posteriors."""
         require_enough(table)
-        values = class_scores(table.values, table.kind, len(self.items_), {}, np)
-        mean, std = mean_and_std(values)
-        correlations = np.zeros((len(self.items_), len(self.items_)))
-        for rows in row_blocks(len(values), len(self.items_)):
-            f = standardize(values[rows], mean, std)
-            correlations += f.T @ f
-        correlations /= len(values)
-        # A constant column has no variance. If all are constant, there is nothing to decorrelate.
-        left_open = UNCERTAINTY * (float(np.trace(correlations)) or 1.0)
-        self._factor = cho_factor(correlations + left_open * np.eye(len(correlations)))
+        C = len(self.items_)
+        total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
+        for rows in row_blocks(len(table), table.values.shape[1]):
+            f = self._standardize(table.values[rows], table.kind).astype(np.float64)
+            total += f.sum(axis=0)
+            products += f.T @ f
+            counts += count_predictions(f)
+        coverage = np.maximum(measure_coverage(counts), LEAST_COVERAGE[table.kind])
+        mean = total / len(table)
+        covariance = products / len(table) - np.outer(mean, mean)
+        variance = covariance.diagonal()
+        std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
+        correlations = covariance / np.outer(std, std) * np.sqrt(np.outer(coverage, coverage))
+        np.fill_diagonal(correlations, 1.0)
+        self._factor = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
         slopes = self._decorrelate(self.weights_)
-        variance = ((slopes @ correlations) * slopes).sum(axis=1)
-        target_std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
-        reference = Reference(table.kind, mean, std, np.zeros_like(target_std), target_std)
-        return reference, slopes / target_std[:, None] / std
+        target_variance = ((slopes @ correlations) * slopes).sum(axis=1)
+        target_std = np.sqrt(np.where(target_variance > ROUNDING, target_variance, 1.0))
+        mean, std = coverage * mean, std**coverage
+        self.coverage_ = coverage
+        self.reference_ = Reference(table.kind, mean, std, np.zeros_like(target_std), target_std)
+        self._slopes = slopes / target_std[:, None] / std
+        self._offsets = -self._slopes @ mean
+
+    def _fit_examples(self, table: Scores, labels: NDArray[np.str_]) -> None:
+        """Add to slopes and offsets what labelled examples tell."""
+        f = self._standardize(table.values, table.kind).astype(np.float64)
+        log_proba = log_softmax((f @ self._slopes.T + self._offsets) / self.temperature_, np, 1)
+        given = table.features
+        features = f if given is None else given.toarray() if issparse(given) else given
+        found = refine(log_proba, features, np.searchsorted(self.classes_, labels))
+        self.example_weights_ = found.head_weight, found.example_weight
+        slopes = self.temperature_ * found.slopes.T
+        self._slopes = found.head_weight * self._slopes
+        self._offsets = found.head_weight * self._offsets - slopes @ found.center
+        if table.features is None:
+            self._slopes += slopes
+        else:
+            self._feature_slopes = slopes
+
+    def _fit_evidence(self, table: Scores) -> None:
+        """Add slopes of evidence: one column per class, of which the mean is subtracted."""
+        L = len(self.classes_)
+        names = tuple(self.classes_.tolist())
+        given, scale = center_evidence(np.asarray(table.evidence_of(names), np.float64))
+        self._prepare()
+        weight = self.evidence_weight
+        if weight is None:
+            log_proba = np.asarray(self.predict_log_proba(table), np.float64)
+            weight = weigh_evidence(log_proba, given / scale)
+        slopes = self.temperature_ * weight / scale * (np.eye(L) - 1 / L)
+        self._feature_slopes = np.hstack([self._feature_slopes, slopes])
+        self.evidence_weight_ = float(weight)
 
     def _decorrelate(self, rows: Floats) -> NDArray[np.float64]:
         """Return rows times (R + u C I)^-1."""
         return np.asarray(cho_solve(self._factor, rows.T.astype(np.float64)).T)
 
     def _default_temperature(self) -> float:
-        return TEMPERATURE if self.reference_ is None else TEMPERATURE_WITH_REFERENCE
+        covered = float(self.coverage_.mean())
+        usual = TEMPERATURE ** (1 - covered) * TEMPERATURE_WITH_REFERENCE**covered
+        return float(usual * max(1, len(self.items_) / MANY_CLASSES) ** TEMPERATURE_POWER)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants: Constants = {"slopes": self._cast_slopes[dtype].T}
-        if self.reference_ is not None:
-            constants["score_mean"] = self.reference_.score_mean
+        constants: Constants = {"slopes": self._cast_slopes[dtype].T, "offsets": self._offsets}
+        if self.n_features_:
+            constants["feature_slopes"] = self._feature_slopes.T
         return constants | pair_constants(len(self.items_), kind)
+
+    @property
+    def n_features_(self) -> int:
+        """The number of columns that inputs need beside their scores: features, then evidence."""
+        return int(self._feature_slopes.shape[1])
+
+    @property
+    def evidence_classes_(self) -> tuple[str, ...]:
+        """The classes of the evidence that inputs need beside their scores."""
+        return () if self.evidence_weight_ is None else tuple(self.classes_.tolist())
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         del lost
-        return self._slopes_times(class_scores(f, kind, len(self.items_), c, xp), kind, c, xp)
-
-    def _slopes_times(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
-        if self.reference_ is None:
-            f, std = center_rows(f, xp)
-            return f @ c["slopes"] / std
-        self.reference_.require_kind(kind)
-        return (f - c["score_mean"]) @ c["slopes"]
+        if self.reference_ is not None:
+            self.reference_.require_kind(kind)
+        scores, std = center_rows(class_scores(f, kind, len(self.items_), c, xp), xp)
+        log_posterior = scores @ c["slopes"] / std + c["offsets"]
+        if self.n_features_:
+            log_posterior += f[:, -self.n_features_ :] @ c["feature_slopes"]
+        return log_posterior
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         # In single precision if the scores are.
-        f = class_scores(values, kind, len(self.items_), {}, np)
-        c = self._constants("multiclass", f.dtype)
-        return np.ascontiguousarray(self._slopes_times(f, kind, c, np).T)
+        c = self._constants("multiclass", values.dtype)
+        return np.ascontiguousarray(self._formula(values, kind, c, np, None).T)
 
     def _block_rows(self, kind: Kind) -> int:
         # A matrix product is slower in blocks of a few rows.
@@ -242,25 +371,31 @@ class WeightedMean(BaseHead, BaseEstimator):
         )
 
     def _standardize(self, values: Floats, kind: Kind) -> Floats:
-        f = class_scores(values, kind, len(self.items_), {}, np)
-        if self.reference_ is not None:
-            return self.reference_.standardize_scores(f, kind)
-        f, std = center_rows(f)
+        f, std = center_rows(class_scores(values, kind, len(self.items_), {}, np))
         return np.asarray(f / std)
 
+    def _evidence_of_items(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return what the score of each seen class tells, in the order of ``items_``."""
+        f = self._standardize(values, kind).astype(np.float64)
+        if self.reference_ is not None:
+            f = self._decorrelate(self.reference_.standardize_scores(f, kind))
+        return f if self.example_weights_ is None else self.example_weights_[0] * f
+
+    def _target_std(self) -> NDArray[np.float64]:
+        if self.reference_ is None:
+            return np.ones(len(self.classes_))
+        return np.asarray(self.reference_.target_std, np.float64)
+
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the terms of the log-posteriors of ``values``, scores of a ``kind``.
+        """Return what the rankings add to the log-posteriors of ``values``, scores of a ``kind``.
 
         They have the shape (n, new classes, seen classes).
 
         With a reference, the term of a seen class is its weight times what its score tells beyond
         the scores of the classes that it is correlated with.
         """
-        f = self._standardize(values, kind)
-        if self.reference_ is None:
-            return np.asarray(self.weights_ * f[:, None], np.float64)
-        own = self._decorrelate(f)
-        return np.asarray(self.weights_ * own[:, None] / self.reference_.target_std[:, None])
+        f = self._evidence_of_items(values, kind)
+        return np.asarray(self.weights_ * f[:, None] / self._target_std()[:, None])
 
     def source_log_posteriors(
         self, values: Floats, kind: Kind
@@ -272,14 +407,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         has no ranking of a class.
         """
         names, labels = sources_or_raters(self.rankings_)
-        f = self._standardize(values, kind)
-        if self.reference_ is not None:
-            f = self._decorrelate(f)
+        f = self._evidence_of_items(values, kind)
         weights = np.array([self._mean_weights(self.rankings_[labels == s]) for s in names])
         log_posteriors = np.einsum("szi,ni->nzs", weights.reshape(-1, *self.weights_.shape), f)
-        if self.reference_ is not None:
-            log_posteriors /= self.reference_.target_std[:, None]
-        return names, log_posteriors
+        return names, log_posteriors / self._target_std()[:, None]
 
 
 def listed_weights(rankings: Rankings, decay: float) -> csr_array:
@@ -330,6 +461,17 @@ def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
     std = norm / sqrt(f.shape[1])
     is_rounding = std <= ROUNDING_UNITS * float(limits.eps) * xp.abs(mean)
     return centered, xp.where(is_rounding, np.inf, std)
+
+
+def count_predictions(f: Floats) -> NDArray[np.float64]:
+    """Return how often each class has the highest of standardised scores."""
+    first = f >= f.max(axis=1, keepdims=True) - TIED_SCORES
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
+
+
+def measure_coverage(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far a reference covers each class, from the number of its predictions."""
+    return counts / (counts + COVERING_INPUTS)
 
 
 def _find_missing(rankings: Rankings) -> dict[str, list[str]]:

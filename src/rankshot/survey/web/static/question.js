@@ -18,6 +18,7 @@
   const rows = items.map((item) => copy('row', item));
   let order = []; // the ranked items, best first
   let held = null; // the item that a pointer drags, and where
+  const seen = new Set(); // the items that were on the screen, at least half of each
 
   function text(key, values = {}) {
     // Unicode's marks of isolation: a name may have another direction than the text around it.
@@ -301,10 +302,12 @@
 
   function scrollAtEdge() {
     if (!held) return;
-    const isInList = isOverRanking() && ranking.scrollHeight > ranking.clientHeight;
-    const [scroller, edges] = isInList
-      ? [ranking, ranking.getBoundingClientRect()]
-      : [document.scrollingElement, { top: 0, bottom: window.innerHeight - 48 }];
+    const list = isOverRanking() ? ranking : element('choices');
+    const isOverList = isOverRanking() || isOverPool();
+    const [scroller, edges] =
+      isOverList && list.scrollHeight > list.clientHeight
+        ? [list, list.getBoundingClientRect()]
+        : [document.scrollingElement, { top: 0, bottom: window.innerHeight - 48 }];
     scroller.scrollTop += held.y < edges.top + 32 ? -8 : held.y > edges.bottom - 32 ? 8 : 0;
     follow();
     requestAnimationFrame(scrollAtEdge);
@@ -335,7 +338,7 @@
 
   function keepDraft() {
     try {
-      sessionStorage.setItem(DRAFT, JSON.stringify(order));
+      sessionStorage.setItem(DRAFT, JSON.stringify([order, [...seen]]));
     } catch {
       // Storage is full or not allowed: then the order is only on the page.
     }
@@ -348,7 +351,8 @@
         .filter((key) => key.startsWith('rankshot:') && key !== DRAFT)
         .forEach((key) => sessionStorage.removeItem(key));
       // The name of the draft stands for one order of the items on the screen, in any language.
-      const kept = JSON.parse(sessionStorage.getItem(DRAFT));
+      const [kept, before] = JSON.parse(sessionStorage.getItem(DRAFT));
+      before.forEach((item) => seen.add(item));
       return kept.every((item) => items.includes(item)) ? kept : [];
     } catch {
       return [];
@@ -371,6 +375,14 @@
     form.classList.toggle('sending', value);
   }
 
+  // Phones show fewer items at once, and what is seen is ranked: so this is stored.
+  function classOfScreen() {
+    const { innerWidth: width, innerHeight: height } = window;
+    const isTouch = matchMedia('(pointer: coarse)').matches;
+    if (width < 600 || (isTouch && height < 600)) return 'phone';
+    return isTouch ? 'tablet' : 'desktop';
+  }
+
   // A computer without a network may still reach a survey that it serves itself.
   let isReached = false;
   function reachServer(goOn) {
@@ -391,6 +403,8 @@
       return;
     }
     const isSkip = event.submitter?.name === 'skip';
+    form.elements.screen.value = classOfScreen();
+    form.elements.seen.value = seen.size;
     if (!sending && (isSkip ? order.length === 0 || askedToSkip : order.length > 0)) {
       setSending(true);
       // The request may have been stopped. The same answer sent twice is stored once.
@@ -425,6 +439,13 @@
     document.body.style.minHeight = '';
   });
   measure();
+  // The bar covers the end of the pool on wide screens.
+  const eye = new IntersectionObserver(
+    (changes) =>
+      changes.filter((one) => one.isIntersecting).forEach((one) => seen.add(itemOf(one.target))),
+    { threshold: 0.5, rootMargin: `0px 0px -${bar.offsetHeight}px 0px` },
+  );
+  choices.forEach((choice) => eye.observe(choice));
   draw(order.at(-1));
   tidy();
   reveal(order.at(-1));

@@ -1,14 +1,13 @@
-"""What the commands of ``rankshot survey`` share: their arguments, and opening the database."""
+"""What the commands of ``rankshot survey`` share: opening the database of a study."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError
@@ -18,29 +17,6 @@ if TYPE_CHECKING:
     from rankshot.survey.study import Study
 
 DATABASE = "RANKSHOT_SURVEY_DATABASE"
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The file of the study.")]
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option(
-        envvar=DATABASE,
-        show_default=False,
-        show_envvar=False,
-        help="An SQLite file or a postgresql:// URL. The default is an SQLite file next to the "
-        f"study. Set a URL with a password in the environment variable {DATABASE} instead.",
-    ),
-]
-Ids = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="ID...",
-        show_default=False,
-        help="Participants: ids of the platform, completion codes or raters.",
-    ),
-]
-PilotOption = Annotated[
-    bool, typer.Option("--pilot", help="Only the participants of the pilot, not the others.")
-]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask whether this is really meant.")]
 
 
 def require_extra() -> None:
@@ -52,7 +28,8 @@ def require_extra() -> None:
 
 
 def find_database(study: Path, database: str | None) -> Path | str:
-    """Return the file of a study's database, or its URL."""
+    """Return the file of a study's database, or its URL, which may be in the environment."""
+    database = database or os.environ.get(DATABASE)
     if not database:
         return study.with_suffix(".sqlite")
     return database if "://" in database else Path(database)

@@ -1,0 +1,424 @@
+"""Tests of agreement: whether raters agree at all, and whether groups of them rank alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtrc, stdtrit
+
+from rankshot.core.arrays import row_blocks
+from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.distances import sum_over_orders
+from rankshot.ranking.parts import require_one_subject, require_rankings
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rater_agreement import (
+    Blocks,
+    arrange_blocks,
+    deviations,
+    find_repeated,
+    prepare_raters,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MOST_CELLS = 100_000_000
+"""Permutations draw at most so many numbers; for more raters, the chi-square test holds."""
+SMALLEST = 1e-12
+"""Less than this is missing to full agreement by rounding."""
+MANY_CELLS = 200_000
+"""Raters times items: for more, the jackknife has fewer parts."""
+MOST_PARTS, FEW_PARTS = 200, 20
+"""The jackknife leaves out one rater at a time, or one of so many parts of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConcordanceTest:
+    """Kendall's W with its interval, and a test of whether raters agree more than by chance.
+
+    Attributes
+    ----------
+    concordance : float
+        Kendall's W, as `concordance` returns it.
+    interval : tuple of float
+        Of W of as many other raters, from a jackknife over raters.
+    level : float
+        The probability that the interval contains it.
+    chance : float
+        W of unrelated raters, on average.
+    chi_square, degrees : float, int
+        Friedman's statistic, corrected for ties; Durbin's for incomplete blocks. It has about a
+        chi-square distribution with so many degrees of freedom if raters are unrelated.
+    p_value : float
+        The probability of as much agreement among unrelated raters.
+    method : {"permutation", "chi-square"}
+        Where the p-value is from: random orders of the items of each rater, or the distribution.
+    mean_correlation : float
+        The mean of Kendall's correlation of two raters: of the pairs of items that both order, the
+        share in the same order less the share in opposite orders. It is 0 for unrelated raters.
+    raters : tuple of str
+        The raters; a ranking without a rater has its number.
+    correlations : ndarray
+        The same correlation of each rater with the others; NaN if they order no pair in common.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [list("abcd"), list("bacd"), list("abdc"), list("dabc")],
+    ...     raters=["ann", "bob", "cy", "dan"])
+    >>> found = rs.ranking.concordance_test(votes, random_state=0)
+    >>> found
+    W = 0.50 (95 % interval 0.00 to 0.97; 0.25 by chance), p = 0.093 by permutation
+    >>> dict(zip(found.raters, found.correlations.round(2).tolist()))
+    {'ann': 0.44, 'bob': 0.22, 'cy': 0.44, 'dan': 0.0}
+    """
+
+    concordance: float
+    interval: tuple[float, float]
+    level: float
+    chance: float
+    chi_square: float
+    degrees: int
+    p_value: float
+    method: str
+    mean_correlation: float
+    raters: tuple[str, ...]
+    correlations: Floats
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"W = {self.concordance:.2f} ({100 * self.level:g} % interval {low:.2f} to {high:.2f}; "
+            f"{self.chance:.2f} by chance), p = {self.p_value:.2g} by {self.method}"
+        )
+
+
+def concordance_test(
+    rankings: Rankings, *, level: float = 0.95, n_resamples: int = 1999, random_state: Seed = None
+) -> ConcordanceTest:
+    """Test whether raters agree more than by chance, with the interval of Kendall's W.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        All rankings of a rater together count as one; a ranking without a rater, of weight w,
+        counts as w raters.
+    level : float
+        The probability that the interval contains the W of as many other raters.
+    n_resamples : int
+        How often the items of each rater are permuted. The items of a rater who ranked different
+        sets keep their order, or have the opposite one.
+    random_state : int or numpy.random.Generator, optional
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> sets = rs.Rankings.from_orders(
+    ...     [["a", "b", "d"], ["b", "c", "e"], ["c", "d", "f"], ["d", "e", "g"], ["a", "e", "f"],
+    ...      ["b", "f", "g"], ["a", "c", "g"]], kind="subset")
+    >>> found = rs.ranking.concordance_test(sets, random_state=0)
+    >>> found.concordance, round(found.chi_square, 6), found.degrees, found.p_value < 0.05
+    (1.0, 12.0, 6, True)
+    """
+    require_number("level", level, above=0, below=1)
+    require_whole_number("n_resamples", n_resamples)
+    rng = require_generator(random_state)
+    require_one_subject(require_rankings(rankings))
+    units = _find_units(rankings)
+    blocks = arrange_blocks(units.rankings)
+    if isinstance(blocks, str):
+        raise RankshotError(f"agreement cannot be tested: {blocks}")
+    covariance = units.covariance()
+    inverse = np.linalg.pinv(covariance, hermitian=True)
+    degrees = int(np.linalg.matrix_rank(covariance, hermitian=True))
+    totals = units.deviations.sum(axis=0)
+    statistic = float(totals @ inverse @ totals)
+    few = n_resamples * units.deviations.size <= MOST_CELLS
+    if few:
+        drawn = np.stack([units.permute(rng) for _ in range(n_resamples)])
+        found = np.sum(drawn @ inverse * drawn, axis=1)
+        p_value = (1 + int((found >= statistic * (1 - 1e-9)).sum())) / (1 + n_resamples)
+    else:
+        p_value = float(chdtrc(degrees, statistic))
+    W, chance, interval = _jackknife(units, blocks, level, rng)
+    same, both = _compare_with_rest(units)
+    with np.errstate(invalid="ignore"):
+        correlations = same / both
+        mean_correlation = float(same.sum() / both.sum())
+    method = "permutation" if few else "chi-square"
+    return ConcordanceTest(
+        W,
+        interval,
+        level,
+        chance,
+        statistic,
+        degrees,
+        p_value,
+        method,
+        mean_correlation,
+        units.names,
+        correlations,
+    )
+
+
+# ---- Raters
+
+
+class _Units(NamedTuple):
+    """Raters: the places of items less the mean, and which items they compared.
+
+    ``rows`` are the numbers of the rankings that count, ``unit`` those of their raters. ``one_set``
+    tells who compared the same items in every ranking.
+    """
+
+    rankings: Rankings
+    rows: Ints
+    unit: Ints
+    names: tuple[str, ...]
+    deviations: Floats
+    compared: NDArray[np.bool_]
+    one_set: NDArray[np.bool_]
+
+    def covariance(self) -> Floats:
+        """Return the covariance of the totals of items over all permutations."""
+        size = self.compared.sum(axis=1)
+        share = (self.deviations**2).sum(axis=1) / np.maximum(size - 1, 1) / size
+        weighed = self.compared * np.where(self.one_set, share, 0)[:, None]
+        pairs = weighed.T @ self.compared
+        signed = self.deviations[~self.one_set]
+        return np.asarray(np.diag((weighed.T @ size).ravel()) - pairs + signed.T @ signed)
+
+    def permute(self, rng: np.random.Generator) -> Floats:
+        """Return the totals of items if each rater has the own items in a random order."""
+        n, C = self.deviations.shape
+        signs = np.where(self.one_set, 1, rng.choice([-1, 1], n))
+        if self.compared.all() and self.one_set.all():
+            return np.asarray(rng.permuted(self.deviations, axis=1).sum(axis=0))
+        # Keys of items that were not compared, or not permuted, keep their order and come last.
+        moved = self.compared & self.one_set[:, None]
+        keys = np.where(moved, rng.random((n, C)), 1 + np.arange(C))
+        source = np.argsort(keys, axis=1)
+        target = np.argsort(np.where(moved, 0, 1 + np.arange(C)), axis=1, kind="stable")
+        totals = np.zeros(C)
+        values = np.take_along_axis(self.deviations, source, axis=1) * signs[:, None]
+        np.add.at(totals, target, values)
+        return totals
+
+
+def _find_units(rankings: Rankings) -> _Units:
+    rankings = prepare_raters(rankings)
+    # A ranking without a rater, of a whole weight, stands for as many raters.
+    alone = np.array([rater is None for rater in rankings.raters], bool)
+    whole = alone & (rankings.weights % 1 == 0)
+    times = np.where(whole, rankings.weights, 1).astype(np.int64)
+    rankings = replace(rankings, weights=np.where(whole, 1.0, rankings.weights))
+    rows = np.repeat(np.arange(len(rankings)), times)
+    rankings = rankings[rows]
+    number: dict[str, int] = {}
+    labels = [rater or f"ranking {row}" for row, rater in enumerate(rankings.raters)]
+    unit = np.array([number.setdefault(label, len(number)) for label in labels])
+    n, C, codes = len(number), rankings.n_items, rankings.codes
+    of_entry = unit[rankings.entry_rows]
+    of_entries, of_rest = deviations(rankings)
+    table, compared = np.zeros((n, C)), np.zeros((n, C), bool)
+    np.add.at(table, unit, (rankings.weights * of_rest)[:, None])
+    shifts = rankings.weights[rankings.entry_rows] * (of_entries - of_rest[rankings.entry_rows])
+    np.add.at(table, (of_entry, codes), shifts)
+    compared[of_entry, codes] = True
+    compared[unit[~rankings.is_subset]] = True
+    n_compared = np.where(rankings.is_subset, rankings.n_listed, C)
+    one_set = np.ones(n, bool)
+    one_set[unit[n_compared < compared.sum(axis=1)[unit]]] = False
+    return _Units(rankings, rows, unit, tuple(number), table, compared, one_set)
+
+
+def _compare_with_rest(units: _Units) -> tuple[Floats, Floats]:
+    """Return the pairs of items in the same order less those in opposite orders, and in both.
+
+    Each is a sum over the pairs that a rater and another one order, one number per rater.
+    """
+    rankings = replace(units.rankings, lengths=units.rankings.n_listed)
+    before = precedence(rankings)
+    tables = before - before.T, before + before.T
+    n = len(units.names)
+    found = np.array(
+        [
+            np.bincount(units.unit, rankings.weights * sum_over_orders(rankings, t), n)
+            for t in tables
+        ]
+    )
+    # Less what each has in common with itself: all pairs, if there is one ranking.
+    pairs = sum_over_orders(rankings, np.ones_like(before))
+    found -= np.bincount(units.unit, rankings.weights**2 * pairs, n)
+    for rows in find_repeated(rankings):
+        own, u = rankings[rows], units.unit[rows[0]]
+        before = precedence(own)
+        twice = own.weights**2 @ pairs[rows]
+        for i, table in enumerate((before - before.T, before + before.T)):
+            found[i, u] += twice - own.weights @ sum_over_orders(own, table)
+    return found[0], found[1]
+
+
+# ---- The interval of W
+#
+# With E the expected squared length of the totals of unrelated raters, (AᵀMA - E) / (most - E) is
+# 0 for these and 1 for full agreement, whatever the number of raters: for complete rankings, it
+# is the mean correlation of two raters. So its error is that of a mean over raters.
+
+
+def _jackknife(
+    units: _Units, blocks: Blocks, level: float, rng: np.random.Generator
+) -> tuple[float, float, tuple[float, float]]:
+    """Return W, that of unrelated raters, and the interval of W."""
+    own = _expect_own(units, blocks.metric)
+    most = blocks.find_most(units.rankings)
+    if not most:
+        return 1.0, 1.0, (1.0, 1.0)
+    n = len(units.names)
+    n_parts = min(n, MOST_PARTS if units.deviations.size <= MANY_CELLS else FEW_PARTS)
+    part = rng.permutation(n) % n_parts
+    shares = np.empty(n_parts)
+    for number in range(n_parts):
+        rest = part != number
+        expected, largest = own[rest].sum(), blocks.find_most(units.rankings[rest[units.unit]])
+        length = float(blocks.measure(units.deviations[rest].sum(axis=0)))
+        shares[number] = (length - expected) / (largest - expected) if n > 2 else np.nan
+    W = min(float(blocks.measure(units.deviations.sum(axis=0))) / most, 1.0)
+    chance = float(own.sum()) / most
+    # The logarithm of what is missing to full agreement is closer to normal.
+    logs = np.log(np.maximum(1 - shares, SMALLEST))
+    error = float(np.sqrt((n_parts - 1) * np.var(logs)))
+    if not np.isfinite(error):
+        return W, chance, (0.0, 1.0)
+    factor = float(np.exp(stdtrit(n_parts - 1, (1 + level) / 2) * error))
+    return W, chance, (max(1 - (1 - W) * factor, 0.0), 1 - (1 - W) / factor)
+
+
+def _expect_own(units: _Units, metric: Floats) -> Floats:
+    """Return the expected rᵀMr of each rater over all permutations of the own items."""
+    size, compared = units.compared.sum(axis=1), units.compared.astype(float)
+    squares = (units.deviations**2).sum(axis=1)
+    within = compared @ np.diag(metric) - np.sum(compared @ metric * compared, axis=1) / size
+    own = np.sum(units.deviations @ metric * units.deviations, axis=1)
+    return np.asarray(np.where(units.one_set, squares * within / np.maximum(size - 1, 1), own))
+
+
+# ---- Groups of raters
+
+
+@dataclass(frozen=True, eq=False)
+class GroupComparison:
+    """A test of whether groups of raters rank alike.
+
+    Attributes
+    ----------
+    groups : tuple of str
+    n_raters : tuple of int
+        How many raters each group has.
+    mean_places : ndarray of shape (groups, items)
+        The mean place of each item in each group, less the mean of all places; NaN for an item
+        that nobody of the group compared.
+    items : tuple of str
+    statistic : float
+        The sum of squares of mean places between groups.
+    p_value : float
+        The probability of so large a statistic if raters are assigned to groups at random.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["tea", "milk", "beer"]] * 4 + [["tea", "beer", "milk"]] +
+    ...     [["beer", "milk", "tea"]] * 4)
+    >>> found = rs.ranking.compare_groups(votes, ["old"] * 5 + ["young"] * 4, random_state=0)
+    >>> found
+    old (5 raters) and young (4 raters): p = 0.0085
+    >>> dict(zip(found.items, found.mean_places.round(1).T.tolist()))
+    {'beer': [0.8, -1.0], 'milk': [0.2, 0.0], 'tea': [-1.0, 1.0]}
+    """
+
+    groups: tuple[str, ...]
+    n_raters: tuple[int, ...]
+    items: tuple[str, ...]
+    mean_places: Floats
+    statistic: float
+    p_value: float
+
+    def __repr__(self) -> str:
+        sizes = zip(self.groups, self.n_raters, strict=True)
+        *first, last = (f"{group} ({format_count(n, 'rater')})" for group, n in sizes)
+        return f"{', '.join(first)} and {last}: p = {self.p_value:.2g}"
+
+
+def compare_groups(
+    rankings: Rankings, groups: ArrayLike, *, n_resamples: int = 9999, random_state: Seed = None
+) -> GroupComparison:
+    """Test whether groups of raters rank alike: whether items have the same mean places in all.
+
+    Raters are assigned to groups of the same sizes at random, many times. The test holds for
+    few raters, ties, top-K lists and subsets.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        All rankings of a rater together count as one.
+    groups : array-like of str
+        The group of each ranking; that of a rater is the same in all rankings.
+    n_resamples : int
+        How often raters are assigned at random.
+    random_state : int or numpy.random.Generator, optional
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b"]] * 8 + [["b", "a"]] * 8)
+    >>> rs.ranking.compare_groups(votes, ["x", "y"] * 8, random_state=0).p_value
+    1.0
+    """
+    require_whole_number("n_resamples", n_resamples)
+    require_one_subject(require_rankings(rankings))
+    labels = np.array([str(label) for label in np.asarray(groups, object).ravel()])
+    if labels.size != len(rankings):
+        raise RankshotError(f"groups has {labels.size} labels for {len(rankings)} rankings")
+    units = _find_units(rankings)
+    names, labelled = np.unique(labels[rankings.weights > 0][units.rows], return_inverse=True)
+    group = np.empty(len(units.names), np.int64)
+    group[units.unit] = labelled
+    if np.any(mixed := group[units.unit] != labelled):
+        who = units.names[units.unit[mixed.argmax()]]
+        raise RankshotError(f"groups: the rankings of {who!r} are in several groups")
+    if len(names) < 2:
+        raise RankshotError(
+            f"groups needs at least two different labels, not only {str(names[0])!r}"
+        )
+    rng = require_generator(random_state)
+    statistic, mean_places = _between_groups(units, group[None], len(names))
+    extreme = 0
+    for rows in row_blocks(n_resamples, len(names) * group.size):
+        drawn = rng.permuted(np.tile(group, (rows.stop - rows.start, 1)), axis=1)
+        found, _ = _between_groups(units, drawn, len(names))
+        extreme += int((found >= statistic[0] * (1 - 1e-9)).sum())
+    return GroupComparison(
+        tuple(names.tolist()),
+        tuple(np.bincount(group).tolist()),
+        units.rankings.items,
+        mean_places[:, 0],
+        float(statistic[0]),
+        (1 + extreme) / (1 + n_resamples),
+    )
+
+
+def _between_groups(units: _Units, groups: Ints, n_groups: int) -> tuple[Floats, Floats]:
+    """Return the statistic of each row of groups of raters, and the mean places in each group."""
+    members = (groups == np.arange(n_groups)[:, None, None]).astype(float)
+    totals, counts = members @ units.deviations, members @ units.compared.astype(float)
+    with np.errstate(invalid="ignore"):
+        means = totals / counts
+        overall = totals.sum(axis=0) / counts.sum(axis=0)
+    squares = np.where(counts > 0, counts * (means - overall) ** 2, 0.0)
+    return np.asarray(squares.sum(axis=(0, 2))), np.asarray(means)

@@ -1,0 +1,114 @@
+"""Which inputs to label next: a few that differ, each of which stands for many others."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rankshot.core.errors import RankshotError
+from rankshot.core.validation import require_whole_number
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.weighted_mean import center_rows
+from rankshot.zeroshot.scores import Scores, as_scores, class_scores
+
+Floats = NDArray[np.floating]
+N_ITERATIONS = 20
+"""K-means changes little after these."""
+
+
+class Suggestions(NamedTuple):
+    """Inputs to label next, those that stand for most others first.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n,)
+        The rows of the inputs.
+    labels : ndarray of str, shape (n,)
+        Their most probable classes.
+    proba : ndarray of shape (n,)
+        The probabilities of these.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot import Suggestions
+    >>> Suggestions._fields
+    ('rows', 'labels', 'proba')
+    """
+
+    rows: NDArray[np.intp]
+    labels: NDArray[np.str_]
+    proba: Floats
+
+
+def suggest(
+    head: BaseHead, scores: Scores | ArrayLike, n: int, *, labelled: ArrayLike = ()
+) -> Suggestions:
+    """Suggest the inputs whose labels help most, as examples for `WeightedMean.fit`.
+
+    K-means divides the inputs into n clusters, by scores with mean 0 and variance 1 per input. The
+    input nearest to the mean of each cluster is suggested. On held-out seen classes of three data
+    sets, this was better than inputs chosen at random, and than those of which the head is least
+    certain.
+
+    Parameters
+    ----------
+    head : head
+        A fitted head, which makes the guesses.
+    scores : Scores or array-like
+        Scores of inputs without labels.
+    n : int
+        How many inputs to suggest. There are fewer suggestions if fewer inputs differ.
+    labelled : array-like of int
+        The rows of inputs that have a label already: they are left out.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus", "tram"]],
+    ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
+    >>> head = rs.WeightedMean().fit(rankings)
+    >>> scores = [[0, 3, 2, 0], [0, 3, 1, 0], [0, 2, 2, 0], [3, 0, 1, 2], [3, 0, 0, 2],
+    ...           [3, 1, 0, 2]]
+    >>> found = rs.zeroshot.suggest(head, scores, 2)
+    >>> found.rows, found.labels
+    (array([4, 0]), array(['truck', 'cat'], dtype='<U5'))
+    """
+    check_is_fitted(head, "classes_")
+    table = as_scores(scores, head.items_)
+    left = np.delete(np.arange(len(table)), np.asarray(labelled, np.intp))
+    if not left.size:
+        raise RankshotError("there are no inputs without a label")
+    f = class_scores(table.values, table.kind, len(table.items), {}, np)
+    # The order of the columns must not decide.
+    rows = left[choose_diverse(f[left][:, np.argsort(table.items)], n)]
+    best = head.top(table[rows], 1)
+    return Suggestions(rows, best.labels[:, 0], best.proba[:, 0])
+
+
+def choose_diverse(values: Floats, n: int) -> NDArray[np.intp]:
+    """Return the row nearest to the mean of each of n clusters, that of the largest cluster first.
+
+    Rows are clustered with mean 0 and variance 1. The order of the rows has no influence.
+    """
+    n = require_whole_number("n", n)
+    centered, std = center_rows(np.asarray(values, np.float64))
+    table = np.ascontiguousarray(centered / std)
+    # Equal rows have equal bytes; k-means begins with random rows.
+    order = np.argsort(table.view(np.dtype((np.void, table.strides[0]))).ravel(), kind="stable")
+    table = table[order]
+    with warnings.catch_warnings():
+        # Fewer rows than clusters differ.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(min(n, len(table)), n_init=1, max_iter=N_ITERATIONS, random_state=0)
+        cluster = model.fit_predict(table)
+    distance = ((table - model.cluster_centers_[cluster]) ** 2).sum(axis=1)
+    nearest = np.lexsort([distance, cluster])
+    _, first, size = np.unique(cluster[nearest], return_index=True, return_counts=True)
+    return np.asarray(order[nearest[first[np.argsort(-size, kind="stable")]]])

@@ -1,0 +1,173 @@
+"""Tests of agreement: against SciPy, published values, and all permutations."""
+
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, friedmanchisquare, kendalltau, spearmanr
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+from rankshot.ranking import compare_groups, concordance, concordance_test
+
+FANO = ["abd", "bce", "cdf", "deg", "aef", "bfg", "acg"]
+
+
+def draw(rng, n, items="abcde", **columns):
+    orders = [list(rng.permutation(list(items))) for _ in range(n)]
+    return rs.Rankings.from_orders(orders, items=list(items), **columns)
+
+
+# ---- The test of W
+
+
+def test_the_statistic_of_complete_rankings_is_friedmans(rng):
+    for _ in range(5):
+        scores = rng.integers(0, 4, (6, 5))
+        found = concordance_test(
+            rs.Rankings.from_scores(scores, items=range(5)), n_resamples=9, random_state=0
+        )
+        other = friedmanchisquare(*scores.T)
+        assert found.chi_square == pytest.approx(other.statistic)
+        assert found.degrees == 4
+        assert chi2.sf(found.chi_square, found.degrees) == pytest.approx(other.pvalue)
+
+
+def test_conovers_ice_cream():
+    """Conover (1999), p. 391; durbinTest of R's PMCMRplus: chi-squared = 12, df = 6, p = 0.06197.
+
+    Seven people each compare three of seven kinds, and all agree.
+    """
+    votes = rs.Rankings.from_orders(map(list, FANO), kind="subset")
+    found = concordance_test(votes, n_resamples=4999, random_state=0)
+    assert (found.chi_square, found.degrees) == (pytest.approx(12), 6)
+    assert chi2.sf(found.chi_square, 6) == pytest.approx(0.06197, abs=5e-6)
+    # Of the 6^7 orders, 7! agree fully. The error of the estimate is 0.0019.
+    assert found.p_value == pytest.approx(5040 / 6**7, abs=0.006)
+    assert found.chance == pytest.approx(0.5)
+    # Any two of them have one kind in common, and no pair.
+    assert np.isnan(found.mean_correlation)
+
+
+def test_the_p_value_is_the_share_of_all_permutations(rng):
+    votes = rs.Rankings.from_orders([list("abc"), list("acb"), ["b", ["a", "c"]]])
+    every = [list(permutations("abc"))] * 2 + [
+        [(one, tuple(x for x in "abc" if x != one)) for one in "abc"]
+    ]
+    W = [
+        concordance(rs.Rankings.from_orders([[*a], [*b], [c[0], [*c[1]]]], items=list("abc")))
+        for a, b, c in product(*every)
+    ]
+    expected = np.mean(np.array(W) >= concordance(votes) - 1e-9)
+    found = concordance_test(votes, n_resamples=9999, random_state=0)
+    assert found.p_value == pytest.approx(expected, abs=0.02)
+    assert found.chance == pytest.approx(np.mean(W))
+
+
+def test_what_takes_too_long_to_permute_is_tested_by_chi_square(rng):
+    found = concordance_test(draw(rng, 20), n_resamples=10_000_000)
+    assert found.method == "chi-square"
+    assert found.p_value == pytest.approx(chi2.sf(found.chi_square, 4))
+
+
+def test_rankings_of_one_rater_are_permuted_together(rng):
+    """Copies of the rankings of the same raters are no evidence that raters agree."""
+    once = draw(rng, 5, raters=list("vwxyz"))
+    many = rs.Rankings.concatenate([once] * 6)
+    a, b = (concordance_test(votes, random_state=0) for votes in (once, many))
+    assert a.p_value == b.p_value
+    assert a.interval == pytest.approx(b.interval)
+    assert a.mean_correlation == pytest.approx(b.mean_correlation)
+    # Pairs of the same raters: each keeps all own orders, or reverses all of them.
+    pairs = [list(p) for order in once.orders() for p in combinations(order, 2)]
+    votes = rs.Rankings.from_orders(pairs, raters=np.repeat(list("vwxyz"), 10), kind="subset")
+    found = concordance_test(votes, random_state=0)
+    assert found.p_value >= 1 / 16 - 0.02
+    assert found.mean_correlation == pytest.approx(a.mean_correlation)
+
+
+# ---- Correlations, and the interval
+
+
+def test_correlations_are_kendalls(rng):
+    votes = draw(rng, 6, "abcdefg")
+    places = votes.positions()
+    tau = np.array([[kendalltau(a, b).statistic for b in places] for a in places])
+    others = tau[~np.eye(6, dtype=bool)].reshape(6, 5)
+    found = concordance_test(votes, n_resamples=9, random_state=0)
+    assert found.mean_correlation == pytest.approx(others.mean())
+    assert found.correlations == pytest.approx(others.mean(axis=1))
+
+
+def test_w_less_chance_is_the_mean_spearman_correlation(rng):
+    votes = draw(rng, 6, "abcdefg")
+    rho = spearmanr(votes.positions(), axis=1).statistic
+    found = concordance_test(votes, n_resamples=9, random_state=0)
+    share = (found.concordance - found.chance) / (1 - found.chance)
+    assert share == pytest.approx(rho[~np.eye(6, dtype=bool)].mean())
+    assert found.chance == pytest.approx(1 / 6)
+
+
+def test_two_raters_have_no_narrow_interval():
+    found = concordance_test(rs.Rankings.from_orders([list("abc"), list("abc")]), random_state=0)
+    assert found.interval == (0, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("spread", "n"), [(0.3, 5), (0.3, 20), (1.0, 5), (1.0, 20)])
+@pytest.mark.parametrize("k", [8, 3])
+def test_intervals_contain_the_w_of_other_raters(spread, n, k):
+    """400 samples of a Mallows model: the Monte Carlo error of .95 is .011."""
+    rng = np.random.default_rng(n)
+    model = rs.Mallows.from_center(list("abcdefgh"), spread)
+    truth = concordance(model.sample(50_000, k, rng))
+    covered = []
+    for _ in range(400):
+        found = concordance_test(model.sample(n, k, rng), n_resamples=1, random_state=0)
+        low, high = found.interval
+        covered.append(low <= found.chance + truth * (1 - found.chance) <= high)
+    assert 0.92 <= np.mean(covered) <= 0.985
+
+
+# ---- Groups
+
+
+def test_groups_are_compared_by_all_assignments(rng):
+    votes = draw(rng, 8, "abc")
+    places = votes.positions().astype(float)
+
+    def between(one):
+        two = [i for i in range(8) if i not in one]
+        means = [places[[*rows]].mean(axis=0) for rows in (one, two)]
+        return sum(4 * ((mean - places.mean(axis=0)) ** 2).sum() for mean in means)
+
+    every = np.array([between(one) for one in combinations(range(8), 4)])
+    found = compare_groups(votes, ["x"] * 4 + ["y"] * 4, random_state=0)
+    assert found.statistic == pytest.approx(every[0])
+    assert found.p_value == pytest.approx(np.mean(every >= every[0] - 1e-9), abs=0.02)
+
+
+def test_raters_belong_to_groups_with_all_of_their_rankings(rng):
+    once = draw(rng, 8, raters=list("abcdefgh"))
+    labels = np.array(["x", "y"] * 4)
+    alone = compare_groups(once, labels, random_state=0)
+    thrice = rs.Rankings.concatenate([once] * 3)
+    together = compare_groups(thrice, np.tile(labels, 3), random_state=0)
+    assert together.p_value == alone.p_value
+    assert together.n_raters == (4, 4)
+    with pytest.raises(RankshotError, match="the rankings of 'a' are in several groups"):
+        compare_groups(thrice, np.arange(24) < 3)
+    with pytest.raises(RankshotError, match="groups has 3 labels for 8 rankings"):
+        compare_groups(once, labels[:3])
+    with pytest.raises(RankshotError, match="at least two different labels, not only 'x'"):
+        compare_groups(once, ["x"] * 8)
+
+
+def test_groups_of_subsets_differ_if_their_orders_do(rng):
+    sets = [sorted(rng.permutation(list("abcdef"))[:3]) for _ in range(30)]
+    orders = [one if i % 2 else one[::-1] for i, one in enumerate(sets)]
+    votes = rs.Rankings.from_orders(orders, kind="subset")
+    found = compare_groups(votes, ["up" if i % 2 else "down" for i in range(30)], random_state=0)
+    assert found.p_value < 0.001
+    assert np.all(np.diff(found.mean_places[found.groups.index("up")]) > 0)
+    assert compare_groups(votes, ["x"] * 15 + ["y"] * 15, random_state=0).p_value > 0.01

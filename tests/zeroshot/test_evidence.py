@@ -1,0 +1,151 @@
+"""Evidence of another model: its weight without labels, and what heads do with it."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+from rankshot.zeroshot import word_evidence
+from rankshot.zeroshot.evidence import SHARE, center_evidence, weigh_evidence
+
+ITEMS = [f"seen{i}" for i in range(12)]
+CLASSES = ("a", "b", "c", "d")
+
+
+def opinions(rng, y, strength):
+    """Log-probabilities of a calibrated model that knows this much."""
+    values = strength * np.eye(4)[y] + rng.normal(size=(len(y), 4)) * np.sqrt(strength)
+    return log_softmax(values, axis=1)
+
+
+def standardized(evidence):
+    centered, scale = center_evidence(evidence)
+    return centered / scale
+
+
+def test_the_weight_follows_from_the_agreement():
+    """With many inputs and independent errors, the accuracy of the evidence is found."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=100_000)
+    by_head, evidence = opinions(rng, y, 2.0), standardized(opinions(rng, y, 1.0))
+    weight = weigh_evidence(by_head, evidence) / SHARE
+    accuracy = np.mean(evidence.argmax(axis=1) == y)
+    confidence = softmax(weight * evidence, axis=1).max(axis=1).mean()
+    assert confidence == pytest.approx(accuracy, abs=0.01)
+
+
+def test_evidence_that_agrees_by_chance_has_no_weight():
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=400)
+    by_head = opinions(rng, y, 2.0)
+    assert weigh_evidence(by_head, standardized(rng.normal(size=(400, 4)))) < 0.05
+    assert weigh_evidence(by_head, standardized(-by_head)) == 0
+    assert weigh_evidence(by_head, standardized(100 * by_head)) <= 1
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(4), 50)
+    centers = rng.normal(size=(4, 12))
+    values = centers[y] + 1.5 * rng.normal(size=(200, 12))
+    guess = centers + 0.5 * rng.normal(size=centers.shape)
+    rankings = rs.Rankings.from_scores(guess, items=ITEMS, targets=CLASSES).top(5)
+    # Other columns, in another order; cosines have a small range.
+    table = 0.1 * opinions(rng, y, 1.5)[:, [2, 0, 3, 1]] + 0.7
+    evidence = rs.Scores(np.column_stack([table, table[:, 0]]), ["c", "a", "d", "b", "other"])
+    return rankings, rs.Scores(values, ITEMS, evidence=evidence), np.array(CLASSES)[y]
+
+
+def test_a_head_with_evidence_is_the_sum_of_both(problem):
+    rankings, scores, truth = problem
+    head = rs.WeightedMean(evidence_weight=0.7).fit(rankings, evidence=scores)
+    alone = rs.WeightedMean().fit(rankings)
+    e = scores.evidence.select(CLASSES).values
+    e = e - e.mean(axis=1, keepdims=True)
+    expected = log_softmax(alone.predict_log_proba(scores) + 0.7 * e / e.std(), axis=1)
+    np.testing.assert_allclose(head.predict_log_proba(scores), expected, atol=1e-9)
+    # A single input gets the same answer as in the batch.
+    np.testing.assert_allclose(head.predict_log_proba(scores[7:8]), expected[7:8], atol=1e-9)
+    both = rs.WeightedMean().fit(rankings, evidence=scores)
+    right = [np.mean(h == truth) for h in (both.predict(scores), alone.predict(scores))]
+    assert right[0] > max(right[1], np.mean(np.array(CLASSES)[e.argmax(axis=1)] == truth))
+
+
+def test_what_is_added_to_a_row_and_the_scale_do_not_matter(problem):
+    rankings, scores, _ = problem
+    head = rs.WeightedMean().fit(rankings, evidence=scores)
+    e = scores.evidence
+    moved = rs.Scores(30 * e.values + np.arange(200.0)[:, None], e.items)
+    other = rs.Scores(scores.values, ITEMS, evidence=moved)
+    again = rs.WeightedMean().fit(rankings, evidence=other)
+    np.testing.assert_allclose(
+        again.predict_log_proba(other), head.predict_log_proba(scores), atol=1e-9
+    )
+
+
+def test_files_and_heads_around_it_have_the_evidence(problem, tmp_path):
+    rankings, scores, truth = problem
+    examples = rs.Scores(scores.values, ITEMS, features=scores.values[:, :3])[::20], truth[::20]
+    head = rs.WeightedMean().fit(rankings, examples=examples, evidence=scores_with(scores))
+    table = scores_with(scores)
+    expected = head.predict_log_proba(table)
+    head.save(tmp_path / "head.rankshot")
+    loaded = rs.load_head(tmp_path / "head.rankshot")
+    np.testing.assert_array_equal(loaded.predict_log_proba(table), expected)
+    both = rs.SeenAndNew(head).fit()
+    new = both.predict_log_proba(table)[:, ~both.seen_]
+    np.testing.assert_allclose(log_softmax(new, axis=1), expected, atol=1e-9)
+    with pytest.raises(RankshotError, match="these inputs have none"):
+        both.predict(rs.Scores(scores.values, ITEMS, features=scores.values[:, :3]))
+
+
+def scores_with(scores):
+    return rs.Scores(scores.values, ITEMS, features=scores.values[:, :3], evidence=scores.evidence)
+
+
+def test_the_export_has_a_second_input(problem, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    rankings, scores, _ = problem
+    head = rs.WeightedMean().fit(rankings, evidence=scores)
+    rs.export_onnx(head, tmp_path / "head.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
+    inputs = {
+        "scores": scores.values.astype(np.float32),
+        "features": scores.evidence.select(CLASSES).values.astype(np.float32),
+    }
+    found = session.run(["probabilities"], inputs)[0]
+    np.testing.assert_allclose(found, head.predict_proba(scores), atol=1e-4)
+
+
+WRONG = {
+    "no names": (lambda s: rs.Scores(s.values, ITEMS, evidence=np.ones((200, 4))), "must name"),
+    "rows": (lambda s: rs.Scores(s.values, ITEMS, evidence=s.evidence[:9]), "200 inputs, not 9"),
+    "columns": (
+        lambda s: rs.Scores(s.values, ITEMS, evidence=s.evidence.select(["a", "b", "other"])),
+        "no column of 'c', 'd'",
+    ),
+    "none": (lambda s: rs.Scores(s.values, ITEMS), "these inputs have none"),
+    "an array": (lambda s: s.values, "evidence must be Scores"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_evidence(problem, name):
+    rankings, scores, _ = problem
+    make, message = WRONG[name]
+    with pytest.raises(RankshotError, match=message):
+        rs.WeightedMean().fit(rankings, evidence=make(scores))
+
+
+def test_words():
+    found = word_evidence(
+        ["what is my balance", "flip a coin for me", "no common word"],
+        ["account_balance", "flip_coin"],
+        corpus=["is it me", "what for"],
+    )
+    assert found.items == ("account_balance", "flip_coin")
+    assert found.values[:2].argmax(axis=1).tolist() == [0, 1]
+    same = word_evidence(["flip coin"], ["flip_coin", "other"])
+    np.testing.assert_allclose(same.values[0, 0], 1, rtol=1e-6)
