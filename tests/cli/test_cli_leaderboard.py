@@ -110,7 +110,7 @@ def test_boards_by_category_and_covariates(folder):
 def test_ballots_are_read(folder):
     (folder / "ballots.csv").write_text("name,first,second\nann,tea,milk\nbob,milk,tea\ncy,tea,\n")
     assert "2 items, 3 rankings" in run_well("leaderboard ballots.csv")
-    assert "tea 0.66 > milk 0.34" in run_well("consensus ballots.csv")
+    assert "tea 0.67 > milk 0.33" in run_well("consensus ballots.csv")
     (folder / "places.csv").write_text("tea,milk,rum\n1,2,2\n2,1,3\n")
     assert "tea 0" in run_well("consensus places.csv --layout places")
 
