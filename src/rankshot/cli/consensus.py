@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
@@ -101,8 +101,9 @@ def consensus(
         require_ending(output, ENDINGS)
         check_writable(output, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
     items = None if seen is None else read_seen_labels(seen).names
-    where = {"in_parts": in_parts, "layout": layout}
-    with _open_rankings(rankings, items, workers, scheduler, **where) as given:
+    told: Any = layout and layout.value
+    opened = _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts, layout=told)
+    with opened as given:
         with prefix_errors(rankings):
             summaries = summarize(given, model(), k)
         if output is not None:
@@ -128,13 +129,13 @@ def _open_rankings(
     scheduler: str | None,
     *,
     in_parts: bool,
-    layout: Layout | None,
+    layout: Any,
 ) -> Iterator[AnyRankings]:
     """Yield rankings in memory, or in parts while there are workers."""
     if not in_parts:
         from rankshot.ranking import read_rankings
 
-        yield read_rankings(rankings, items=items, layout=layout and layout.value)
+        yield read_rankings(rankings, items=items, layout=layout)
         return
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs import read_rankings as read_parts

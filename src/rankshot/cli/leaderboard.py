@@ -188,7 +188,7 @@ def _make_boards(
             refuse(category or target, "--covariates are for one leaderboard of a table of votes")
             refuse(regularization is not None, "--regularization is not for --covariates")
             names = [name.strip() for name in covariates.split(",")]
-            return {"": make_leaderboard(path, covariates=names, **options, **columns)}
+            return {"": make_leaderboard(path, **{"covariates": names, **options, **columns})}
         rankings = as_rankings(path, **columns, **({"category": category} if category else {}))
     except RankshotError as error:
         # Parameters of Python are options here.

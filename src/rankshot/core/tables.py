@@ -100,7 +100,7 @@ class Batch:
         return self.texts[j]
 
 
-def find_column(columns: Sequence[str], name: str, path: NamedFile) -> int:
+def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int:
     """Return the position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)

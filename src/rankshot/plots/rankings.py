@@ -243,7 +243,7 @@ class WorthsDisplay(Display):
     Examples
     --------
     >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], weights=[3, 2])
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
     >>> display = rs.leaderboard(votes).plot()
     >>> display.ax_.get_xlabel()
     'log-worth, with 95 % comparison intervals'

@@ -354,7 +354,7 @@ def _read_frame(
     table = table[:, _match_names(columns, names, f"the columns of {what}")]
     if square:
         _require_shape(table, len(names), what, square=True)
-        index = nw.maybe_get_index(frame)
+        index: Any = nw.maybe_get_index(frame)
         numbered = index is None or list(index) == list(range(len(table)))
         rows = columns if numbered else as_names(index, f"the index of {what}")
         table = table[_match_names(rows, names, f"the rows of {what}")]

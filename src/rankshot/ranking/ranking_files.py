@@ -88,9 +88,9 @@ def read_rankings(
         ties, a list of lists of names. Null means that a field is left out; a weight must be a
         number.
 
-        A CSV file, or a Parquet file without these fields, is a table of votes between two items
-        (`Rankings.from_votes`) or of ballots, one row per rater. Columns ``rater`` (or ``judge``,
-        ``voter``, ``name``, ``id``), ``target`` and ``weight`` are optional.
+        A CSV file is a table of votes between two items (`Rankings.from_votes`) or of ballots, one
+        row per rater; so is a Parquet file of votes, or with ``layout``. Columns ``rater`` (or
+        ``judge``, ``voter``, ``name``, ``id``), ``target`` and ``weight`` are optional.
     items : iterable of names, optional
         All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
@@ -129,7 +129,9 @@ def read_rankings(
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
     ending = require_ending(path, (*ENDINGS, ".csv"))
-    if ending == ".csv" or (ending == ".parquet" and "ranking" not in read_columns(path)[0]):
+    columns = read_columns(path, strip=True)[0] if ending == ".parquet" else ["ranking"]
+    is_table = "ranking" not in columns and (layout is not None or is_votes(columns))
+    if ending == ".csv" or is_table:
         return _read_table(path, items, kind, layout)
     if layout is not None:
         raise RankshotError(f"{path}: layout= is for tables of votes and ballots, not rankings")

@@ -331,8 +331,9 @@ class Rankings:
         """Return votes that are read already as rankings."""
         n = votes.outcome.size
         sources = np.broadcast_to(np.array(None, object), n)
-        beside = np.ones(n, bool), votes.weights, votes.categories, sources, votes.raters
-        return cls(votes.items, *votes.entries, np.full(n, 2), *beside)
+        beside = (votes.weights, votes.categories, sources, votes.raters)
+        columns: tuple[Any, ...] = (np.full(n, 2), np.ones(n, bool), *beside)
+        return cls(votes.items, *votes.entries, *columns)
 
     @classmethod
     def from_pair_counts(

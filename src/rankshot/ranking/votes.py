@@ -151,8 +151,8 @@ def _number_items(
         codes[side] = recode[coded.codes]
     if (codes < 0).any():
         row = int(np.argmax((codes < 0).any(axis=0)))
-        side = first if codes[0, row] < 0 else second
-        odd = side.labels[side.codes[row]]
+        unknown = first if codes[0, row] < 0 else second
+        odd = unknown.labels[unknown.codes[row]]
         raise UnknownItemError(
             f"{table.where(row)}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
         )

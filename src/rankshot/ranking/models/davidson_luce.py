@@ -611,9 +611,10 @@ def build_likelihood(rankings: Rankings, sizes: Ints) -> Likelihood | PairLikeli
     """Return the likelihood of rankings; that of pairs has no sums over sets."""
     if sizes[-1] > 2 or not np.all(rankings.is_subset & (rankings.n_listed == 2)):
         return Likelihood(rankings, sizes)
-    pairs, sign = rankings.codes.reshape(-1, 2).T, 1.0 - rankings.rows_with_ties
+    first, second = rankings.codes.reshape(-1, 2).T
+    sign, weights = (~rankings.rows_with_ties).astype(np.float64), rankings.weights
     has_ties = sizes.size > 1
-    return PairLikelihood(*pairs, sign, rankings.weights, rankings.n_items, has_ties=has_ties)
+    return PairLikelihood(first, second, sign, weights, rankings.n_items, has_ties=has_ties)
 
 
 class _Passes:

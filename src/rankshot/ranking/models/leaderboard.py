@@ -330,7 +330,7 @@ class Leaderboard:
         """The share of votes that the row won against the column; NaN where there is none."""
         both = self.wins + self.wins.T + self.ties
         won = self.wins + self.ties / 2
-        return np.divide(won, both, out=np.full(both.shape, np.nan), where=both > 0)
+        return np.asarray(np.divide(won, both, out=np.full(both.shape, np.nan), where=both > 0))
 
     def _win_probability(self, difference: Floats) -> Floats:
         # Without overflow: both terms are at most 1 for the item that is ahead.
@@ -403,7 +403,7 @@ class Leaderboard:
         """
         import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
 
-        backend = next((name for name in FRAMES if find_spec(name)), None)
+        backend: Any = next((name for name in FRAMES if find_spec(name)), None)
         if backend is None:
             raise RankshotError(f"to_frame needs one of {quote_names(FRAMES)}: install one of them")
         return nw.from_dict(self.to_columns(), backend=backend).to_native()
@@ -639,16 +639,15 @@ def leaderboard(
     )
 
 
-def as_rankings(votes: Any, **columns: str) -> Rankings:
+def as_rankings(votes: Any, **columns: Any) -> Rankings:
     """Return rankings as they are, or those of a file or of a table of votes."""
     if isinstance(votes, (str, Path)) and not columns:
         return read_rankings(votes)
     if isinstance(votes, (str, Path)) or as_frame(votes) is not None:
-        return Rankings.from_votes(votes, **columns)  # type: ignore[arg-type]
-    require_rankings(votes)
+        return Rankings.from_votes(votes, **columns)
     if columns:
         raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
-    return votes
+    return require_rankings(votes)
 
 
 # ---- The fit

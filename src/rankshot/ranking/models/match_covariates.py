@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ def fit_matches(
     if ties == "ignore":
         kept &= votes.outcome != TIE
     if not kept.all():
-        columns = (column[kept] for column in votes[1:])
+        columns: Iterable[Any] = (column[kept] for column in votes[1:])
         votes, X = Votes(votes.items, *columns), X[kept]
     scale = np.sqrt((X**2).mean(axis=0))
     if (flat := ~(scale > 0)).any():

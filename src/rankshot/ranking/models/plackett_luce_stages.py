@@ -307,7 +307,8 @@ class Block:
         """
         C = self.n_classes
         found = self._expect(theta)
-        expected = np.bincount(self.order.ravel(), found.listed.ravel(), minlength=C + 1)[:C]
+        listed = np.bincount(self.order.ravel(), found.listed.ravel(), minlength=C + 1)
+        expected: Floats = listed[:C].astype(np.float64, copy=False)
         expected += found.lost.sum() * (self.counts * np.exp(theta))
         for tie, slopes in zip(self.stages.ties, found.tied, strict=True):
             tied = self.weights[tie.column][:, None] * tie.counts - slopes

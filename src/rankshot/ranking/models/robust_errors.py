@@ -101,8 +101,8 @@ def clustered_covariance(
 
 def sum_squares(units: Units, gradients: Gradients) -> Floats:
     """Return Σ s sᵀ, with the sum s of the derivatives of each unit."""
-    n, rest = int(units.unit.max()) + 1, gradients.rest[units.number] * units.weights
-    rest = np.bincount(units.unit, rest, n)
+    n = int(units.unit.max()) + 1
+    rest = np.bincount(units.unit, gradients.rest[units.number] * units.weights, n)
     listed = _add_up(units, gradients.listed, n)
     both = listed.T @ listed
     both = both if isinstance(both, np.ndarray) else both.toarray()
