@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -36,7 +37,9 @@ def main() -> None:
     except RankshotError as error:
         sys.exit(str(error))
     start = perf_counter()
-    run = reproduce_texts if isinstance(data, TextData) else reproduce
+    run = reproduce
+    if isinstance(data, TextData):
+        run = partial(reproduce_texts, source=given.directory)
     found = run(
         load_benchmark(data),
         folder / "classifiers",

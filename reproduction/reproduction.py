@@ -36,6 +36,7 @@ from reproduction.classifiers import (
     LinearClassifier,
 )
 from reproduction.evaluator import Configuration, Evaluator
+from reproduction.evidence_tables import evidence_table, examples_table, source_matrix
 from reproduction.full_sum import full_sum_table
 from reproduction.paper_methods import paper_head
 from reproduction.paper_tables import LINGUISTIC, table_one, table_two
@@ -147,11 +148,15 @@ def reproduce(
 
 
 def reproduce_texts(
-    benchmark: Benchmark, directory: Path, announce: AnnounceStep, grid: Grid = TEXT_GRID
+    benchmark: Benchmark,
+    directory: Path,
+    announce: AnnounceStep,
+    grid: Grid = TEXT_GRID,
+    source: Path | None = None,
 ) -> Reproduction:
     """Run the experiments on texts: all that does not compare with the paper.
 
-    The parameters are those of `reproduce`.
+    The folder ``source`` may have the cosines of a sentence encoder.
     """
     start = perf_counter()
     evaluator = _make_evaluator(benchmark, directory, announce)
@@ -164,7 +169,8 @@ def reproduce_texts(
     peers = peer_table(benchmark, *models, announce, methods, TEXT_PEER_NOTES)
     bootstrap = Bootstrap(real.test_label)
     more = _tables_beyond_the_paper(evaluator, ablation, bootstrap, announce)
-    tables = (classifiers, peers, *more)
+    evidence = evidence_table(evaluator, ablation.chosen, source)
+    tables = (classifiers, peers, *more, evidence)
     return Reproduction(benchmark.name, tables, None, ablation, round(perf_counter() - start))
 
 
@@ -196,6 +202,14 @@ def _tables_beyond_the_paper(
     settings = settings_table(evaluator, ablation.bases)
     announce("predicted accuracy and calibration")
     sources = list(rehearse_sources(evaluator, ablation.chosen))
+    predictions = list(sources)
+    for label in ("multiclass", LEAST_SQUARES):
+        base = ablation.bases[label]
+        alone = replace(ablation.chosen, setting=base.setting, C=base.C, partner=None)
+        predictions += [
+            replace(one, name=f"{one.name}; {label} alone")
+            for one in rehearse_sources(evaluator, alone)
+        ]
     model = replace(
         ablation.bases["multiclass"],
         head=ProbabilisticRanking(k=ablation.chosen.head.k),
@@ -206,8 +220,10 @@ def _tables_beyond_the_paper(
         ablation.table(bootstrap, real.test_label),
         ablation.selection.table(bootstrap),
         settings,
-        prediction_table(sources, bootstrap),
+        prediction_table(predictions, bootstrap),
         calibration_table(sources, task_values(evaluator.fit_head(model, real), scores, real)),
+        examples_table(evaluator, ablation.chosen, announce),
+        source_matrix(evaluator, ablation.chosen, announce),
     ]
 
 

@@ -1,4 +1,4 @@
-"""``--classes all`` and ``--none``: seen and new classes together."""
+"""``--classes all`` and ``all-or-none``: seen and new classes together."""
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from rankshot.zeroshot.files.predictions import read_predictions
 
 HEAD = "--head probabilistic"
 CLASSIFY = f"classify scores.csv --rankings rankings.jsonl -o out.csv --classes all {HEAD}"
+ALL_OR_NONE = CLASSIFY.replace("--classes all", "--classes all-or-none")
 NONE = "none of these"
 
 
@@ -38,13 +39,13 @@ def in_python(reference=None, none=False):
     ("words", "head"),
     [
         ("", in_python()),
-        ("--reference usual.csv", in_python(USUAL)),
-        ("--reference usual.parquet --none", in_python(USUAL, none=True)),
+        (" --reference usual.csv", in_python(USUAL)),
+        ("-or-none --reference usual.parquet", in_python(USUAL, none=True)),
     ],
     ids=["alone", "reference", "none"],
 )
 def test_all_classes_have_a_column_as_in_python(folder, words, head):
-    done = run_well(f"{CLASSIFY} {words}")
+    done = run_well(CLASSIFY.replace("--classes all", f"--classes all{words}"))
     found = read_predictions("out.csv")
     assert sorted(found.targets) == sorted([*SEEN, *TARGETS, *([NONE] if "none" in words else [])])
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
@@ -69,22 +70,18 @@ def test_a_predicted_class_is_explained_with_its_gate(folder):
 
 
 def test_the_report_knows_seen_classes(folder):
-    run_well(f"{CLASSIFY} --reference usual.csv --none")
+    run_well(f"{ALL_OR_NONE} --reference usual.csv")
     words = "report out.csv --truth truth.csv --rankings rankings.jsonl -o out.html"
     run_well(words)
     check_refused(folder, f"{words} --scores scores.csv", {}, "explanations in a report are of new")
 
 
 def test_what_cannot_be_combined(folder):
-    for words, message in (
-        (f"{HEAD} --none", "--none needs --reference FILE"),
-        ("--head conse", "for heads with rankings, not --head conse"),
-    ):
-        check_refused(folder, CLASSIFY.replace(HEAD, words), {}, message)
-    alone = CLASSIFY.replace("--classes all", "--none")
-    check_refused(folder, alone, {}, "--none is for --classes all")
+    check_refused(folder, ALL_OR_NONE, {}, "--classes all-or-none needs --reference FILE")
+    words = CLASSIFY.replace(HEAD, "--head conse")
+    check_refused(folder, words, {}, "for heads with rankings, not --head conse")
     write_scores(folder / "scores.csv", LOGITS, [*SEEN[:4], NONE])
     write_scores(folder / "usual.csv", USUAL, [*SEEN[:4], NONE], ids=[])
     lists = '{"target": "cat", "ranking": ["fox"]}\n{"target": "dog", "ranking": ["bus"]}\n'
-    words = f"{CLASSIFY} --none --reference usual.csv"
+    words = f"{ALL_OR_NONE} --reference usual.csv"
     check_refused(folder, words, {"rankings.jsonl": lists}, "a class is called 'none of these'")

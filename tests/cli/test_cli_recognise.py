@@ -333,7 +333,7 @@ def test_texts_of_a_table(place):
         '{"target": "weather", "ranking": ["set_alarm", "play_music"]}\n'
         '{"target": "radio", "ranking": ["play_music", "set_alarm"]}\n'
     )
-    words = "recognise t.csv --model ./bert --text-column request --rankings r.jsonl -o p.csv"
+    words = "recognise t.csv --model ./bert --rankings r.jsonl -o p.csv"
     out = run_well(words)
     assert "2 inputs scored, 1 skipped" in out
     assert [row["id"] for row in read("p.csv")] == ["a", "c"]
@@ -346,7 +346,7 @@ def test_texts_of_a_table(place):
 def test_all_classes_none_and_a_reference(place):
     write_pictures(place / "usual", 12, seed=2)
     run_well("score usual --model net.onnx -o usual.csv")
-    out = run_well([*RUN, "--classes", "all", "--none", "--reference", "usual.csv"])
+    out = run_well([*RUN, "--classes", "all-or-none", "--reference", "usual.csv"])
     assert "seen classes: " in out
     names = ["cat", "truck", *CLASSES, "none of these"]
     assert set(list(read("p.csv")[0])[3:]) == {f"P({name})" for name in names}
@@ -398,3 +398,71 @@ def test_a_damaged_manifest(place):
     for text in ("{", "{}", '{"format": "rankshot run 1", "rankings": {}}'):
         (FOLDER / "run.json").write_text(text)
         assert "run.json: damaged, or written by another version" in rankshot(RUN).err
+
+
+# ---- examples and evidence
+
+TEXTS = {
+    "play a song": "play_music",
+    "set an alarm": "set_alarm",
+    "is it warm today": "weather",
+    "play some jazz": "play_music",
+    "wake me at six": "set_alarm",
+    "will it rain": "weather",
+}
+
+
+@pytest.fixture
+def requests(tmp_path, monkeypatch):
+    """A pipeline for texts, and requests of new classes, in a column with another name."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from skops import io
+
+    monkeypatch.chdir(tmp_path)
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    io.dump(model.fit(list(TEXTS), list(TEXTS.values())), "intents.skops")
+    Path("requests.csv").write_text(
+        "id,request\na,turn the volume up\nb,stop the alarm\nc,\nd,the volume is too low\n"
+    )
+    Path("r.jsonl").write_text(
+        '{"target": "change_volume", "ranking": ["play_music", "weather"]}\n'
+        '{"target": "stop_alarm", "ranking": ["set_alarm", "play_music"]}\n'
+    )
+    return "recognise requests.csv --model intents.skops --rankings r.jsonl -o p.csv"
+
+
+def test_words_are_evidence_of_texts(requests):
+    out = run_well(f"{requests} --evidence words")
+    assert "evidence: weight 0." in out
+    texts = ["turn the volume up", "stop the alarm", "the volume is too low"]
+    words = rs.zeroshot.word_evidence(texts, ["change_volume", "stop_alarm"])
+    run = Path("requests.csv.rankshot-run")
+    scores = next(open_scores(run / "scores").batches())[1]
+    given = rs.Scores(scores.values, scores.items, evidence=words)
+    head = rs.load_head(run / "p.rankshot")
+    assert [row["label"] for row in read("p.csv")] == head.predict(given).tolist()
+    explain = next(line for line in out.splitlines() if line.startswith("  rankshot explain"))
+    assert "evidence: " in run_well(explain.removeprefix("  rankshot "))
+    assert "scores: those of 3 inputs" in run_well(f"{requests} --evidence words")
+
+
+def test_examples_of_the_inputs(requests):
+    run_well(requests)
+    run_well("suggest p.csv -n 2 -o labels.csv")
+    text = Path("labels.csv").read_text()
+    Path("labels.csv").write_text(text.replace(",\n", ",stop_alarm\n", 1))
+    out = run_well(f"{requests} --examples labels.csv --evidence words")
+    assert "examples: 1, with weight " in out
+    Path("labels.csv").write_text("id,label\nc,stop_alarm\n")
+    before = Path("p.csv").read_bytes()
+    done = rankshot(f"{requests} --examples labels.csv")
+    assert "labels.csv:2: there is no input 'c' in " in done.err
+    assert Path("p.csv").read_bytes() == before
+
+
+def test_pictures_have_no_words(place):
+    done = rankshot([*RUN, "--evidence", "words"])
+    assert "--evidence words: photos is not one file of texts" in done.err
+    assert not FOLDER.exists()

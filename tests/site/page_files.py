@@ -186,6 +186,10 @@ def write_study():
     Path("study.toml").write_text(text, encoding="utf-8")
 
 
+def write_prolific_list():
+    write_lines("prolific_export.csv", ["Submission id,Participant id,Status", "1,ann,APPROVED"])
+
+
 def write_answered_study():
     """A new study that people have answered, a backup of it, and its rankings."""
     for path in Path().glob("study.*"):
@@ -213,6 +217,7 @@ BUILDERS = {
     "docs/guide/survey.md": {START: write_survey_names, "What participants see": write_leopard},
     "docs/guide/paid_studies.md": {
         START: write_study,
+        "Prolific": write_prolific_list,
         "Exclude, restore, reopen, delete": write_answered_study,
     },
     "docs/guide/semantics.md": {

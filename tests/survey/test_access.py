@@ -69,6 +69,34 @@ def test_who_finds_no_question_returns_to_prolific(tmp_path):
         assert len(people(database)) == 1
 
 
+NETWORK = {"platform": "prolific", "full_url": STUDY.full_url, "starts_per_hour": 1}
+IDS = "PROLIFIC_PID={0:024x}&STUDY_ID={1:024x}&SESSION_ID={2:024x}"
+
+
+def test_a_whole_network_of_prolifics_participants_may_start(tmp_path):
+    with open_survey(small_study(**NETWORK), tmp_path) as (app, database):
+        client = Client(app)
+        for number in range(5):
+            begin(client, IDS.format(number, 7, 100 + number))
+        # Ids that were typed in count for the address.
+        begin(client, "PROLIFIC_PID=ann")
+        form = form_of(client.get("/?PROLIFIC_PID=bob").text)
+        reply = client.post(form.action, form.fields)
+        assert reply.status == 429
+        assert f'href="{FULL}">Return to Prolific<' in reply.text
+        # Who has started may come again.
+        begin(client, "PROLIFIC_PID=ann")
+        assert len(people(database)) == 6
+
+
+def test_who_is_not_on_the_list_returns_to_prolific(tmp_path):
+    study = small_study(platform="prolific", refusal_url=REFUSED, allowed=frozenset({"ann"}))
+    with open_survey(study, tmp_path) as (app, _):
+        reply = Client(app).get("/?PROLIFIC_PID=bob")
+        assert reply.status == 403
+        assert f"{BACK}>Return to Prolific<" in reply.text
+
+
 # ---- Nothing answered
 
 

@@ -302,7 +302,11 @@ def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_answers(
 
 
 # What the version after that of rankshot 0.2.0 adds.
-ADDED = {"assignment": ("screen", "seen"), "survey": ("logged_out_at",)}
+ADDED = {
+    "assignment": ("screen", "seen"),
+    "participant": ("screened_at", "consent"),
+    "survey": ("logged_out_at",),
+}
 
 
 def test_a_database_of_the_second_version_is_brought_up_to_date_with_its_answers(tmp_path):
@@ -313,6 +317,7 @@ def test_a_database_of_the_second_version_is_brought_up_to_date_with_its_answers
         for table, columns in ADDED.items():
             for column in columns:
                 connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute("DROP TABLE consent")
         connection.execute("UPDATE survey SET version = 2")
     with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
         assert columns_of(upgraded) == columns_of(fresh)

@@ -201,6 +201,36 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert not (folder / "x.csv").exists()
 
 
+def test_the_list_of_prolific_is_compared_with_ours(folder):
+    take_part(folder, ["ann", "bob", "eve"])
+    with closing(Database(folder / "study.sqlite")) as database:
+        survey = Participation(read_study(folder / "study.toml"), database)
+        survey.start("prolific:id:slow", ids=prolific_ids("slow", "s", "t"))
+    # As Prolific exports it, with more columns.
+    listed = """Submission id,Participant id,Status,Started at
+1,bob,RETURNED,x
+2,bob,AWAITING REVIEW,x
+3,eve,TIMED-OUT,x
+4,gone,APPROVED,x
+5,slow,AWAITING REVIEW,x
+6,busy,ACTIVE,x
+"""
+    (folder / "prolific.csv").write_text(f"\ufeff{listed}", encoding="utf-8")
+    said = run(folder, f"payments --prolific {folder}/prolific.csv")
+    assert said.endswith("""Returned or timed out at Prolific: 1
+    eve
+Submitted at Prolific, but not here: 1
+    gone
+Submitted at Prolific, but not finished here: 1
+    slow
+Here, but not in Prolific's list: 1
+    ann
+"""), said
+    (folder / "other.csv").write_text("id,status\nann,APPROVED\n")
+    said = run(folder, f"payments --prolific {folder}/other.csv", status=2)
+    assert "Participant id" in said
+
+
 def test_ids_that_the_first_version_did_not_store_were_not_erased(folder):
     with closing(Database(folder / "study.sqlite", create=True)) as database:
         people = Visitors(STUDY, database)

@@ -305,6 +305,8 @@ WRONG = [
     ('"fox"\nfile', '"fux"\nfile', "which is not an item or a target (did you mean 'fox'?)"),
     ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
     ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
+    ("least = 18", 'accepted = ["18"]', "accepted has '18', which is not one of its choices"),
+    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "hide_names needs [[pictures]]"),
 ]
 
 

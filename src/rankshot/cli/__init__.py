@@ -38,6 +38,7 @@ from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import explain, report
 from rankshot.cli.score import score
+from rankshot.cli.suggest import suggest
 from rankshot.core.errors import RankshotError
 
 COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
@@ -52,6 +53,7 @@ COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
     fit: (classify,),
     head: (),
     classify: (score,),
+    suggest: (classify,),
     explain: (classify,),
     report: (classify,),
     export: (),

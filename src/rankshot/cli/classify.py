@@ -18,7 +18,7 @@ from rankshot.cli.console import (
     say,
     show_parts,
 )
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -75,7 +75,6 @@ def classify(
         Remove the predictions for a dataset that are there, also those of another head, and begin
         again.
     """
-    from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
     from rankshot.zeroshot.runner import REJECTED
 
@@ -98,7 +97,7 @@ def classify(
     refuse(again or update, f"{option} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
     check_writable(target, path, *options.files)
-    table = open_scores(path)
+    table = open_table(path, options)
     model, score_type = fit_head(table, score_type, options)
     is_wrong = reject_below is not None and REJECTED in model.classes_
     refuse(is_wrong, f"--reject-below: a class is called {REJECTED!r}; rename it")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, print_table, refuse, say
+from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
@@ -46,7 +47,8 @@ def fit(
     seen : <file or imagenet-1k>
         The seen classes, in the order of the columns of the scores: a file of names or labels, as
         for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, .npz), of which
-        only the names and the score type are used. The default is --reference.
+        only the names and the score type are used, and the inputs of --examples and --evidence.
+        The default is --reference.
     note
         A remark to keep in the file.
     """
@@ -58,7 +60,7 @@ def fit(
     table, rows = _open_seen(seen, options.reference)
     if score_type is ScoreType.AUTO and rows is not None:
         score_type = infer_score_type(next(rows.batches())[1].values, rows)
-    model, score_type = fit_head(table, score_type, options)
+    model, score_type = fit_head(add_evidence(table, options.evidence), score_type, options)
     save_head(model, output, options, score_type, note)
     n_new = len(innermost_head(model).classes_)
     say(
@@ -129,6 +131,8 @@ def save_head(
         "rankings": options.rankings,
         "reference": options.reference,
         "settings": options.settings_file,
+        "examples": options.examples,
+        "evidence": options.evidence,
     }
     provenance: dict[str, Any] = {
         "files": {
@@ -163,6 +167,11 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     has_reference = any(getattr(part, "reference_", None) is not None for part in (head, inner))
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
     yield "temperature", f"{inner.temperature_:.3g}"
+    if getattr(inner, "example_weights_", None) is not None:
+        by_rankings, by_examples = inner.example_weights_
+        yield "examples", f"weight {by_examples:.2f}; the rankings have weight {by_rankings:.2f}"
+    if getattr(inner, "evidence_weight_", None) is not None:
+        yield "evidence", f"weight {inner.evidence_weight_:.2f}; each input needs it"
     if (gate := getattr(head, "gate_", None)) is not None:
         yield "gate", str(gate)
     if "rankings" in origin:
@@ -235,6 +244,10 @@ def export(
     names = quote_names(fitted.classes_.tolist(), NAMES_SHOWN)
     say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
     say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
+    if n := fitted.n_features_ - len(fitted.evidence_classes_):
+        say(f"the input 'features' expects the {n} features of the examples first")
+    if names := quote_names(fitted.evidence_classes_, NAMES_SHOWN):
+        say(f"the last columns of the input 'features' are the evidence of {names}")
     say(f"largest difference from the head in a probability: {exported.difference:.1g}")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rankshot.cli.console import refuse, say
+from rankshot.cli.examples import add_evidence, print_weights, read_examples, sample_scores
 from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
@@ -39,6 +40,7 @@ class Classes(StrEnum):
 
     NEW = "new"
     ALL = "all"
+    ALL_OR_NONE = "all-or-none"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class HeadOptions:
     rankings: Path | None = None
     reference: Path | None = None
     settings_file: Path | None = None
+    examples: Path | None = None
+    evidence: Path | None = None
     saved: Path | None = None
     fitted: BaseHead | None = None
 
@@ -66,7 +70,8 @@ class HeadOptions:
         settings: Path | None = None,
         reference: Path | None = None,
         classes: Classes = Classes.NEW,
-        none: bool = False,
+        examples: Path | None = None,
+        evidence: Path | None = None,
     ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head.
 
@@ -83,7 +88,7 @@ class HeadOptions:
             A setting of the head; may be repeated. {settings}
         settings
             The settings that `rankshot rehearse -o` wrote (.json), in place of --head and --set.
-            Only the sources that the rehearsal chose are used.
+            Sources count as much as the rehearsal found.
         reference
             The scores of inputs of seen classes, several per class, with the same columns as the
             scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured
@@ -91,18 +96,26 @@ class HeadOptions:
             probabilistic, except with posterior=sum.
         classes
             Predict new classes only, or new and seen classes together. With a reference, it is
-            better known what is usual for seen classes.
-        none
-            With seen and new classes together, and a reference: an input that is of no class at
-            all gets the class `none of these`.
+            better known what is usual for seen classes, and with all-or-none, an input that is of
+            no class at all then gets the class `none of these`.
+        examples
+            The classes of some inputs of new classes, for --head weighted-mean: a table with
+            columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
+            scores of other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
+        evidence
+            What another model says of the new classes, for --head weighted-mean: one column per
+            new class, with log-probabilities, probabilities, cosines or other scores, and the ids
+            of the scores (.csv, .parquet, .npz; read into memory). A fitted head that has evidence
+            needs that of each input.
         """
         given: dict[str, Any] = {
             "rankings": rankings,
             "set": set,
             "settings": settings,
             "reference": reference,
+            "examples": examples,
+            "classes": classes is not Classes.NEW,
         }
-        given |= {"classes": classes is Classes.ALL, "none": none}
         is_saved = head.endswith(".rankshot")
         twice = ", ".join(sorted(f"--{name}" for name, value in given.items() if value))
         refuse(
@@ -119,21 +132,37 @@ class HeadOptions:
             f"{settings}: has the settings of the head; leave out --head and --set",
         )
         if is_saved:
-            return cls._of_saved_head(Path(head))
+            return cls._of_saved_head(Path(head), evidence)
         if settings is None:
             chosen = HeadSettings(head=head, **_parse_settings(set or []))
         else:
             chosen = HeadSettings.read(settings)
-        chosen = replace(chosen, classes=classes.value, none=none)
-        return cls(chosen, rankings, reference, settings)
+        chosen = replace(
+            chosen,
+            classes="new" if classes is Classes.NEW else "all",
+            none=classes is Classes.ALL_OR_NONE,
+        )
+        return cls(chosen, rankings, reference, settings, examples, evidence)
 
     @classmethod
-    def _of_saved_head(cls, path: Path) -> HeadOptions:
+    def _of_saved_head(cls, path: Path, evidence: Path | None) -> HeadOptions:
         from rankshot.zeroshot import load_head
 
         fitted = load_head(path)
+        names = quote_names(fitted.evidence_classes_)
+        refuse(evidence and not names, f"{path}: was fitted without evidence; leave out --evidence")
+        refuse(
+            names and not evidence,
+            f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
+            f"columns id, {names}",
+        )
+        refuse(
+            fitted.n_features_ > len(fitted.evidence_classes_),
+            f"{path}: was fitted to examples with features, which tables of scores do not have; "
+            "use it in Python",
+        )
         settings = HeadSettings.from_head(innermost_head(fitted))
-        return cls(settings, saved=path, fitted=fitted)
+        return cls(settings, evidence=evidence, saved=path, fitted=fitted)
 
     def __post_init__(self) -> None:
         chosen, has_reference = self.settings, self.reference is not None
@@ -155,17 +184,24 @@ class HeadOptions:
             is_all and chosen.head not in RANKING_HEADS,
             f"--classes all is for heads with rankings, not --head {chosen.head}",
         )
-        refuse(chosen.none and not is_all, "--none is for --classes all")
+        for name in ("examples", "evidence"):
+            refuse(
+                getattr(self, name) and chosen.head != "weighted-mean",
+                f"--{name} is for --head weighted-mean, not {chosen.head}",
+            )
         refuse(
             chosen.none and not has_reference,
-            "--none needs --reference FILE: without the scores of inputs of seen classes, it "
-            "is not known which scores are too low for all of them",
+            "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
+            "classes, it is not known which scores are too low for all of them",
         )
 
     @property
     def files(self) -> list[Path | None]:
         """The files that are read, which no output may replace."""
-        return [self.rankings, self.settings_file, self.reference, self.saved]
+        return [
+            *(self.rankings, self.settings_file, self.reference),
+            *(self.examples, self.evidence, self.saved),
+        ]
 
     @property
     def head(self) -> str:
@@ -224,11 +260,26 @@ def _check_rehearsed(options: HeadOptions) -> None:
             f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
             "inputs of seen classes, for example those of the rehearsal",
         )
-    if options.reference is not None and not needs_reference:
-        say(
-            f"{options.settings_file}: in the rehearsal, the head was not better with a reference, "
-            "so --reference is not used"
+        refuse(
+            options.settings.evidence_weight and options.evidence is None,
+            "the head was rehearsed with evidence: give --evidence FILE, what the same model says "
+            "of the new classes",
         )
+    if options.reference is not None and not needs_reference:
+        # Without inputs of other seen classes there was neither a gate nor a reference.
+        why = (
+            "the rehearsal had too few inputs of other seen classes to try a reference"
+            if options.settings.gate is None
+            else "in the rehearsal, the head was not better with a reference"
+        )
+        say(f"{options.settings_file}: {why}, so --reference is not used")
+
+
+def open_table(path: Path, options: HeadOptions) -> ScoreTable:
+    """Open the scores of inputs, with the evidence that the options name."""
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    return add_evidence(open_scores(path), options.evidence)
 
 
 def fit_head(
@@ -242,6 +293,7 @@ def fit_head(
     from rankshot.zeroshot import build_head
     from rankshot.zeroshot.files.saved_heads import add_seen_classes
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+    from rankshot.zeroshot.source_weights import weigh_for_head
 
     if options.fitted is not None:
         return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
@@ -253,24 +305,45 @@ def fit_head(
         raise RankshotError(f"--head {settings.head} needs --rankings FILE; {how} writes one")
     read = read_new_rankings if has_rankings else _read_similarity
     semantics: Any = read(options.rankings, scores)
-    if settings.sources is not None:
-        semantics = _select_sources(semantics, settings.sources, options.rankings)
-    reference = None
-    if options.reference is not None:
-        reference, score_type = _read_reference(options.reference, scores, score_type)
-    given = {"reference": reference} if options.fits_reference else {}
+    if settings.source_weights is not None:
+        _check_sources(semantics, settings.source_weights, options.rankings)
+    reference, given, score_type = _read_more(options, scores, score_type, semantics)
     model = build_head(settings)
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*filter(None, options.files)):
-        fitted: BaseHead = model.fit(semantics, **given)
-    _print_remarks(fitted, options.rankings, competes=settings.classes == "all")
+        fitted: BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
+    _print_remarks(fitted, options)
+    print_weights(fitted, len(given.get("examples", ("", ""))[1]))
     if settings.classes == "new":
         return fitted, score_type
     if settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
-        raise RankshotError(f"--none: a class is called {NONE_OF_THESE!r}; rename it")
+        raise RankshotError(
+            f"--classes all-or-none: a class is called {NONE_OF_THESE!r}; rename it"
+        )
     return add_seen_classes(settings, fitted).fit(reference), score_type
+
+
+def _read_more(
+    options: HeadOptions, scores: ScoreTable, score_type: ScoreType, semantics: Any
+) -> tuple[Scores | None, dict[str, Any], ScoreType]:
+    """Return the reference, what a head is fitted to beside rankings, and the score type."""
+    reference: Scores | None = None
+    given: dict[str, Any] = {}
+    if options.reference is not None:
+        reference, score_type = _read_reference(options, scores, score_type)
+    if options.fits_reference:
+        given["reference"] = reference
+    if options.examples is not None:
+        given["examples"], score_type = read_examples(
+            options.examples, scores, score_type, semantics.target_names
+        )
+    if scores.evidence is not None:
+        if score_type is ScoreType.AUTO:
+            score_type = infer_score_type(next(scores.batches())[1].values, scores)
+        given["evidence"] = sample_scores(scores, score_type)
+    return reference, given, score_type
 
 
 def innermost_head(head: BaseHead) -> BaseHead:
@@ -291,37 +364,38 @@ def _check_scores(
     if known is None:
         return named, score_type
     fitted = ScoreType(known)
-    require_score_type(scores, score_type, fitted, path)
+    require_score_type(next(scores.batches())[1].values, scores, score_type, fitted, path)
     if score_type is ScoreType.AUTO:
         say(f"{scores.path}: the scores are interpreted as {fitted}, for which {path} was fitted")
     return named, fitted
 
 
-def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
-    """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
-    from rankshot.zeroshot.heads.base import quote_sources, select_sources, source_names
+def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None:
+    """Warn of sources that the rehearsal used and that rank no new class."""
+    from rankshot.zeroshot.heads.base import quote_sources, source_names
 
-    with prefix_errors(path):
-        chosen = select_sources(rankings, sources)
-    there = set(source_names(rankings))
-    if unused := sorted(there - set(sources)):
-        say(f"{path}: left out, as the rehearsal chose: rankings by {quote_sources(unused)}")
-    if missing := sorted(set(sources) - there):
+    used = {source for source, weight in weights.items() if weight > 0}
+    if missing := sorted(used - set(source_names(rankings))):
         say(
             f"{path}: warning: there are no rankings by {quote_sources(missing)}, which the "
             "rehearsal used: its settings may not fit the other sources alone"
         )
-    return chosen
 
 
-def _print_remarks(head: BaseHead, path: Path, *, competes: bool) -> None:
-    """Print what a head cannot distinguish, or lacks."""
+def _print_remarks(head: Any, options: HeadOptions) -> None:
+    """Print how much the sources count, and what a head cannot distinguish, or lacks."""
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
+    from rankshot.zeroshot.source_weights import describe_sources
 
+    weights = getattr(head, "source_weights_", options.settings.source_weights)
+    trust = [] if weights is None else describe_sources(weights, head.rankings_)
+    if trust and options.settings_file is None:
+        trust[0] += "; `rankshot rehearse` finds out whether others are better"
     # A single new class that competes with seen classes is not the only class.
-    same = [] if competes and len(head.classes_) == 1 else describe_indistinguishable(head)
-    for remark in (*describe_missing(head), *same):
-        say(f"{path}: {remark}")
+    competes = options.settings.classes == "all" and len(head.classes_) == 1
+    same = [] if competes else describe_indistinguishable(head)
+    for remark in (*trust, *describe_missing(head), *same):
+        say(f"{options.rankings}: {remark}")
 
 
 def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
@@ -356,12 +430,16 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
 
 
 def _read_reference(
-    path: Path, scores: ScoreTable, score_type: ScoreType
+    options: HeadOptions, scores: ScoreTable, score_type: ScoreType
 ) -> tuple[Scores, ScoreType]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
     from rankshot.zeroshot.files.score_tables import build_scores, open_scores, rename_all
 
-    table = open_scores(path)
+    path = cast("Path", options.reference)
+    # What decides between seen and new classes needs the evidence of the reference as well.
+    table = add_evidence(
+        open_scores(path), options.evidence if options.settings.classes == "all" else None
+    )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))
     refuse(

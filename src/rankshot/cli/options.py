@@ -19,6 +19,9 @@ from rankshot.cli.heads import PARAMETERS, HeadOptions
 from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.settings import METHODS, RANKING_HEADS
 
+SHORT = {"output": "-o", "number": "-n"}
+"""Options that have a short name as well."""
+
 
 class _Command(TyperCommand):
     """A command that refuses an option that is given twice, instead of using the last value."""
@@ -95,5 +98,5 @@ def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect
     given: dict[str, Any] = {"metavar": value or None, "help": text}
     about: Any = typer.Argument(**given)
     if parameter.kind is kind:
-        about = typer.Option(f"--{name}", *(["-o"] if name == "output" else []), **given)
+        about = typer.Option(f"--{name}", *filter(None, [SHORT.get(name)]), **given)
     return parameter.replace(kind=kind, annotation=Annotated[parameter.annotation, about])

@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from rankshot.cli.classes import ClassLists, list_label_files, read_class_lists
 from rankshot.cli.classify import classify_table
 from rankshot.cli.console import check_folder, check_writable, refuse, say, show_parts
+from rankshot.cli.examples import WORDS, read_labels
 from rankshot.cli.fit import save_head
-from rankshot.cli.heads import HeadOptions, fit_head
+from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.rank import (
     check_specs,
     list_files,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 2"
 MANIFEST = "run.json"
-OWN_FILES = (MANIFEST, "scores", "*.rankings.jsonl", "*.rankshot")
+OWN_FILES = (MANIFEST, "scores", "*.rankings.jsonl", "*.evidence.npz", "*.rankshot")
 """What --again removes. The answers of a language model, which cost money, stay."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": ScoreType.LOGITS,
@@ -54,13 +55,12 @@ def recognise(
     *,
     model: str,
     output: Path,
-    options: Annotated[HeadOptions, "rankings settings reference classes none"],
+    options: Annotated[HeadOptions, "rankings settings reference classes examples evidence"],
     new: str | None = None,
     source: list[str] | None = None,
     seen: str | None = None,
     names: Path | None = None,
     preprocessing: str | None = None,
-    text_column: str | None = None,
     yes: bool = False,
     folder: Path | None = None,
     again: bool = False,
@@ -78,9 +78,17 @@ def recognise(
     ----------
     inputs
         A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one
-        per line), or a table with a column text, or path, and optionally id (.csv, .jsonl).
+        per line), or a table with a column text, or path, and optionally id (.csv, .jsonl). In a
+        table with a single column beside id, this column may have any name.
     output
         The predictions to write (.csv, .parquet).
+    examples
+        The classes of some of the inputs: a table with columns id and label, as `rankshot suggest`
+        writes it; or scores of other inputs, with a column label (.csv, .parquet).
+    evidence : <file or words>
+        What another model says of the new classes: a table with one column per new class and the
+        ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
+        names of the classes, which needs nothing else.
     new : <names or file>
         The new classes: names separated by commas, or a file with one name per line.
     source : <source>
@@ -114,22 +122,30 @@ def recognise(
     if options.rankings is None:
         options = replace(options, rankings=run.rankings)
     plan = open_plan(model, seen, preprocessing)
-    listed = list_inputs(plan, inputs, text_column)
+    listed = list_inputs(plan, inputs)
     if options.reference is not None:
         _check_reference(options.reference)
+    _check_evidence(options, plan, listed)
     about = None if new is None else read_class_lists(plan.classes, new, names)
     with run.open(plan, again=again):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
         if about is not None:
             _rank(about, specs, run, plan, yes=yes, is_default=source is None)
         kind = plan.model.kind
-        columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
-        head, score_type = fit_head(columns, SCORE_TYPES[kind], options)
+        table = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
+        needs_scores = options.examples is not None or options.evidence is not None
+        if needs_scores:
+            _score(plan, listed, run)
+            options = _make_evidence(options, inputs, run)
+            table = open_table(run.scores, options)
+        head, score_type = fit_head(table, SCORE_TYPES[kind], options)
         save_head(head, run.head, options, score_type)
-        _score(plan, listed, run)
+        if not needs_scores:
+            _score(plan, listed, run)
+            table = open_scores(run.scores)
         remove_leftovers(output.resolve().parent, output.name)
-        classify_table(open_scores(run.scores), head, score_type, output)
-        _print_end(run, made=about is not None, model=model)
+        classify_table(table, head, score_type, output)
+        _print_end(run, options, made=about is not None, model=model)
 
 
 # ---- What is given
@@ -164,7 +180,41 @@ def _check_reference(path: Path) -> None:
         )
 
 
+def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts) -> None:
+    """Refuse what is wrong with examples and evidence before the scores, which may take long."""
+    from rankshot.core.tables import LABEL, read_table
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    if options.examples is not None:
+        read_table(options.examples, [LABEL])
+    if options.evidence is not None and options.evidence != WORDS:
+        open_scores(options.evidence)
+    refuse(
+        options.evidence == WORDS and (plan.model.takes != "texts" or listed.are_tables),
+        f"--evidence words: {listed.name} is not one file of texts, whose words could be compared "
+        "with the names of the classes",
+    )
+
+
 # ---- What is done
+
+
+def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOptions:
+    """Compare the words of texts and classes, if this is wanted, and keep the result as a table."""
+    from rankshot.inference.inputs import Input, open_inputs
+    from rankshot.ranking import read_rankings
+    from rankshot.zeroshot.evidence import word_evidence
+    from rankshot.zeroshot.files.score_tables import write_score_table
+
+    if options.evidence != WORDS:
+        return options
+    texts = {one.id: one.value for one in open_inputs(inputs, "texts") if isinstance(one, Input)}
+    classes = {*read_rankings(cast("Path", options.rankings)).target_names}
+    if options.examples is not None:
+        classes |= {label.name for label in read_labels(options.examples).values()}
+    found = word_evidence(list(texts.values()), sorted(classes))
+    write_score_table(run.evidence, found.items, lambda: [(list(texts), found.values)])
+    return replace(options, evidence=run.evidence)
 
 
 def _rank(
@@ -235,7 +285,7 @@ def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, *, made: bool, model: str) -> None:
+def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) -> None:
     """Print what is kept, and the commands that one may want next."""
     from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -243,7 +293,8 @@ def _print_end(run: RunFolder, *, made: bool, model: str) -> None:
     names = ", ".join([run.scores.name, *rankings, run.head.name])
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
     first, *_ = read_first_ids(open_scores(run.scores), 1)
-    explain = ["explain", run.scores, "--head", run.head, "--id", first]
+    evidence = [] if options.evidence is None else ["--evidence", options.evidence]
+    explain = ["explain", run.scores, "--head", run.head, *evidence, "--id", first]
     export = ["export", run.head, "-o", "head.onnx"]
     if model.endswith(".onnx"):
         export = ["export", run.head, "--attach", model, "-o", "zero-shot.onnx"]
@@ -268,6 +319,7 @@ class RunFolder:
         self.rankings = path / f"{output.stem}.rankings.jsonl"
         self.head = path / f"{output.stem}.rankshot"
         self.answers = path / "answers.jsonl"
+        self.evidence = path / f"{output.stem}.evidence.npz"
         self._made: dict[str, dict[str, str]] = {}
 
     @contextmanager

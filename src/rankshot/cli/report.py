@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot.cli.console import check_page, refuse, say
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
 from rankshot.cli.score_inputs import ScoreType, find_inputs, read_first_ids, read_rankings_of
 from rankshot.core.errors import (
     RankshotError,
@@ -72,14 +72,13 @@ def explain(
         The new class to compare with. The default is the average over all new classes.
     """
     from rankshot.zeroshot import explain as explain_scores
-    from rankshot.zeroshot.files.score_tables import open_scores
 
     refuse(
         options.head == "deterministic",
         "--head deterministic cannot be explained because it compares whole rankings; the "
         "other heads can",
     )
-    table = open_scores(scores)
+    table = open_table(scores, options)
     model, score_type = fit_head(table, score_type, options)
     ids = id or read_first_ids(table, EXPLAINED)
     for name, scores_of_one in find_inputs(table, ids, score_type):
@@ -91,7 +90,7 @@ def report(
     predictions: Path,
     *,
     output: Path,
-    options: Annotated[HeadOptions, "rankings head set settings reference"],
+    options: Annotated[HeadOptions, "rankings head set settings reference examples evidence"],
     truth: Path | None = None,
     scores: Path | None = None,
     images: Path | None = None,
@@ -136,7 +135,6 @@ def report(
     from rankshot.report.pictures import Outcomes, build_gallery
     from rankshot.report.predictions import explain_outcomes
     from rankshot.zeroshot.files.predictions import read_predictions
-    from rankshot.zeroshot.files.score_tables import open_scores
 
     check_page(output)
     has_rankings = options.rankings is not None or options.fitted is not None
@@ -158,7 +156,7 @@ def report(
     whys: dict[int, Explanation] = {}
     model, table = None, None
     if scores is not None:
-        table = open_scores(scores)
+        table = open_table(scores, options)
         model, score_type = fit_head(table, score_type, options)
     if has_rankings:
         page = _add_rankings(page, options, table, outcomes, model)

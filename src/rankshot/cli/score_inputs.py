@@ -56,13 +56,14 @@ def read_all_scores(table: ScoreTable) -> tuple[list[str], NDArray[np.floating]]
 
     batches: list[NDArray[np.floating]] = []
     names: list[str] = []
-    for found, batch in _iterate_names(table):
+    for found, batch in iterate_names(table):
         names += found
         batches.append(batch)
     return names, np.concatenate(batches)
 
 
-def _iterate_names(table: ScoreTable) -> Iterator[tuple[list[str], NDArray[np.floating]]]:
+def iterate_names(table: ScoreTable) -> Iterator[tuple[list[str], NDArray[np.floating]]]:
+    """Yield ids, or row numbers in a table without ids, and scores in batches."""
     n = 0
     for ids, batch in table.batches():
         rows = map(str, range(n, n + len(batch)))
@@ -82,7 +83,7 @@ def find_inputs(
 
     wanted = set(ids)
     first = 0
-    for names, values in _iterate_names(table):
+    for names, values in iterate_names(table):
         if score_type is ScoreType.AUTO:
             score_type = infer_score_type(values, table)
         for i, name in enumerate(names):
@@ -100,7 +101,7 @@ def find_inputs(
 
 def read_first_ids(table: ScoreTable, n: int) -> list[str]:
     """Return the ids of the first n inputs, or their row numbers in a table without ids."""
-    return next(_iterate_names(table))[0][:n]
+    return next(iterate_names(table))[0][:n]
 
 
 # ---- Names of columns

@@ -252,8 +252,9 @@ def _find_missing_links(study: Study) -> Iterator[str]:
             "completion_url": "Prolific cannot see who finished",
             "full_url": "who finds no question, or the study paused or closed, cannot return",
             "refusal_url": "who does not agree, withdraws or answers nothing cannot return",
+            "screening_url": "who is not accepted has no code of their own",
         }.items():
-            if getattr(study, key) is None:
+            if getattr(study, key) is None and (key != "screening_url" or study.screening):
                 yield f"without [platform] {key}, {problem}"
 
 

@@ -27,7 +27,17 @@ DECISIONS = {
     "look at": "finished, but flagged, or withdrew afterwards",
     "reject": "finished, but excluded",
     "return": "withdrew or excluded before the end, or answered nothing",
+    "screened out": "were not accepted by the screening, which has its own code",
     "wait": "have not finished",
+}
+
+
+# What the comparison with Prolific's list of submissions finds.
+COMPARED = {
+    "returned": "Returned or timed out at Prolific",
+    "missing": "Submitted at Prolific, but not here",
+    "not finished": "Submitted at Prolific, but not finished here",
+    "another way": "Here, but not in Prolific's list",
 }
 
 
@@ -245,6 +255,7 @@ def payments(
     reject: bool = False,
     pilot: bool = False,
     output: Path | None = None,
+    prolific: Path | None = None,
     database: str | None = None,
 ) -> None:
     """Show who is to be paid; write lists for the platform.
@@ -265,6 +276,8 @@ def payments(
     output
         The file to write: a table (.csv), or with --approve or --reject plain ids, one per line
         (.txt), for Prolific's bulk approval.
+    prolific
+        The list of submissions that Prolific exports (.csv), to be compared with ours.
     """
     from rankshot.core.files import replace_file, require_ending
 
@@ -308,6 +321,15 @@ def payments(
         if decision in ("look at", "reject", "return"):
             for row in theirs:
                 say(f"    {row['id'] or row['rater']} {row['reason']}")
+    if prolific is not None:
+        from rankshot.core.tables import read_table
+        from rankshot.survey.export import compare_submissions
+
+        ids, states = read_table(prolific, ("Participant id", "Status"), strip=True).texts
+        for what, some in compare_submissions(view, zip(ids, states, strict=True)).items():
+            say(f"{COMPARED[what]}: {len(some):,}")
+            for one in some:
+                say(f"    {one}")
 
 
 def forget_ids(study: Path, *, yes: bool = False, database: str | None = None) -> None:

@@ -54,7 +54,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
         what = format_count(more, "more answer")
         say(f"{what} to questions that are no longer in the study")
     say(f"The survey is {describe_state(view.state)}.")
-    others = ("answered nothing", "withdrawn", "excluded")
+    others = ("answered nothing", "withdrawn", "screened out", "excluded")
     rare = [f", {people[name]:,} {name}" for name in others if people[name]]
     say(
         f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
@@ -78,6 +78,7 @@ def export(
     raw: bool = False,
     participants: bool = False,
     with_ids: bool = False,
+    consents: bool = False,
     pilot: bool = False,
 ) -> None:
     """Write the answers to a rankings file, or the raw data.
@@ -98,24 +99,31 @@ def export(
         Write one line per participant.
     with_ids
         With --participants: add the ids of the platform.
+    consents
+        Write the texts to which participants agreed, with their versions.
     """
-    refuse(raw and participants, "--raw and --participants are two files: give one of them")
-    refuse(exclude_flagged and (raw or participants), "--exclude-flagged is for rankings only")
+    is_raw, kinds = raw or participants or consents, "--raw, --participants and --consents"
+    refuse(raw + participants + consents > 1, f"{kinds} are separate files: give one of them")
+    refuse(exclude_flagged and is_raw, "--exclude-flagged is for rankings only")
     refuse(with_ids and not participants, "--with-ids needs --participants")
     from rankshot.core.files import require_ending
 
     check_writable(output, study)
-    require_ending(output, (".csv", ".jsonl") if raw or participants else (".jsonl",))
+    require_ending(output, (".csv", ".jsonl") if is_raw else (".jsonl",))
     view = _read_overview(study, database, pilot=pilot)
     from rankshot.survey import export as records
 
-    if raw or participants:
+    if is_raw:
         if not view.people:
             raise RankshotError(f"{view.study.title}: nobody has started yet, nothing was written")
-        people = records.participant_records(view, with_ids=with_ids)
-        found = list(records.answer_records(view) if raw else people)
+        if raw:
+            what, found = "answer", list(records.answer_records(view))
+        elif participants:
+            what, found = "participant", list(records.participant_records(view, with_ids=with_ids))
+        else:
+            what, found = "text", records.consent_records(view)
         records.write_records(output, found)
-        say(f"{format_count(len(found), 'answer' if raw else 'participant')} written to {output}")
+        say(f"{format_count(len(found), what)} written to {output}")
         return
     found = records.ranking_records(
         view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
@@ -126,12 +134,12 @@ def export(
         n, n_raters = records.count_left_out(view.answers, view.flags)
         who = format_count(n_raters, "flagged rater")
         say(f"left out: {format_count(n, 'answer')} of {who}")
-    kinds = Counter(
+    others = Counter(
         "skip" if not answer.order else "gold answer" if answer.question.is_gold else "repeat"
         for answer in view.answers
         if not answer.order or answer.question.is_gold or answer.repeat
     )
-    never = (format_count(kinds[kind], kind) for kind in ("skip", "repeat", "gold answer"))
+    never = (format_count(others[kind], kind) for kind in ("skip", "repeat", "gold answer"))
     say(f"never exported: {', '.join(never)}")
     if view.counts["excluded"]:
         who = format_count(view.counts["excluded"], "excluded participant")

@@ -19,6 +19,7 @@ from itertools import chain, islice
 from math import inf, isfinite
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -40,6 +41,10 @@ TEXT_CELLS = 2**14
 READ_AHEAD_BYTES = 2**16
 """What is read ahead for each column of a Parquet file. By default, PyArrow reads a whole row
 group ahead, and most files have only one."""
+LARGE_GROUP_CELLS = 2**22
+"""A row group of Parquet with more numbers is not read with all its columns at once."""
+COPIED_CELLS = 2**20
+"""Numbers of such a row group that are read at a time: some of its columns."""
 
 Column = str | int
 """A column by its name, or by its position."""
@@ -369,20 +374,66 @@ def _read_parquet(
                     f"{path}: column {all_names[j]!r} holds {schema.types[j]}, not text"
                 )
         require_number_types(schema, places, path, allow_missing=rule.allow_missing)
-        wanted: list[str] | None = [all_names[j] for j in sorted({*text_places, *places})]
-        # Names may occur twice where all columns are wanted; then they are taken by position.
-        keys: Sequence[Any] = all_names
-        if wanted is not None and len(wanted) == len(all_names):
-            wanted, keys = None, range(len(all_names))
         row = 0
-        for batch in file.iter_batches(size, columns=wanted):
-            columns = [_read_texts(batch.column(keys[j])) for j in text_places]
-            matrix = _read_matrix([batch.column(keys[j]) for j in places], batch.num_rows)
-            rows = range(row, row + batch.num_rows)
+        for columns, matrix in _iterate_parquet(file, text_places, places, size):
+            rows = range(row, row + len(matrix))
             yield names, Batch(path, rows, text_names, columns, matrix)
-            row += batch.num_rows
+            row += len(matrix)
         if row != file.metadata.num_rows:
             raise RankshotError(f"{path}: promises {file.metadata.num_rows} rows, but has {row}")
+
+
+def _iterate_parquet(
+    file: Any, texts: Sequence[int], numbers: Sequence[int], size: int
+) -> Iterator[tuple[list[list[str]], NDArray[np.floating]]]:
+    """Yield columns of text, and a matrix of the columns of numbers, of some rows at a time."""
+    names, n_groups = file.schema_arrow.names, file.num_row_groups
+    longest = max((file.metadata.row_group(i).num_rows for i in range(n_groups)), default=0)
+    wanted: list[str] | None = [names[j] for j in sorted({*texts, *numbers})]
+    # Names may occur twice where all columns are wanted; then they are taken by position.
+    keys: Sequence[Any] = names
+    if len({*names}) == len(names) and longest * len(numbers) > LARGE_GROUP_CELLS:
+        yield from _iterate_large_groups(file, texts, numbers, size)
+        return
+    if wanted is not None and len(wanted) == len(names):
+        wanted, keys = None, range(len(names))
+    for batch in file.iter_batches(size, columns=wanted):
+        yield (
+            [_read_texts(batch.column(keys[j])) for j in texts],
+            _read_matrix([batch.column(keys[j]) for j in numbers], batch.num_rows),
+        )
+
+
+def _iterate_large_groups(
+    file: Any, texts: Sequence[int], numbers: Sequence[int], size: int
+) -> Iterator[tuple[list[list[str]], NDArray[np.floating]]]:
+    """Do the same for row groups that need not fit in memory, as most programs write them.
+
+    All rows of a column may be one page, or share a dictionary, so that PyArrow has the row group
+    in memory before the first row is known. So some columns at a time are copied to a temporary
+    file, from which the rows are read.
+    """
+    schema, names = file.schema_arrow, [file.schema_arrow.names[j] for j in numbers]
+    dtype = _common_dtype([schema.types[j] for j in numbers])
+    text_names = [schema.names[j] for j in texts]
+    for group in range(file.num_row_groups):
+        n = file.metadata.row_group(group).num_rows
+        width = max(1, COPIED_CELLS // max(1, n))
+        some = [names[j : j + width] for j in range(0, len(names), width)]
+        with TemporaryFile(prefix="rankshot-") as copied:
+            for wanted in some:
+                table = file.read_row_group(group, columns=wanted, use_threads=False)
+                _read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
+            begin = 0
+            for batch in file.iter_batches(size, row_groups=[group], columns=text_names):
+                end = begin + batch.num_rows
+                blocks = []
+                for j, wanted in zip(range(0, len(names), width), some, strict=True):
+                    copied.seek((n * j + begin * len(wanted)) * dtype.itemsize)
+                    values = np.fromfile(copied, dtype, (end - begin) * len(wanted))
+                    blocks.append(values.reshape(-1, len(wanted)))
+                yield [_read_texts(batch.column(name)) for name in text_names], np.hstack(blocks)
+                begin = end
 
 
 def require_number_types(
@@ -406,14 +457,20 @@ def _read_texts(column: Any) -> list[str]:
     return texts
 
 
-def _read_matrix(columns: Sequence[Any], n: int) -> NDArray[np.floating]:
-    """Return Arrow columns of numbers side by side: float32 if all are, else float64."""
-    arrow = import_pyarrow()
-    single = {column.type for column in columns} == {arrow.float32()}
-    matrix = np.empty((n, len(columns)), np.float32 if single else np.float64)
+def _common_dtype(types: Sequence[Any]) -> np.dtype[Any]:
+    """Return float32 if all columns of Arrow have it, else float64."""
+    single = {*types} == {import_pyarrow().float32()}
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _read_matrix(
+    columns: Sequence[Any], n: int, dtype: np.dtype[Any] | None = None
+) -> NDArray[np.floating]:
+    """Return Arrow columns of numbers side by side."""
+    matrix = np.empty((n, len(columns)), dtype or _common_dtype([one.type for one in columns]))
+    kind = import_pyarrow().from_numpy_dtype(matrix.dtype)
     for j, column in enumerate(columns):
-        floats = column.cast(arrow.float32() if single else arrow.float64(), safe=False)
-        matrix[:, j] = floats.to_numpy(zero_copy_only=False)
+        matrix[:, j] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
     return matrix
 
 

@@ -105,8 +105,8 @@ def open_inputs(
 
     A folder stands for all pictures below it, sorted; .txt has one path (relative to the file) or
     one text per line; .csv and .jsonl have a column of texts, or of paths of pictures. The default
-    columns are ``text`` (``path`` for pictures) and ``id``; without ids, rows are numbered from 0,
-    after ``id_prefix``.
+    columns are ``text`` (``path`` for pictures) and ``id``; a CSV file may have a single column of
+    any other name beside ``id``. Without ids, rows are numbered from 0, after ``id_prefix``.
     """
     if not isinstance(source, (str, Path)):
         return _open_sequence(source, takes)
@@ -196,6 +196,9 @@ def _open_table(
     if wanted is None:
         raise RankshotError(f"{path}: a table holds texts or pictures, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
+    if column is None and path.suffix == ".csv":
+        others = [name for name in read_columns(path)[0] if name not in {ID, id_column}]
+        wanted = others[0] if len(others) == 1 else wanted
     # A missing column, or an empty file, is reported now.
     next(read(path, wanted, id_column, id_prefix), None)
 

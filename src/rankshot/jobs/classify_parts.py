@@ -137,6 +137,11 @@ def classify(
     parts = list_parts(source)
     require_output(target, source, parts)
     model = load_head(head)
+    if model.n_features_:
+        raise RankshotError(
+            f"{head}: needs features or evidence of each input, which a dataset of many parts does "
+            "not have; classify one table"
+        )
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
     job = _ClassifyJob(
@@ -237,10 +242,11 @@ def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: 
                 first = next(table.batches(), None)
                 if first is None:
                     continue
+                values = first[1].values
                 if fitted is not None:
-                    require_score_type(table, given, fitted, origin)
+                    require_score_type(values, table, given, fitted, origin)
                     return str(fitted)
-                return guess_score_type(first[1].values, table) if given == AUTO else given
+                return guess_score_type(values, table) if given == AUTO else given
         except RankshotError as error:
             problems.append(error)
             if len(problems) == MAX_BAD_PARTS:

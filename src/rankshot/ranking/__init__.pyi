@@ -4,10 +4,17 @@ from .agreement_tests import (
     compare_groups as compare_groups,
     concordance_test as concordance_test,
 )
-from .consensus.kemeny import Consensus as Consensus, borda as borda, kemeny as kemeny
+from .consensus.kemeny import (
+    Consensus as Consensus,
+    KemenyConsensus as KemenyConsensus,
+    borda as borda,
+    kemeny as kemeny,
+)
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
     copeland as copeland,
+    minimax as minimax,
+    ranked_pairs as ranked_pairs,
     schulze as schulze,
     smith_set as smith_set,
 )

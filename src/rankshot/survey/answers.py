@@ -180,7 +180,7 @@ def check_extra_answers(
 def _read_value(question: ExtraQuestion, sent: str) -> str:
     text = UNPRINTABLE_IN_TEXT.sub("", sent).strip()
     if not text:
-        _require(not question.required, "extra.missing")
+        _require(not question.is_required, "extra.missing")
         return ""
     if question.type == "number":
         return _read_number(question, text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,9 @@ _DANGEROUS = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 # json.dumps would make an encoder for each value.
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
-Decision = Literal["approve", "look at", "reject", "return", "wait"]
+Decision = Literal["approve", "look at", "reject", "return", "screened out", "wait"]
+# The states of submissions that Prolific does not pay, in its own list.
+_RETURNED = {"RETURNED", "TIMED OUT"}
 
 
 # ---- Rankings
@@ -229,9 +231,9 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
     """Yield one record per participant, in the order of their start.
 
     It has the rater, the completion code, the state, times as ISO 8601 in UTC, the reason of an
-    exclusion, counts, the median seconds per answer, flags, and the answers to the extra
-    questions: ``extra_age`` for a question with the name "age". ``answers`` counts neither gold
-    questions nor repeats; ``gold_and_repeats`` counts these.
+    exclusion, the version of the consent, counts, the median seconds per answer, flags, and the
+    answers to the extra questions: ``extra_age`` for a question with the name "age". ``answers``
+    counts neither gold questions nor repeats; ``gold_and_repeats`` counts these.
 
     Parameters
     ----------
@@ -269,6 +271,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
             "excluded_why": person.excluded_why,
             "pilot": person.pilot,
             "language": person.language,
+            "consent": person.consent,
             "answers": person.n_answers,
             "gold_and_repeats": person.n_checks,
             "skipped": person.n_skipped,
@@ -276,6 +279,12 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
             "flags": [flag.name for flag in person.flags],
             **{f"extra_{name}": person.extra.get(name) for name in (*names, *sorted(others))},
         }
+
+
+def consent_records(view: Overview) -> list[Record]:
+    """Return the texts to which participants agreed: version, language, text, and by how many."""
+    agreed = Counter(person.consent for person in view.people.values())
+    return [{**row._mapping, "participants": agreed[row.version]} for row in view.consents]
 
 
 def _format_time(at: float | None) -> str | None:
@@ -299,8 +308,8 @@ def payment_records(view: Overview) -> list[Record]:
     the completion code), the decision, its reason, the rater, the code and the id of the
     submission. The decisions are: approve (finished); look at (finished, but flagged, or withdrew
     afterwards: the researcher decides); reject (finished, but excluded); return (withdrew or was
-    excluded before the end, or answered nothing); wait (has not finished; the platform ends such
-    submissions itself).
+    excluded before the end, or answered nothing); screened out (has its own completion code); wait
+    (has not finished; the platform ends such submissions itself).
     """
     found = []
     for rater, person in view.people.items():
@@ -320,20 +329,53 @@ def payment_records(view: Overview) -> list[Record]:
 
 
 def _decide(person: Participant) -> tuple[Decision, str]:
-    has_ended = person.finished_at is not None
+    has_ended, why = person.finished_at is not None, str(person.excluded_why)
+    found: tuple[Decision, str] = "approve", ""
     if person.withdrawn_at is not None:
         # Who has ended had the code already, and may have sent it.
-        return ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
-    if person.excluded_at is not None:
-        why = str(person.excluded_why)
-        return ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
-    if not has_ended:
-        return "wait", "has not finished"
-    if person.n_answers == 0:
-        return "return", "answered nothing"
-    if person.flags:
-        return "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
-    return "approve", ""
+        found = ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
+    elif person.screened_at is not None:
+        found = "screened out", "was not accepted by the screening"
+    elif person.excluded_at is not None:
+        found = ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
+    elif not has_ended:
+        found = "wait", "has not finished"
+    elif person.n_answers == 0:
+        found = "return", "answered nothing"
+    elif person.flags:
+        found = "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
+    return found
+
+
+def compare_submissions(view: Overview, listed: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Compare the submissions that Prolific lists, as pairs of an id and a status, with ours.
+
+    Return the ids of those who returned the submission or ran out of time; who are missing here;
+    who have submitted without having finished here; and who came here by another way.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> ann = SimpleNamespace(platform_id="ann", finished_at=None, screened_at=None)
+    >>> view = SimpleNamespace(people={"a1": ann})
+    >>> compare_submissions(view, [("bob", "RETURNED"), ("eve", "AWAITING REVIEW")])
+    {'returned': ['bob'], 'missing': ['eve'], 'not finished': [], 'another way': ['ann']}
+    """
+    status: dict[str, str] = {}
+    for person_id, given in listed:
+        plain = given.upper().replace("-", " ").replace("_", " ").strip()
+        # Who returned a submission and took part again has two lines.
+        if status.get(person_id, "RETURNED") in _RETURNED:
+            status[person_id] = plain
+    people = {person.platform_id: person for person in view.people.values() if person.platform_id}
+    submitted = [one for one in status if status[one] not in {*_RETURNED, "ACTIVE"}]
+    ended = {i for i, one in people.items() if one.finished_at or one.screened_at}
+    return {
+        "returned": [one for one in status if status[one] in _RETURNED],
+        "missing": [one for one in submitted if one not in people],
+        "not finished": [one for one in submitted if one in people.keys() - ended],
+        "another way": [one for one in people if one not in status],
+    }
 
 
 # ---- Formats

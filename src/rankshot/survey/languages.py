@@ -266,6 +266,9 @@ class OwnTexts:
         # A study need not have these, or may have them in one language alone.
         self.instructions = self._find(texts.instructions, study.instructions)
         self.contact = self._find(texts.contact, study.contact)
+        self.debriefing = self._find(texts.debriefing, study.debriefing)
+        # The names that are not shown, but the pictures.
+        self.hidden = frozenset(p.name for p in study.pictures if study.hide_names)
         self.extra = []
         for question in study.extra:
             translated = texts.extra.get(question.name)
@@ -294,9 +297,12 @@ class OwnTexts:
         return self._choose(self._translation.names.get(name), name.replace("_", " "))
 
     def names(self, names: Sequence[str]) -> list[OwnText]:
-        """Return names as they are shown; unchanged if two would become the same."""
-        shown = [self.name(name) for name in names]
-        if len({text for text, _ in shown}) == len(names):
+        """Return names as they are shown; unchanged if two would become the same.
+
+        In place of a hidden name, screen readers read what the picture shows.
+        """
+        shown = [self.alt(name) if name in self.hidden else self.name(name) for name in names]
+        if self.hidden or len({text for text, _ in shown}) == len(names):
             return shown
         return [OwnText(name, self._study.language) for name in names]
 

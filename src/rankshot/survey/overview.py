@@ -25,6 +25,7 @@ from rankshot.survey.quality import Flag, find_flags, pairwise_margins
 from rankshot.survey.store.assignment import Load, count_answers, idle_cutoff, question_from_row
 from rankshot.survey.store.database import (
     ASSIGNMENT,
+    CONSENT,
     EVENT,
     EXTRA_ANSWER,
     PARTICIPANT,
@@ -94,9 +95,9 @@ class Participant:
     Attributes
     ----------
     state : str
-        "active", "finished", "answered nothing", "left", "withdrawn" or "excluded". Withdrawn
-        comes before excluded, and excluded before finished. Who came to the end without an answer
-        that counts has answered nothing.
+        "active", "finished", "answered nothing", "left", "withdrawn", "screened out" or
+        "excluded". Withdrawn comes before excluded, and excluded before finished. Who came to the
+        end without an answer that counts has answered nothing.
     n_answers, n_checks, n_skipped : int
         Answers that count; answers to gold questions, and repeated answers; skips of any question.
     seconds : float or None
@@ -117,10 +118,12 @@ class Participant:
     seen_at: float
     finished_at: float | None
     withdrawn_at: float | None
+    screened_at: float | None
     excluded_at: float | None
     excluded_why: str | None
     pilot: bool
     language: str | None
+    consent: str | None
     platform_id: str | None
     platform_study: str | None
     platform_session: str | None
@@ -158,8 +161,9 @@ class Overview:
     questions, targets : tuples of QuestionProgress and TargetProgress
         In the order of the study; after them what it no longer contains. Excluded participants do
         not count.
-    events : sequence of rows
-        What researchers did, the latest first.
+    events, consents : sequences of rows
+        What researchers did, the latest first; and the texts to which participants agreed, each
+        with its version and language.
     version : str
         Equal for two equal states of the database.
 
@@ -189,6 +193,7 @@ class Overview:
     questions: tuple[QuestionProgress, ...]
     targets: tuple[TargetProgress, ...]
     events: Sequence[Row[Any]]
+    consents: Sequence[Row[Any]]
     version: str
     codes: dict[str, str]
 
@@ -322,6 +327,7 @@ class OverviewReader:
             questions,
             summarize_targets(questions, answers, self._memo),
             read_events(connection),
+            connection.execute(select(CONSENT).order_by(CONSENT.c.version)).all(),
             version,
             {rater: self._database.identity.code(rater) for rater in people},
         )
@@ -413,6 +419,8 @@ def _describe_participant(
     times = [answer.seconds for answer in given if answer.seconds is not None]
     if row.withdrawn_at is not None:
         state = "withdrawn"
+    elif row.screened_at is not None:
+        state = "screened out"
     elif row.excluded_at is not None:
         state = "excluded"
     elif row.finished_at is not None:

@@ -12,6 +12,8 @@ from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
 
 _ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
+# How Prolific writes the ids of people, studies and submissions.
+_PROLIFIC_ID = re.compile("[0-9a-f]{24}")
 ShortText = Annotated[str, StringConstraints(max_length=200)]
 
 
@@ -29,6 +31,11 @@ class Visitor(NamedTuple):
 
     participant: str | None
     columns: dict[str, str]
+
+    @property
+    def is_from_prolific(self) -> bool:
+        """Whether the visit has all three ids of Prolific, in its format."""
+        return len(self.columns) == 3 and all(map(_PROLIFIC_ID.fullmatch, self.columns.values()))
 
 
 def read_visitor(platform: str, arrival: Arrival) -> Visitor:

@@ -47,11 +47,11 @@ LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 TABLES: dict[str, dict[str, str]] = {
     table: {key: field or key for key, _, field in (word.partition(":") for word in keys.split())}
     for table, keys in {
-        "": "title prompt consent contact instructions",
+        "": "title prompt consent contact instructions debriefing",
         "plan": "answers_per_question questions_per_participant repeats return_after_minutes "
         "spare_answers",
-        "items": "names:items unshown",
-        "platform": "name:platform completion_url full_url refusal_url",
+        "items": "names:items unshown hide_names",
+        "platform": "name:platform completion_url full_url refusal_url screening_url",
         "access": "allowed starts_per_hour",
         "language": "of_texts:language offered:languages catalogues",
     }.items()
@@ -183,12 +183,6 @@ def _check_text(text: str) -> str:
     return text
 
 
-def _check_prompt(text: str) -> str:
-    where = f'write it in the place of the target, as in "{DEFAULT_PROMPT}"'
-    _require("{target}" in text, f"it does not contain {{target}}: {where}")
-    return text
-
-
 def _check_url(text: str) -> str:
     try:
         address = urlsplit(text)
@@ -238,7 +232,6 @@ Name = Annotated[
 Line = Annotated[
     str, StringConstraints(strict=True, min_length=1, max_length=500), AfterValidator(_check_line)
 ]
-Prompt = Annotated[Line, AfterValidator(_check_prompt)]
 Text = Annotated[str, Field(strict=True, max_length=20_000), AfterValidator(_check_text)]
 Url = Annotated[str, Field(strict=True, max_length=2_000), AfterValidator(_check_url)]
 Names = Annotated[tuple[Name, ...], AfterValidator(_check_unique)]
@@ -401,6 +394,9 @@ class ExtraQuestion:
         The smallest and the largest number.
     required : bool
         Whether participants must answer.
+    accepted : tuple of str
+        If not empty, this is a screening question: it is asked before the study, and only those
+        who choose one of these may start.
 
     Examples
     --------
@@ -416,10 +412,14 @@ class ExtraQuestion:
     least: Limit = -math.inf
     most: Limit = math.inf
     required: Truth = False
+    accepted: Names = ()
 
     @model_validator(mode="after")
     def _check(self) -> ExtraQuestion:
         n = len(self.choices)
+        _require_known("accepted", self.accepted, self.choices, "one of its choices")
+        is_open = not self.accepted or len(self.accepted) < n
+        _require(is_open, "accepted has all choices, so that everybody may start: name fewer")
         _require(
             n > 1 if self.type == "choice" else n == 0,
             f'type is "{self.type}", with {n} choices: a choice has from 2 to {MOST_ITEMS}, '
@@ -432,6 +432,11 @@ class ExtraQuestion:
         order = f"least is {self.least:g}, more than most, which is {self.most:g}"
         _require(self.least <= self.most, order)
         return self
+
+    @property
+    def is_required(self) -> bool:
+        """Whether participants must answer; a screening question always."""
+        return self.required or bool(self.accepted)
 
     @property
     def is_whole(self) -> bool:
@@ -467,7 +472,7 @@ class Translation:
 
     Attributes
     ----------
-    title, prompt, consent, contact, instructions : str or None
+    title, prompt, consent, contact, instructions, debriefing : str or None
     names : mapping
         The names of items and targets as they are shown.
     alts : mapping
@@ -483,10 +488,11 @@ class Translation:
     """
 
     title: Name | None = None
-    prompt: Prompt | None = None
+    prompt: Line | None = None
     consent: Text | None = None
     contact: Line | None = None
     instructions: Text | None = None
+    debriefing: Text | None = None
     names: dict[str, Name] = field(default_factory=dict, hash=False)
     alts: dict[str, Line] = field(default_factory=dict, hash=False)
     extra: dict[str, ExtraTranslation] = field(default_factory=dict, hash=False)
@@ -502,12 +508,15 @@ class Study:
     Attributes
     ----------
     title, prompt, consent : str
-        What participants read. The prompt contains ``{target}``; the consent is Markdown.
+        What participants read. The prompt contains ``{target}``, which is optional with
+        ``hide_names``; the consent is Markdown.
     items : tuple of str
         All items (the seen classes). Every question shows some of them.
     unshown : {"after", "unknown"}
         Whether the items that a question does not show come after those that it shows, or nothing
         is known of them.
+    hide_names : bool
+        Whether names that have a picture are not shown. Screen readers read its description.
     questions, gold : tuples of Question
         The questions to be answered; and questions whose answer is known, with any items.
     answers_per_question, questions_per_participant, repeats : int
@@ -521,15 +530,16 @@ class Study:
         platform.
     platform : {"none", "prolific"}
         Where participants come from.
-    completion_url, full_url, refusal_url : str or None
-        The https URLs to which participants return: at the end; if no question is left; and if
-        they do not agree, withdraw or answer nothing.
+    completion_url, full_url, refusal_url, screening_url : str or None
+        The https URLs to which participants return: at the end; if no question is left; if they
+        do not agree, withdraw or answer nothing; and if the screening does not accept them.
     allowed : frozenset of str or None
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
         How many participants may start from one address per hour.
-    contact, instructions : str or None
-        Whom participants can ask; and Markdown that is shown above the fixed instructions.
+    contact, instructions, debriefing : str or None
+        Whom participants can ask; and Markdown that is shown above the fixed instructions, and on
+        the last page.
     example : Example or None
     language : str
         The language of the study's own texts, such as ``en``.
@@ -553,7 +563,7 @@ class Study:
     """
 
     title: Name
-    prompt: Prompt
+    prompt: Line
     consent: Text
     items: Names
     unshown: Unshown
@@ -568,10 +578,13 @@ class Study:
     completion_url: Url | None = None
     full_url: Url | None = None
     refusal_url: Url | None = None
+    screening_url: Url | None = None
     allowed: Annotated[frozenset[str] | None, BeforeValidator(_read_allowed)] = None
     starts_per_hour: PositiveCount = 20
     contact: Line | None = None
     instructions: Text | None = None
+    debriefing: Text | None = None
+    hide_names: Truth = False
     example: Example | None = None
     language: Tag = "en"
     languages: tuple[Tag, ...] = ()
@@ -592,6 +605,16 @@ class Study:
         return 0 if self.platform == "none" else max(2, -(-self.answers_per_question // 2))
 
     @cached_property
+    def screening(self) -> tuple[ExtraQuestion, ...]:
+        """The extra questions that say who may start."""
+        return tuple(question for question in self.extra if question.accepted)
+
+    @cached_property
+    def last_questions(self) -> tuple[ExtraQuestion, ...]:
+        """The extra questions that are asked after all others."""
+        return tuple(question for question in self.extra if not question.accepted)
+
+    @cached_property
     def names(self) -> frozenset[str]:
         """All items and targets."""
         asked = (*self.questions, *self.gold)
@@ -605,6 +628,13 @@ class Study:
             f"{self.questions_per_participant} questions_per_participant: lower it, so that "
             "other questions come between a question and its repeat",
         )
+        prompts = {f"[translations.{tag}] prompt": t.prompt for tag, t in self.translations.items()}
+        for place, prompt in {"prompt": self.prompt, **prompts}.items():
+            _require(
+                prompt is None or self.hide_names or "{target}" in prompt,
+                f"{place} is {short_repr(prompt)}: it does not contain {{target}}: write it in the "
+                f'place of the target, as in "{DEFAULT_PROMPT}"',
+            )
         self._check_questions()
         self._check_names()
         return self
@@ -646,6 +676,7 @@ class Study:
         _require(len(set(pictures)) == len(pictures), f"[[pictures]] {double}")
         _require(len(extra) == len(self.extra), f"[[extra]] {double}")
         _require_known("[[pictures]]", pictures, self.names, "an item or a target")
+        _require(pictures or not self.hide_names, "[items] hide_names needs [[pictures]]: add some")
         for tag, texts in self.translations.items():
             place = f"[translations.{tag}]"
             _require_known(f"{place} names", texts.names, self.names, "an item or a target")

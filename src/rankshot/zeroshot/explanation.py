@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import group_by_place
 from rankshot.zeroshot.heads.base import BaseHead
@@ -62,6 +63,11 @@ class Explanation:
         if the explained class is not one of these.
     examples : float or None
         What labelled examples add to what the rankings say, if the head was fitted to any.
+    evidence : float or None
+        What the evidence of another model adds, if the head was fitted to any.
+    by_rankings : tuple of str and float, or None
+        With examples or evidence: the most probable class by the rankings alone, and its
+        probability.
 
     Examples
     --------
@@ -84,6 +90,8 @@ class Explanation:
     listed: tuple[str, ...] = ()
     gate: Contributions = ()
     examples: float | None = None
+    evidence: float | None = None
+    by_rankings: tuple[str, float] | None = None
 
     @property
     def rival(self) -> str:
@@ -92,6 +100,8 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [", ".join(f"{name} {p:.1%}" for name, p in self.alternatives)]
+        if self.by_rankings is not None:
+            lines.append("by the rankings alone: {} {:.1%}".format(*self.by_rankings))
         if self.gate:
             total = sum(term for _, term in self.gate)
             lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
@@ -105,8 +115,9 @@ class Explanation:
             lines += ["  sources:", *_print(self.sources[:MAX_SHOWN])]
             if (rest := len(self.sources) - MAX_SHOWN) > 0:
                 lines.append(f"    and {rest} more")
-        if self.examples is not None:
-            lines.append(f"  labelled examples: {self.examples:+.2f}")
+        for what, added in (("labelled examples", self.examples), ("evidence", self.evidence)):
+            if added is not None:
+                lines.append(f"  {what}: {added:+.2f}")
         return "\n".join(lines)
 
     def group_items(self) -> list[ContributionGroup]:
@@ -234,10 +245,7 @@ def explain_decisions(
     is_new = np.isin(chosen, inner.classes_)
     columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
     by_item = inner.item_contributions(table.values, table.kind) / inner.temperature_
-    by_examples = None
-    if getattr(inner, "example_weights_", None) is not None:
-        total = inner.decision_function(table) / inner.temperature_
-        by_examples = _contributions(total - by_item.sum(axis=2), columns, base)
+    more = _explain_more(inner, table, by_item.sum(axis=2), columns, base)
     by_item = _contributions(by_item, columns, base)
     names, by_source = (), np.zeros((len(table), 0))
     if hasattr(inner, "source_log_posteriors"):
@@ -256,10 +264,31 @@ def explain_decisions(
             _pair(best.labels[row], best.proba[row]),
             _list_items(inner, str(chosen[row])) if is_new[row] else (),
             _pair(GATE_TERMS if len(gate[row]) else (), gate[row]),
-            None if by_examples is None or not is_new[row] else float(by_examples[row]),
+            *(more[row] if is_new[row] else ()),
         )
         for row in range(len(table))
     ]
+
+
+def _explain_more(
+    head: Any, table: Scores, by_rankings: Floats, columns: NDArray[np.intp], base: int | None
+) -> list[tuple[Any, ...]]:
+    """Return what examples and evidence add for each input, and the answer without them."""
+    weights, with_evidence = getattr(head, "example_weights_", None), bool(head.evidence_classes_)
+    if weights is None and not with_evidence:
+        return [()] * len(table)
+    by_head = total = head.decision_function(table) / head.temperature_
+    by_evidence = by_examples = np.full(len(table), None)
+    if with_evidence:
+        none = Scores(np.zeros((len(table), len(head.classes_))), head.evidence_classes_)
+        by_head = head.decision_function(replace(table, evidence=none)) / head.temperature_
+        by_evidence = _contributions(total - by_head, columns, base)
+    if weights is not None:
+        by_examples = _contributions(by_head - by_rankings, columns, base)
+        by_rankings = by_rankings / weights[0]
+    alone = take_top(log_softmax(by_rankings, np, 1), head.classes_, 1)
+    pairs = _pair(alone.labels[:, 0], alone.proba[:, 0])
+    return list(zip(by_examples.tolist(), by_evidence.tolist(), pairs, strict=True))
 
 
 def _pair(names: Iterable[Any], values: Iterable[Any]) -> Contributions:

@@ -366,7 +366,7 @@ def _difference(model: Any, head: BaseHead, scores: Scores, inputs: dict[str, An
     if head.n_features_:
         shape = len(scores), head.n_features_
         features = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-        scores, inputs = scores.with_columns(features, head), inputs | {FEATURES: features}
+        scores, inputs = scores._with_columns(features, head), inputs | {FEATURES: features}
     found = _open_session(model).run([PROBABILITIES], inputs)[0]
     return float(np.abs(found - head.predict_proba(scores)).max())
 

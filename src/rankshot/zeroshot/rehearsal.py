@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
@@ -22,16 +23,15 @@ from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.evidence import center_evidence, fit_evidence
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
     Semantics,
     align_to,
-    find_unranked,
     only_new,
     require_semantics,
-    select_sources,
     select_targets,
     source_names,
     takes_reference,
@@ -48,6 +48,7 @@ from rankshot.zeroshot.metrics import (
 )
 from rankshot.zeroshot.scores import Scores, sum_pair_scores
 from rankshot.zeroshot.settings import HeadSettings
+from rankshot.zeroshot.source_weights import weigh_for_head
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
@@ -64,6 +65,8 @@ LEAST_HALVED = 8
 """With fewer held-out classes, half of them are too few to learn "none of these" from."""
 USUAL_FOLDS = 5
 """The number of groups, if there are classes enough for two in each."""
+SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
+"""The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
 
@@ -76,9 +79,11 @@ class Rehearsal(BaseEstimator):
     rankings of seen classes by the same sources that rank the new classes
     (``rankshot rank --rehearse 20``); nothing of the new classes. It
 
-    - chooses sources, ``k``, ``decay`` and whether to use a reference. A change is made only if
-      the accuracy gains more than its standard error over the classes;
-    - finds the temperature with which the probabilities are calibrated;
+    - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
+      is made only if the accuracy gains more than its standard error over the classes; twice that
+      for weights of sources, of which more are tried;
+    - finds the temperature with which the probabilities are calibrated, and the weight of the
+      evidence of another model, if the scores have evidence of the held-out classes;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
       (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
@@ -110,9 +115,9 @@ class Rehearsal(BaseEstimator):
     Attributes
     ----------
     settings_ : HeadSettings
-        What was chosen: the parameters of the head with its temperature, the sources, whether to
-        use a reference, and the gate between seen and new classes (if there are enough inputs of
-        other seen classes) with the temperature of the seen classes.
+        What was chosen: the parameters of the head with its temperature, the weights of the
+        sources, whether to use a reference, and the gate between seen and new classes (if there
+        are enough inputs of other seen classes) with the temperature of the seen classes.
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
@@ -146,7 +151,7 @@ class Rehearsal(BaseEstimator):
     .953 [.911, .986]
     >>> new = rs.Similarity(-abs(np.array([[2.5], [7.5]]) - places), ["new1", "new2"], names)
     >>> print(rehearsal.predict_accuracy(new.to_rankings()))
-    1.000 [1.000, 1.000]
+    1.000 [.992, 1.000]
     >>> head = rehearsal.fit_head(new.to_rankings())
     >>> head.predict(-abs(2.5 - places)[None])
     array(['new1'], dtype='<U4')
@@ -206,6 +211,7 @@ class Rehearsal(BaseEstimator):
             folds = [self._make_fold(X, labels, semantics, group) for group in groups]
             trials = _Trials(head, folds, line)
             trials.choose(grid)
+            trials.choose_evidence()
         self._calibrate(trials)
         self._reference = X
         if self.estimator is not None:
@@ -244,13 +250,16 @@ class Rehearsal(BaseEstimator):
         """Keep what was chosen, with its temperature and its gate."""
         chosen, outcomes = stage.chosen, stage.chosen_outcomes
         self.trials_, self.accuracy_ = stage.trials, chosen.accuracy
-        before = stage.fit(stage.folds[0], chosen.settings).temperature_
+        own = replace(chosen.settings, temperature=None)
+        before = stage.fit(stage.folds[0], own).temperature_
         after = _fit_temperature(outcomes)
         self.calibration_error_ = tuple(
             float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
         found = {**decode_parameters(chosen.settings), "temperature": after}
         settings = stage.with_params(found)
+        if stage.has_evidence and settings.evidence_weight is None:
+            settings = replace(settings, evidence_weight=0.0)
         self.together_: GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
@@ -268,6 +277,7 @@ class Rehearsal(BaseEstimator):
         rankings: Semantics,
         reference: Scores | None = None,
         *,
+        evidence: Scores | None = None,
         classes: Literal["new", "all"] = "new",
         none: bool = False,
     ) -> BaseHead:
@@ -280,6 +290,8 @@ class Rehearsal(BaseEstimator):
         reference : Scores, optional
             Scores of seen inputs by the classifier that will be used. By default those of `fit`;
             with an ``estimator``, these are training inputs, and held-out inputs are better.
+        evidence : Scores, optional
+            Scores with evidence, as for `WeightedMean.fit`.
         classes : {"new", "all"}
             Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
         none : bool
@@ -290,9 +302,11 @@ class Rehearsal(BaseEstimator):
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
         settings = replace(self.settings_, none=none)
-        semantics = select_sources(new, settings.sources or source_names(new))
         head: BaseHead = clone(self.head_)
-        head.fit(semantics, **({"reference": table} if settings.reference else {}))
+        given = {"reference": table} if settings.reference else {}
+        if evidence is not None:
+            given["evidence"] = evidence
+        head.fit(weigh_for_head(settings, new), **given)
         if classes == "new":
             return head
         require_gate(settings)
@@ -463,7 +477,8 @@ def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ..
 class Trial:
     """One way to recognise the rehearsed classes, and how accurate it was.
 
-    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
+    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``,
+    ``"survey 1, WordNet 0.3"``.
     The interval of the mean accuracy is from resamples of classes.
     """
 
@@ -472,13 +487,13 @@ class Trial:
     accuracy: Interval
     by_class: dict[str, float]
 
-    def is_clearly_better(self, other: Trial) -> bool:
-        """Return whether the gain is larger than its standard error over the classes.
+    def is_clearly_better(self, other: Trial, n_errors: float = 1.0) -> bool:
+        """Return whether the gain is larger than this number of standard errors over the classes.
 
         With few classes, the best of several trials is often best by chance.
         """
         gain = np.array([self.by_class[name] - other.by_class[name] for name in self.by_class])
-        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+        return bool(gain.mean() > n_errors * gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 class _Outcome(NamedTuple):
@@ -500,12 +515,26 @@ class _Trials:
     def __init__(self, head: BaseHead, folds: list[_Fold], line: ProgressLine) -> None:
         self._head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
+        takes_evidence = "evidence" in signature(head.fit).parameters
+        self.has_evidence = takes_evidence and all(f.new.evidence is not None for f in folds)
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
-        sources = tuple(sorted({name for fold in folds for name in source_names(fold.semantics)}))
         reference = takes_reference(head) and enough
-        own = HeadSettings.from_head(head, reference=reference, sources=sources)
+        own = HeadSettings.from_head(head, reference=reference)
+        own = replace(own, source_weights=self._default_source_weights(own))
         self.chosen = self._evaluate("default settings", own)
+
+    def _default_source_weights(self, settings: HeadSettings) -> dict[str, float] | None:
+        """Return the weights of all sources; a source counts if it does so in any fold."""
+        if isinstance(self.folds[0].semantics, Similarity):
+            return None
+        weights: dict[str, float] = {}
+        for fold in self.folds:
+            fitted = self.fit(fold, settings)
+            ones = dict.fromkeys(source_names(fold.semantics), 1.0)
+            for source, weight in getattr(fitted, "source_weights_", ones).items():
+                weights[source] = max(weight, weights.get(source, 0.0))
+        return dict(sorted(weights.items()))
 
     @property
     def chosen_outcomes(self) -> list[_Outcome]:
@@ -514,7 +543,7 @@ class _Trials:
 
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
-        self._choose_sources()
+        self._choose_source_weights()
         tried = [
             self._evaluate(
                 ", ".join(f"{name}={value}" for name, value in params.items()),
@@ -528,46 +557,54 @@ class _Trials:
             without = replace(self.chosen.settings, reference=False)
             self._keep_if_better([self._evaluate("no reference", without)])
 
-    def _choose_sources(self) -> None:
-        """Leave out one source after the other, as long as that is clearly better.
-
-        What is left must rank all classes.
-        """
-        first = self.chosen.settings
-        names = first.sources or ()
-        if len(names) == 1:
+    def choose_evidence(self) -> None:
+        """Try evidence with the weight, and the temperature, that make the labels most probable."""
+        if not self.has_evidence or self.chosen.settings.evidence_weight is not None:
             return
-        alone = [
-            self._evaluate(f"{name or 'no source'} alone", replace(first, sources=(name,)))
-            for name in names
-            if self._rank_all((name,))
-        ]
-        while len(names) > 2:
-            without = [
-                self._evaluate(f"without {name or 'no source'}", replace(first, sources=others))
-                for name in names
-                if self._rank_all(others := tuple(other for other in names if other != name))
-            ]
-            self._keep_if_better(without)
-            if self.chosen.settings.sources == names:
-                return
-            names = self.chosen.settings.sources or ()
-        # Of two sources, one is left out if the other alone is clearly better.
-        self._keep_if_better([one for one in alone if {*(one.settings.sources or ())} <= {*names}])
+        tables = []
+        for fold, one in zip(self.folds, self.chosen_outcomes, strict=True):
+            given, scale = center_evidence(fold.new._evidence_of(tuple(one.classes.tolist())))
+            columns = np.searchsorted(one.classes, one.labels)
+            tables.append((one.values, given / scale, columns, class_weights(one.labels)))
+        temperature, weight = fit_evidence(tables)
+        found = {"temperature": temperature, "evidence_weight": weight}
+        settings = self.with_params({**decode_parameters(self.chosen.settings), **found})
+        self._keep_if_better([self._evaluate("with evidence", settings)])
 
-    def _rank_all(self, sources: tuple[str, ...]) -> bool:
-        """Return whether some sources together rank all classes of every fold."""
-        return not any(find_unranked(fold.semantics, sources) for fold in self.folds)
+    def _choose_source_weights(self) -> None:
+        """Try each source alone, then change one weight at a time while that is clearly better."""
+        names = tuple(self.chosen.settings.source_weights or ())
+        if len(names) < 2:
+            return
+        alone = [{name: float(name == only) for name in names} for only in names]
+        self._keep_if_better([self._weigh(weights) for weights in alone], 2)
+        before = None
+        while before is not self.chosen:
+            before = self.chosen
+            weights = before.settings.source_weights or {}
+            changed = [weights | {name: step} for name in names for step in SOURCE_WEIGHTS]
+            self._keep_if_better([self._weigh(each) for each in changed if any(each.values())], 2)
 
-    def _keep_if_better(self, trials: list[Trial]) -> None:
+    def _weigh(self, weights: dict[str, float]) -> Trial:
+        """Try some weights of sources; the largest is 1."""
+        largest = max(weights.values())
+        weights = {source: weight / largest for source, weight in weights.items()}
+        used = {source or "no source": weight for source, weight in weights.items() if weight > 0}
+        what = ", ".join(f"{source} {weight:.2g}" for source, weight in used.items())
+        if len(used) == 1:
+            what = f"{next(iter(used))} alone"
+        return self._evaluate(what, replace(self.chosen.settings, source_weights=weights))
+
+    def _keep_if_better(self, trials: list[Trial], n_errors: float = 1.0) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
-        if best.is_clearly_better(self.chosen):
+        if best.is_clearly_better(self.chosen, n_errors):
             self.chosen = best
 
     def with_params(self, params: dict[str, Any]) -> HeadSettings:
         """Return the chosen settings, but the parameters of the head with some of them replaced."""
         chosen, head = self.chosen.settings, clone(self._head).set_params(**params)
-        return HeadSettings.from_head(head, reference=chosen.reference, sources=chosen.sources)
+        found = HeadSettings.from_head(head, reference=chosen.reference)
+        return replace(found, source_weights=chosen.source_weights)
 
     def build(self, settings: HeadSettings) -> Any:
         """Return the head with some settings."""
@@ -575,8 +612,10 @@ class _Trials:
 
     def fit(self, fold: _Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""
-        semantics = select_sources(fold.semantics, settings.sources or ())
-        return self.build(settings).fit(semantics, *([fold.seen] if settings.reference else []))
+        given = {"reference": fold.seen} if settings.reference else {}
+        if settings.evidence_weight and self.has_evidence:
+            given["evidence"] = fold.new
+        return self.build(settings).fit(weigh_for_head(settings, fold.semantics), **given)
 
     def _evaluate(self, what: str, settings: HeadSettings) -> Trial:
         """Measure one way to recognise the held-out classes; the same way only once."""
@@ -686,6 +725,10 @@ N_INPUTS = 400
 """The number of simulated inputs of each class."""
 N_DRAWS = 1000
 """The number of draws of the strengths of the new classes."""
+LOG_ODDS_STD = 0.25
+"""What the model does not know: new classes are not drawn at random among all classes, and raters
+know some better than others. A standard deviation of the log-odds of the mean accuracy, chosen so
+that 95 % of the intervals of three data sets contain the accuracy of their new classes."""
 MOST_CLASSES = 100
 """Of more new classes, this many are simulated, each against all."""
 
@@ -739,7 +782,8 @@ def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
 
     The strengths of the new classes are drawn at random from the given ones, which are themselves
     a random sample: so they are resampled first. The interval is thus one for the *next* classes,
-    and wider than one for the mean of many classes.
+    and wider than one for the mean of many classes. It also allows for what the model does not
+    know: see `LOG_ODDS_STD`.
     """
     simulated = simulate_accuracies(correlations, MOST_CLASSES)
     rng = np.random.default_rng(0)
@@ -748,5 +792,8 @@ def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
     column = np.searchsorted(STRENGTHS, np.take_along_axis(samples, drawn, axis=1))
     column = np.minimum(column, len(STRENGTHS) - 1)
     means = simulated[np.arange(len(simulated)), column].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Interval(float(means.mean()), float(low), float(high))
+    # An accuracy of 1 has infinite odds.
+    error = LOG_ODDS_STD * rng.standard_normal(N_DRAWS)
+    shifted = expit(logit(np.clip(means, 0.005, 0.995)) + error)
+    low, high = np.quantile([means, shifted], [0.025, 0.975], axis=1)
+    return Interval(float(means.mean()), float(low.min()), float(high.max()))

@@ -61,6 +61,11 @@ def run_head(
                 "candidates need scores in memory: pass them for each block of a Dask array, "
                 "with dask.array.map_blocks"
             )
+        if head.n_features_:
+            raise RankshotError(
+                "the head needs features or evidence of each input, which Dask arrays and data "
+                "frames do not have: pass Scores(values, items, features=, evidence=) of each block"
+            )
         is_plain = not isinstance(scores, Scores)
         lazy: Any = name_columns(scores, head.items_) if is_plain else scores
         constant = head, lazy.items, lazy.kind, is_plain, normalize
@@ -76,7 +81,7 @@ def run_head(
         return log_softmax(log_posterior / head.temperature_, xp, 1) if normalize else log_posterior
     result = np.empty((len(table), len(head.classes_)), table.values.dtype)
     for rows in iterate_rows(head, table):
-        block = head._log_posterior(table.inputs(rows, head), table.kind)
+        block = head._log_posterior(table._inputs(rows, head), table.kind)
         if normalize:
             allowed = None if mask is None else mask[rows].T
             block = normalize_log_proba(block, allowed, result.dtype, temperature=head.temperature_)
@@ -133,7 +138,7 @@ def _run_formula(head: Any, table: Scores, xp: Library) -> Array:
     n = len(table)
     blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)] or [slice(0, 0)]
     with _full_precision(xp):
-        inputs = (table.inputs(rows, head) for rows in blocks)
+        inputs = (table._inputs(rows, head) for rows in blocks)
         parts = [_run_block(head, f, table.kind, c, xp) for f in inputs]
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -162,8 +162,8 @@ class Scores:
     def __len__(self) -> int:
         return int(self.values.shape[0])
 
-    def __getitem__(self, rows: slice | NDArray[Any]) -> Scores:
-        """Select inputs by slice, index array or mask."""
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[Any]) -> Scores:
+        """Select inputs by slice, row numbers or mask."""
         features, evidence = (
             None if part is None else part[rows] for part in (self.features, self.evidence)
         )
@@ -204,7 +204,7 @@ class Scores:
         values = values * (signs if xp is None else to_library(signs, xp, values))
         return Scores(values, names, self.kind, self.features, self.evidence)
 
-    def inputs(self, rows: slice, head: Any) -> Array:
+    def _inputs(self, rows: slice, head: Any) -> Array:
         """Return what ``head`` needs of some ``rows``: scores, features and evidence."""
         values = self.values[rows, :]
         if not head.n_features_:
@@ -223,11 +223,11 @@ class Scores:
             dense = features.toarray() if issparse(features) else features
             columns.append(xp.astype(dense, values.dtype))
         if head.evidence_classes_:
-            found = self.evidence_of(head.evidence_classes_)[rows, :]
+            found = self._evidence_of(head.evidence_classes_)[rows, :]
             columns.append(xp.astype(found, values.dtype))
         return xp.concat(columns, axis=1)
 
-    def evidence_of(self, classes: tuple[str, ...]) -> Array:
+    def _evidence_of(self, classes: tuple[str, ...]) -> Array:
         """Return the evidence of some new ``classes``, with one column for each."""
         if self.evidence is None:
             raise RankshotError(
@@ -241,7 +241,7 @@ class Scores:
             )
         return self.evidence.select(classes).values
 
-    def with_columns(self, columns: Array, head: Any) -> Scores:
+    def _with_columns(self, columns: Array, head: Any) -> Scores:
         """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
         n = head.n_features_ - len(head.evidence_classes_)
         evidence = (

@@ -35,7 +35,9 @@ class HeadKind(NamedTuple):
 
 HEADS = {
     "weighted-mean": HeadKind(
-        "WeightedMean", "rankings", ("k", "decay", "temperature", "reference")
+        "WeightedMean",
+        "rankings",
+        ("k", "decay", "temperature", "evidence_weight", "reference", "source_weights"),
     ),
     "probabilistic": HeadKind(
         "ProbabilisticRanking",
@@ -54,6 +56,8 @@ METHODS = tuple(name for name, kind in HEADS.items() if kind.semantics != "head"
 """The heads over new classes that a command can fit."""
 REFERENCE_HEADS = tuple(name for name, kind in HEADS.items() if "reference" in kind.settings)
 """The heads that can be fitted with a reference."""
+PARAMETERS = ("k", "decay", "posterior", "prior", "temperature", "evidence_weight")
+"""The settings that are parameters of a head over new classes."""
 PRIORS = {"plackett-luce": "PlackettLuce", "mallows": "Mallows"}
 """The models that merge rankings, by their names in commands and files."""
 MODELS = (*PRIORS.values(), "BabingtonSmith")
@@ -82,12 +86,13 @@ class HeadSettings:
     ----------
     head : str
         The name of the head, as in `HEADS`.
-    k, decay, posterior, prior, temperature, others
+    k, decay, posterior, prior, temperature, evidence_weight, others
         Parameters of the head; ``others`` has those that are not fields.
     reference : bool
         Whether the head is fitted with a reference.
-    sources : tuple of str, optional
-        The sources whose rankings are used, by default all; "" for rankings without a source.
+    source_weights : dict of str to float, optional
+        How much the rankings of each source count; "" for rankings without a source. A source with
+        the weight 0, or that is not named, counts only for classes that no other ranks.
     classes : {"new", "all"}
         Whether also seen classes may be predicted, by a `SeenAndNew`.
     none, gate, seen_temperature
@@ -138,6 +143,11 @@ class HeadSettings:
         "The number by which log-probabilities are divided: a larger one makes the probabilities "
         "of the classes more equal, and changes no prediction. The default depends on the method.",
     )
+    evidence_weight: float | None = _option(
+        float,
+        "How much the evidence of another model counts beside the rankings, for the method "
+        "weighted-mean. The default follows from how often the two agree.",
+    )
     classes: Literal["new", "all"] = _option(
         str,
         "Predict new classes only, or new and seen classes together. With a reference, it is "
@@ -154,7 +164,7 @@ class HeadSettings:
     gate: dict[str, Any] | None = _option(dict)  # noqa: RUF009
     seen_temperature: float | None = _option(float)
     reference: bool = _option(bool, default=False)
-    sources: tuple[str, ...] | None = _option(tuple)
+    source_weights: dict[str, float] | None = _option(dict)  # noqa: RUF009
     default_temperature: float | None = _option(float)
     others: dict[str, Any] = field(default_factory=dict)
 
@@ -172,8 +182,7 @@ class HeadSettings:
             require_whole_number,
         )
 
-        is_parameter = name in {"k", "decay", "posterior", "prior", "temperature"}
-        if is_parameter and self.head in HEADS and name not in HEADS[self.head].settings:
+        if name in PARAMETERS and self.head in HEADS and name not in HEADS[self.head].settings:
             heads = " and ".join(head for head, kind in HEADS.items() if name in kind.settings)
             raise RankshotError(f"{name} is for {heads}, not for {self.head}: leave it out")
         if about["choices"]:
@@ -181,9 +190,9 @@ class HeadSettings:
         elif about["type"] is int:
             require_whole_number(name, value)
         elif about["type"] is float:
-            bound = {"least": 0} if name == "decay" else {"above": 0}
+            bound = {"least": 0} if name in {"decay", "evidence_weight"} else {"above": 0}
             require_number(name, value, below=math.inf, **bound)
-        elif not isinstance(value, about["type"]) or value == ():
+        elif not isinstance(value, about["type"]) or value == {}:
             raise RankshotError(
                 f"{name} must be a {about['type'].__name__}, not {short_repr(value)}"
             )
@@ -209,7 +218,10 @@ class HeadSettings:
             if name in HEADS
             and each.name in HEADS[name].settings
             # None, and a model with parameters, are values of the head, but not of the field.
-            and isinstance(plain.get(each.name), dict if each.name == "gate" else int | float | str)
+            and isinstance(
+                plain.get(each.name),
+                dict if each.metadata["type"] is dict else int | float | str,
+            )
         }
         return cls(head=name, others=plain, **own, **more)
 
@@ -252,8 +264,6 @@ class HeadSettings:
                     f"there is no {what} {short_repr(name)}{suggest_name(name, names)}; there are "
                     f"{quote_names(names)}"
                 )
-        if isinstance(given.get("sources"), list):
-            given["sources"] = tuple(given["sources"])
         return cls(**given)
 
     @classmethod

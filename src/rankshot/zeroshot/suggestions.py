@@ -85,22 +85,20 @@ def suggest(
     left = np.delete(np.arange(len(table)), np.asarray(labelled, np.intp))
     if not left.size:
         raise RankshotError("there are no inputs without a label")
-    f = class_scores(table.values, table.kind, len(table.items), {}, np)
-    # The order of the columns must not decide.
-    rows = left[choose_diverse(f[left][:, np.argsort(table.items)], n)]
+    rows = choose_diverse(table, left, require_whole_number("n", n))
     best = head.top(table[rows], 1)
     return Suggestions(rows, best.labels[:, 0], best.proba[:, 0])
 
 
-def choose_diverse(values: Floats, n: int) -> NDArray[np.intp]:
+def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return the row nearest to the mean of each of n clusters, that of the largest cluster first.
 
-    Rows are clustered with mean 0 and variance 1. The order of the rows has no influence.
+    Only the rows ``left`` are there. The order of rows and of columns has no influence.
     """
-    n = require_whole_number("n", n)
-    centered, std = center_rows(np.asarray(values, np.float64))
+    by_class = class_scores(scores.values[left], scores.kind, len(scores.items), {}, np)
+    centered, std = center_rows(by_class[:, np.argsort(scores.items)].astype(np.float64))
     table = np.ascontiguousarray(centered / std)
-    # Equal rows have equal bytes; k-means begins with random rows.
+    # K-means begins with random rows. Equal rows have equal bytes.
     order = np.argsort(table.view(np.dtype((np.void, table.strides[0]))).ravel(), kind="stable")
     table = table[order]
     with warnings.catch_warnings():
@@ -111,4 +109,4 @@ def choose_diverse(values: Floats, n: int) -> NDArray[np.intp]:
     distance = ((table - model.cluster_centers_[cluster]) ** 2).sum(axis=1)
     nearest = np.lexsort([distance, cluster])
     _, first, size = np.unique(cluster[nearest], return_index=True, return_counts=True)
-    return np.asarray(order[nearest[first[np.argsort(-size, kind="stable")]]])
+    return left[order[nearest[first[np.argsort(-size, kind="stable")]]]]

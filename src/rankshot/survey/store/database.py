@@ -72,6 +72,17 @@ PARTICIPANT = sa.Table(
     sa.Column("excluded_at", sa.Double),
     sa.Column("excluded_why", sa.Text),
     sa.Column("withdrawn_at", sa.Double),
+    # When the screening did not accept this person.
+    sa.Column("screened_at", sa.Double),
+    # The version of the text to which the participant agreed.
+    sa.Column("consent", sa.Text),
+)
+CONSENT = sa.Table(
+    "consent",
+    METADATA,
+    sa.Column("version", sa.Text, primary_key=True),
+    sa.Column("language", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
 )
 ASSIGNMENT = sa.Table(
     "assignment",
@@ -137,6 +148,8 @@ UPGRADES = {
     2: (
         "ALTER TABLE assignment ADD COLUMN screen TEXT",
         "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN screened_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN consent TEXT",
         "ALTER TABLE survey ADD COLUMN logged_out_at DOUBLE PRECISION NOT NULL DEFAULT 0",
     ),
 }

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from random import Random, SystemRandom
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, sel
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
+from rankshot.survey.languages import OwnText
 from rankshot.survey.platforms import pilot_name
 from rankshot.survey.store.assignment import (
     NO_ANSWER,
@@ -30,6 +32,7 @@ from rankshot.survey.store.assignment import (
 )
 from rankshot.survey.store.database import (
     ASSIGNMENT,
+    CONSENT,
     EXTRA_ANSWER,
     PARTICIPANT,
     QUESTION,
@@ -41,6 +44,7 @@ from rankshot.survey.study import Question, Study
 
 # Opening a page is recorded if the last activity is older than this share of the idle time.
 ACTIVITY_SHARE = 0.02
+CONSENT_DIGITS = 16
 # Building a statement takes longer than running it: those of an answer are built once.
 OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
@@ -49,7 +53,10 @@ STATE = select(SURVEY.c.state).scalar_subquery().label("state")
 CURRENT: Select[Any] = (
     select(
         *(PARTICIPANT.c[name] for name in ("rater", "pilot", "seen_at", "finished_at")),
-        *(PARTICIPANT.c[name] for name in ("excluded_at", "withdrawn_at", "language")),
+        *(
+            PARTICIPANT.c[name]
+            for name in ("excluded_at", "withdrawn_at", "screened_at", "language")
+        ),
         STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
         *(
@@ -151,7 +158,10 @@ class NotAssignedError(Exception):
 
 
 class StoppedError(Exception):
-    """Somebody cannot start or go on; ``reason`` is full, paused, closed, withdrawn or excluded."""
+    """Somebody cannot start or go on.
+
+    ``reason`` is full, paused, closed, screened, withdrawn or excluded.
+    """
 
     def __init__(self, reason: str, *, has_started: bool = False) -> None:
         super().__init__(reason)
@@ -218,28 +228,44 @@ class Participation:
         return pilot
 
     def start(
-        self, participant: str, ids: Mapping[str, str] | None = None, language: str | None = None
+        self,
+        participant: str,
+        ids: Mapping[str, str] | None = None,
+        language: str | None = None,
+        consent: OwnText | None = None,
+        screening: Mapping[str, str] | None = None,
     ) -> str:
         """Start or resume; return the rater.
 
-        ``ids`` are the platform's ids of this person, by column of the database.
+        ``ids`` are the platform's ids of this person, by column of the database; ``consent`` is the
+        text to which the person agrees, and ``screening`` has the answers to the screening.
         """
         now = self._clock()
+        is_accepted = screening is None or all(
+            screening.get(question.name) in question.accepted for question in self._study.screening
+        )
         with self._database.begin_assignment() as connection:
             rater = self._find_rater(connection, participant)
             person = select_participant(connection, rater)
             if person is not None:
                 _check_going_on(person)
+            new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
+            if person is None:
+                new |= {"pilot": int(_require_open(read_state(connection)))}
+                new |= {"consent": consent and _keep_consent(connection, consent)}
+            if person is None and not is_accepted:
+                # So that a second try with other answers is the same person.
+                connection.execute(PARTICIPANT.insert().values(**new, screened_at=now))
             # A participant whose questions were all answered by others starts again.
-            if person is None or not select_assignments(connection, rater):
+            elif person is None or not select_assignments(connection, rater):
                 pilot = _require_open(read_state(connection))
                 pilot = pilot if person is None else bool(person.pilot)
                 keys = self._choose(count_answers(connection, self._study, now, pilot=pilot))
                 if not keys:
                     raise StoppedError("full")
                 if person is None:
-                    new = {"rater": rater, "started_at": now, "seen_at": now, "pilot": int(pilot)}
                     connection.execute(PARTICIPANT.insert().values(new))
+                    insert_extra_answers(connection, rater, screening or {})
                 record_activity(connection, rater, now)
                 insert_questions(connection, self._study, rater, keys, self._rng)
             mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
@@ -249,6 +275,8 @@ class Participation:
             # cannot submit a second task for the same work.
             if ids:
                 connection.execute(mine.where(PARTICIPANT.c.finished_at.is_(None)).values(**ids))
+        if person is None and not is_accepted:
+            raise StoppedError("screened")
         return rater
 
     def language(self, rater: str) -> str | None:
@@ -321,14 +349,15 @@ class Participation:
 
     def _extra_parts(self, rater: str) -> tuple[str, ...]:
         """Return what the token of the extra questions signs: their fields have no names."""
-        return rater, "extra", json.dumps([question.name for question in self._study.extra])
+        names = [question.name for question in self._study.last_questions]
+        return rater, "extra", json.dumps(names)
 
     def _is_extra_left(self, connection: Connection, rater: str) -> bool:
         """Return whether somebody who has ranked something has extra questions to answer."""
-        if not self._study.extra or not count_own_answers(connection, rater)[0]:
+        if not self._study.last_questions or not count_own_answers(connection, rater)[0]:
             return False
         stored = read_extra_answers(connection, rater).get(rater, {})
-        return any(question.name not in stored for question in self._study.extra)
+        return any(question.name not in stored for question in self._study.last_questions)
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
@@ -390,7 +419,10 @@ class Participation:
                 connection.execute(ASSIGNMENT.delete().where(again, same))
             # After a long idle time, `current_question` must first replace lost questions. With
             # extra questions, the next page finds out whether it is the end.
-            values = {"since": idle_cutoff(self._study, now), "may_end": not self._study.extra}
+            values = {
+                "since": idle_cutoff(self._study, now),
+                "may_end": not self._study.last_questions,
+            }
             connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
@@ -407,9 +439,7 @@ class Participation:
                 raise NotAssignedError
             kept = read_extra_answers(connection, rater).get(rater, {})
             new = {name: value for name, value in values.items() if name not in kept}
-            if new:
-                rows = [{"rater": rater, "name": name, "value": new[name]} for name in new]
-                connection.execute(EXTRA_ANSWER.insert(), rows)
+            insert_extra_answers(connection, rater, new)
             record_end(connection, rater, self._clock())
 
     def reopen(self, rater: str) -> None:
@@ -452,6 +482,8 @@ def _check_going_on(person: Row[Any]) -> None:
     """Refuse somebody who cannot go on. Who has finished always sees the last page."""
     if person.withdrawn_at is not None:
         raise StoppedError("withdrawn", has_started=True)
+    if person.screened_at is not None:
+        raise StoppedError("screened", has_started=True)
     if person.finished_at is None and (person.excluded_at is not None or person.state == "paused"):
         reason = "paused" if person.excluded_at is None else "excluded"
         raise StoppedError(reason, has_started=True)
@@ -465,6 +497,22 @@ def _require_open(state: str) -> bool:
 
 
 # ---- Statements
+
+
+def insert_extra_answers(connection: Connection, rater: str, values: Mapping[str, str]) -> None:
+    """Store answers to extra questions, by name."""
+    if values:
+        rows = [{"rater": rater, "name": name, "value": text} for name, text in values.items()]
+        connection.execute(EXTRA_ANSWER.insert(), rows)
+
+
+def _keep_consent(connection: Connection, consent: OwnText) -> str:
+    """Store a text of the consent once; return its version."""
+    version = sha256(consent.text.encode()).hexdigest()[:CONSENT_DIGITS]
+    same = select(CONSENT.c.version).where(CONSENT.c.version == version)
+    if connection.execute(same).first() is None:
+        connection.execute(CONSENT.insert().values(version=version, **consent._asdict()))
+    return version
 
 
 def select_participant(connection: Connection, rater: str) -> Row[Any] | None:

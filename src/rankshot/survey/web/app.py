@@ -178,7 +178,9 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
     @app.exception_handler(RefusedError)
     def show_refusal(request: Request, error: RefusedError) -> HTMLResponse:
         if error.message:
-            page = pages.render_message(request, error.status, error.message, **error.values)
+            page = pages.render_message(
+                request, error.status, error.message, error.link, **error.values
+            )
         else:
             # The researcher's pages are in English.
             reader = None if request.scope["path"].startswith("/researcher") else request
@@ -221,7 +223,9 @@ def _show_stopped(
     """Say why somebody cannot start or go on, with the way back to the platform."""
     if error.reason == "full":
         return pages.render("full.html", 503, reader=request)
-    if error.reason in ("withdrawn", "excluded"):
+    if error.reason == "screened":
+        link = study.screening_url or study.refusal_url
+    elif error.reason in ("withdrawn", "excluded"):
         link = study.refusal_url or study.full_url
     else:
         # Who has started a paused study may go on later, and gets no code that ends it.

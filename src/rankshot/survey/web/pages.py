@@ -162,6 +162,7 @@ class PageTexts:
         self.own = own = OwnTexts(study, catalogue.language)
         self.consent = render_markdown(own.consent.text)
         self.instructions = own.instructions and render_markdown(own.instructions.text)
+        self.debriefing = own.debriefing and render_markdown(own.debriefing.text)
         self.contact = own.contact and self._wrap(
             OwnText(render_line(own.contact.text), own.contact.language)
         )
@@ -185,7 +186,7 @@ class PageTexts:
     def translate_error(self, error: ParticipantError) -> Markup:
         """Return what a participant should change."""
         names = {
-            key: self.own.name(str(error.fields[key])).text
+            key: self.own.names([str(error.fields[key])])[0].text
             for key in ("item", "other")
             if key in error.fields
         }
@@ -259,14 +260,15 @@ class RefusedError(Exception):
     """A request that is refused.
 
     A page of participants has a heading and one paragraph: ``message`` is the key of their text
-    among the catalogue's texts of refusals, and ``values`` are its fields, perhaps with a link.
-    Another page has a template with its values.
+    among the catalogue's texts of refusals, ``values`` are its fields, and ``link`` is where the
+    participant can continue. Another page has a template with its values.
     """
 
     def __init__(
         self,
         status: int,
         message: str = "",
+        link: str | None = None,
         *,
         template: str = "",
         headers: dict[str, str] | None = None,
@@ -276,6 +278,7 @@ class RefusedError(Exception):
         self.status = status
         self.template = template
         self.message = message
+        self.link = link
         self.headers = headers or {}
         self.values = values
 

@@ -55,7 +55,9 @@ Place = Annotated[str, StringConstraints(max_length=3)]
 
 
 class StartForm(Arrival, SentForm):
-    """What the consent page sends: what its address said, and the language."""
+    """What the consent page sends: what its address said, the language, and the screening."""
+
+    model_config = ConfigDict(extra="allow")
 
     form: FormNonce
     language: ShortText = ""
@@ -128,7 +130,9 @@ class ParticipantRoutes:
         self._identity = database.identity
         self._pages = pages
         # By the names of their fields: a question may have any name, such as "form".
-        self._extra = {f"extra-{number}": q for number, q in enumerate(study.extra, 1)}
+        fields = {f"extra-{number}": q for number, q in enumerate(study.extra, 1)}
+        self._extra = {field: q for field, q in fields.items() if not q.accepted}
+        self._screening = {field: q for field, q in fields.items() if q.accepted}
         # Prolific expects the code of its own that is in the URL.
         self._completion_code = (
             read_completion_code(study.completion_url) if study.platform == "prolific" else None
@@ -174,17 +178,32 @@ class ParticipantRoutes:
 
     def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
+        return self._ask_consent(request, arrival)
+
+    def _ask_consent(
+        self,
+        request: Request,
+        arrival: Arrival,
+        sent: Mapping[str, str] | None = None,
+        errors: Mapping[str, ParticipantError] | None = None,
+    ) -> Response:
         name = self._participant_name(self._read_visitor(arrival))
         pilot = self._participation.require_place(name)
-        language = self._pages.texts(request).tag
+        texts = self._pages.texts(request)
+        language, named = texts.tag, Arrival.model_validate(arrival, from_attributes=True)
+        is_known = name is not None and self._participation.is_known(name)
         return self._pages.render(
             "consent.html",
+            422 if errors else 200,
             reader=request,
             fields={
                 "form": self._identity.nonce("start"),
-                **arrival.model_dump(exclude_defaults=True),
+                **named.model_dump(exclude_defaults=True),
                 "language": language,
             },
+            fields_of={} if is_known else {q.name: field for field, q in self._screening.items()},
+            sent=sent or {},
+            errors={name: texts.translate_error(error) for name, error in (errors or {}).items()},
             pilot=pilot,
             query=keep_query(request, language),
             languages=[
@@ -206,10 +225,22 @@ class ParticipantRoutes:
         who = self._read_visitor(form)
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        if self._study.allowed is None and not self._participation.is_known(name):
-            self._require_pace(request)
+        sent = form.model_extra or {}
+        if not sent.keys() <= self._screening.keys():
+            raise RefusedError(422, "malformed")
         language = form.language if form.language in self._pages.languages.offered else None
-        rater = self._participation.start(name, who.columns, language)
+        request.state.language = language
+        values: dict[str, str] = {}
+        if not self._participation.is_known(name):
+            by_name = {q.name: sent.get(field, "") for field, q in self._screening.items()}
+            values, errors = check_extra_answers(self._study.screening, by_name)
+            if errors:
+                return self._ask_consent(request, form, sent, errors)
+            # Prolific's ids are worth a name: many people may share the address of a network.
+            if self._study.allowed is None and not who.is_from_prolific:
+                self._require_pace(request)
+        consent = self._pages.texts(request).own.consent
+        rater = self._participation.start(name, who.columns, language, consent, values)
         return RedirectResponse(f"/p/{self._identity.link(rater)}/instructions", 303)
 
     def _require_pace(self, request: Request) -> None:
@@ -223,7 +254,8 @@ class ParticipantRoutes:
                     self._study.starts_per_hour,
                 )
             headers = {"retry-after": str(ceil(wait))}
-            raise RefusedError(429, "starts", headers=headers, minutes=ceil(wait / 60))
+            link = self._study.full_url or self._study.refusal_url
+            raise RefusedError(429, "starts", link, headers=headers, minutes=ceil(wait / 60))
 
     def _participant_name(self, who: Visitor) -> str | None:
         """Return the name of a participant; None without an id."""
@@ -236,7 +268,7 @@ class ParticipantRoutes:
         except ParticipantError as error:
             raise RefusedError(400, error.key.removeprefix("refused."), **error.fields) from None
         if self._study.allowed is not None and who.participant not in self._study.allowed:
-            raise RefusedError(403, "not_on_list")
+            raise RefusedError(403, "not_on_list", self._study.refusal_url or self._study.full_url)
         return who
 
     # ---- Questions
@@ -278,7 +310,7 @@ class ParticipantRoutes:
         except NotAssignedError:
             # Who has withdrawn, for example in another tab, reads that.
             self._find_current(visit)
-            raise RefusedError(403, "closed", link=visit.home) from None
+            raise RefusedError(403, "closed", visit.home) from None
         except AlreadyAnsweredError as before:
             raise RefusedError(
                 409, template="answered.html", order=before.order, continue_url=visit.home
@@ -318,7 +350,7 @@ class ParticipantRoutes:
                 chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
                 return self._ask(visit, now, chosen, text, status=422)
         # The question has an answer, or was assigned to somebody else.
-        raise RefusedError(422, "no_ranking", link=visit.home, error=text)
+        raise RefusedError(422, "no_ranking", visit.home, error=text)
 
     # ---- Extra questions, and the end
 
@@ -370,7 +402,7 @@ class ParticipantRoutes:
         """Return to the platform when all questions are answered."""
         now = self._find_current(visit)
         if not isinstance(now, Finished) or now.n_counted == 0:
-            raise RefusedError(409, "unfinished", link=visit.home)
+            raise RefusedError(409, "unfinished", visit.home)
         return RedirectResponse(str(self._study.completion_url), 303)
 
     def reopen(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
@@ -395,7 +427,7 @@ class ParticipantRoutes:
     def _require_form(self, visit: Visit, form: ConfirmForm, purpose: str) -> None:
         """Refuse a form that is not from a page of this participant."""
         if not self._identity.is_form_token(form.form, visit.rater, purpose):
-            raise RefusedError(403, "page_form", link=visit.home)
+            raise RefusedError(403, "page_form", visit.home)
 
     def _find_current(self, visit: Visit) -> CurrentQuestion | ExtraLeft | Finished:
         """Return what a participant has to do now."""

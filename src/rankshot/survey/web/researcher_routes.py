@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from rankshot.core.errors import RankshotError
 from rankshot.survey.export import (
     answer_records,
+    consent_records,
     count_left_out,
     format_csv,
     format_jsonl,
@@ -44,7 +45,9 @@ MOST_ROWS = 1_000
 # What the id of a participant is, for each platform.
 ID_HEADINGS = {"prolific": "Prolific id", "none": "Code"}
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
-FileName = Literal["rankings.jsonl", "answers.csv", "participants.csv", "payments.csv"]
+FileName = Literal[
+    "rankings.jsonl", "answers.csv", "participants.csv", "payments.csv", "consents.csv"
+]
 
 
 def make_cookie(identity: Identity, token: str, now: float) -> str:
@@ -251,6 +254,8 @@ class ResearcherRoutes:
                 text = format_csv(answer_records(view))
             elif name == "participants.csv":
                 text = format_csv(participant_records(view, with_ids=query.with_ids))
+            elif name == "consents.csv":
+                text = format_csv(consent_records(view))
             else:
                 text = format_csv(payment_records(view))
         except RankshotError as error:

@@ -1,9 +1,8 @@
 """Tables of a classifier's scores: CSV, Parquet and .npz, read and written in batches.
 
 Tables of scores may have millions of rows. So a table is never completely in memory: every call
-of `ScoreTable.batches` reads the file again, one batch at a time. Parquet needs a little more
-than one batch: one page of every column (a few MB). A Parquet file with thousands of columns
-should therefore have row groups of some thousand rows.
+of `ScoreTable.batches` reads the file again, one batch at a time. Large row groups of Parquet, as
+most programs write them, are first copied to a temporary file.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EINVAL
 from itertools import combinations
 from math import prod
@@ -71,7 +70,8 @@ Block = tuple[Sequence[str], NDArray[np.floating]]
 class ScoreTable:
     """A file of scores, of which only the header has been read; `batches` reads the rows.
 
-    ``n_rows`` is None for CSV, where it is only known at the end.
+    ``n_rows`` is None for CSV, where it is only known at the end. ``evidence`` of another model, in
+    memory, has one row per row of the table.
     """
 
     path: Path
@@ -80,6 +80,7 @@ class ScoreTable:
     has_ids: bool
     n_rows: int | None
     batch_rows: int
+    evidence: Scores | None = None
 
     def batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         """Yield the ids (None if the table has none) and the scores of all rows, in batches.
@@ -389,14 +390,16 @@ def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     return PROBABILITIES if are_probabilities(values) else LOGITS
 
 
-def require_score_type(table: ScoreTable, given: str, fitted: str, origin: str | Path) -> None:
+def require_score_type(
+    values: NDArray[np.floating], table: ScoreTable, given: str, fitted: str, origin: str | Path
+) -> None:
     """Refuse a table whose scores are not of the type that the head in ``origin`` was fitted for.
 
-    ``given`` is the type that the user says they have, or auto.
+    ``values`` are its first rows, and ``given`` the type that the user says they have, or auto.
     """
     if given not in {AUTO, fitted}:
         raise RankshotError(f"score type {given}: the head in {origin} was fitted for {fitted}")
-    found = guess_score_type(next(table.batches())[1].values, table)
+    found = guess_score_type(values, table)
     odd = given == AUTO and {found, fitted} == {LOGITS, PROBABILITIES}
     if odd or found == ONE_VS_ONE != fitted:
         raise RankshotError(
@@ -408,10 +411,17 @@ def require_score_type(table: ScoreTable, given: str, fitted: str, origin: str |
 def build_scores(
     values: NDArray[np.floating], table: ScoreTable, score_type: str, rows: Sequence[int]
 ) -> Scores:
-    """Return the scores of some rows of a table on a logarithmic scale.
+    """Return the scores of some rows of a table on a logarithmic scale, with their evidence.
 
-    ``rows`` are the numbers of the rows in the table, for error messages.
+    ``rows`` are the numbers of the rows in the table.
     """
+    scores = _on_logarithmic_scale(values, table, score_type, rows)
+    return scores if table.evidence is None else replace(scores, evidence=table.evidence[rows])
+
+
+def _on_logarithmic_scale(
+    values: NDArray[np.floating], table: ScoreTable, score_type: str, rows: Sequence[int]
+) -> Scores:
     kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
     # Three classes have three pairs.
     if score_type == ONE_VS_ONE and values.shape[1] == n_columns(len(table.items), ONE_VS_ONE):

@@ -335,7 +335,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         f = self._standardize_rows(table.values, kind, {}, np)
         blocks = iterate_rows(self.head, table)
         log_posterior = np.concatenate(
-            [self.head._evaluate(table.inputs(rows, self), kind, {}, np, None) for rows in blocks]
+            [self.head._evaluate(table._inputs(rows, self), kind, {}, np, None) for rows in blocks]
         )
         coverage = measure_coverage(count_predictions(f))
         self.coverage_ = float(coverage.mean())
@@ -405,7 +405,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         features = np.empty((len(table), 2))
         c = self._own_constants(table.kind)
         for rows in iterate_rows(self, table):
-            f = table.inputs(rows, self)
+            f = table._inputs(rows, self)
             features[rows] = self._measure(f, table.kind, c, np, None)[2]
         return features
 

@@ -35,13 +35,16 @@
     name.textContent = names[item];
     name.lang = language;
     if (picture) {
+      // Without a text of its own, the name is hidden, and is what the picture shows.
+      name.classList.toggle('unseen', !alt);
       const image = new Image();
       Object.assign(image, { src: picture, alt, lang: altLanguage, dir: 'auto', draggable: false });
       name.before(image);
     }
     for (const button of node.querySelectorAll('.tool')) {
-      button.title = text(button.dataset.action, { name: names[item] });
-      button.setAttribute('aria-label', button.title);
+      const label = text(button.dataset.action, { name: names[item] });
+      button.setAttribute('aria-label', label);
+      if (!name.classList.contains('unseen')) button.title = label;
     }
     return node;
   }

@@ -1,0 +1,257 @@
+"""``--examples`` and ``--evidence``: classes of some inputs, and what another model says of all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rankshot.cli.console import refuse, say
+from rankshot.cli.score_inputs import (
+    ScoreType,
+    infer_score_type,
+    iterate_names,
+    match_columns,
+    read_all_scores,
+    read_first_ids,
+)
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankshot.core.tables import Batch
+    from rankshot.zeroshot.files.score_tables import ScoreTable
+    from rankshot.zeroshot.scores import Scores
+
+WORDS = Path("words")
+"""In place of a file: the words of texts and of the names of classes are compared."""
+GUESS, PROBABILITY = "guess", "probability"
+MOST_WEIGHED = 20_000
+"""The inputs that tell how much evidence counts; of more inputs, some are taken evenly."""
+
+
+# ---- Examples
+
+
+class Label(NamedTuple):
+    """The class of an example, and the file and row that say it."""
+
+    name: str
+    where: str
+
+
+def read_labels(path: Path) -> dict[str, Label]:
+    """Return the labels of inputs by id; rows that have none yet are left out."""
+    from rankshot.core.tables import ID, LABEL, read_table
+
+    table = read_table(path, [ID, LABEL])
+    found: dict[str, Label] = {}
+    for row, label in _filled_in(table, 1).items():
+        name = table.texts[0][row]
+        refuse(not name, f"{label.where}: the id is empty")
+        before = found.setdefault(name, label)
+        refuse(
+            before.name != label.name,
+            f"{label.where}: the input {short_repr(name)} is {label.name!r} here and "
+            f"{before.name!r} in {before.where}; keep one of the two rows",
+        )
+    return found
+
+
+def _filled_in(table: Batch, column: int) -> dict[int, Label]:
+    """Return the labels of the rows that have one."""
+    labels = {
+        row: Label(text.strip(), table.where(row))
+        for row, text in enumerate(table.texts[column])
+        if text.strip()
+    }
+    refuse(
+        not labels,
+        f"{table.path}: no label is filled in; write the classes of some inputs into the column "
+        f"{table.names[column]!r}",
+    )
+    return labels
+
+
+def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collection[str]) -> None:
+    """Refuse labels that are seen classes, or look like misspelled names of new ones."""
+    for label in labels:
+        refuse(
+            label.name in seen,
+            f"{label.where}: {label.name!r} is a seen class, and examples are inputs of new "
+            "classes; remove the row",
+        )
+        close = "" if label.name in ranked else suggest_name(label.name, ranked)
+        refuse(
+            close,
+            f"{label.where}: there is no class {label.name!r}{close}; correct the label, or rank "
+            "the class",
+        )
+    if unranked := sorted({label.name for label in labels} - set(ranked)):
+        say(f"examples: there is no ranking of {quote_names(unranked)}, only examples")
+
+
+def read_examples(
+    path: Path, scores: ScoreTable, score_type: ScoreType, ranked: Collection[str]
+) -> tuple[tuple[Scores, NDArray[np.str_]], ScoreType]:
+    """Return the scores and classes of examples, and the type of the scores.
+
+    The file names inputs of a table of scores by their ids, or has scores of its own.
+    """
+    import numpy as np
+
+    from rankshot.core.files import require_ending
+    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
+    from rankshot.zeroshot.files.score_tables import RULE, build_scores
+
+    require_ending(path, TABLE_ENDINGS)
+    columns = _find_own_scores(path, scores)
+    if columns:
+        batch = read_table(path, [LABEL], columns, rule=RULE)
+        found = _filled_in(batch, 0)
+        labels, rows = list(found.values()), list(found)
+        table, values = replace(scores, path=path, evidence=None), batch.numbers[rows]
+    else:
+        refuse(
+            scores.n_rows == 0,
+            f"{path}: has ids and no scores; give a table of the inputs' scores as --seen, or "
+            "examples with the columns of scores and a column label",
+        )
+        by_id = read_labels(path)
+        rows, values = _find_rows(by_id, scores)
+        labels, table = list(by_id.values()), scores
+    require_new(labels, scores.items, ranked)
+    if score_type is ScoreType.AUTO:
+        score_type = infer_score_type(values if columns else _first_rows(scores), table)
+    names = np.array([label.name for label in labels])
+    return (build_scores(values, table, score_type, rows), names), score_type
+
+
+def _first_rows(table: ScoreTable) -> NDArray[np.floating]:
+    return next(table.batches())[1].values
+
+
+def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
+    """Return the columns of a file that are the seen classes; none if it only has labels."""
+    from rankshot.core.tables import ID, LABEL, find_column, read_columns
+
+    columns, _ = read_columns(path)
+    find_column(columns, LABEL, path)
+    others = [name for name in columns if name not in {ID, LABEL, GUESS, PROBABILITY}]
+    if scores.kind == "one-vs-one" or not others:
+        return []
+    match = match_columns(others, scores, path, quiet=True)
+    column_of = {match.get(name, name): name for name in others}
+    missing = [name for name in scores.items if name not in column_of]
+    refuse(
+        missing and len(missing) < len(scores.items),
+        f"{path}: examples with scores of their own need all columns of {scores.path}; it has no "
+        f"column {quote_names(missing)}",
+    )
+    return [] if missing else [column_of[name] for name in scores.items]
+
+
+def _find_rows(
+    labels: dict[str, Label], table: ScoreTable
+) -> tuple[list[int], NDArray[np.floating]]:
+    """Return the row numbers and the scores of some inputs, in the order of their labels."""
+    import numpy as np
+
+    found: dict[str, tuple[int, Any]] = {}
+    first = 0
+    for names, values in iterate_names(table):
+        for i, name in enumerate(names):
+            if name in labels and name not in found:
+                found[name] = first + i, values[i]
+        first += len(names)
+    if missing := [name for name in labels if name not in found]:
+        ids = f"the first ids are {quote_names(read_first_ids(table, 3))}"
+        rule = ids if table.has_ids else "without a column id, inputs are numbered from 0"
+        raise RankshotError(
+            f"{labels[missing[0]].where}: there is no input {quote_names(missing)} in "
+            f"{table.path}; {rule}"
+        )
+    rows, scores = zip(*(found[name] for name in labels), strict=True)
+    return list(rows), np.array(scores)
+
+
+# ---- Evidence
+
+
+def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
+    """Return a table of scores with what another model says of each input, matched by id."""
+    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type, open_scores
+    from rankshot.zeroshot.scores import Scores
+
+    if path is None:
+        return table
+    refuse(
+        path == WORDS,
+        "--evidence words is for `rankshot recognise`, which has the texts; give a table of "
+        "evidence here",
+    )
+    refuse(
+        table.n_rows == 0,
+        f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
+    )
+    given = open_scores(path)
+    refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
+    names, values = read_all_scores(given)
+    row_of: dict[str, int] = {}
+    for row, name in enumerate(names):
+        refuse(
+            row_of.setdefault(name, row) != row,
+            f"{path}: row {row}: the id {short_repr(name)} is also in row {row_of[name]}; keep one",
+        )
+    ids = [name for names, _ in iterate_names(table) for name in names]
+    if missing := [name for name in ids if name not in row_of]:
+        rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"
+        raise RankshotError(
+            f"{path}: there is no evidence of {len(missing):,} of the "
+            f"{format_count(len(ids), 'input')} in {table.path}: {quote_names(missing)}{rule}"
+        )
+    ordered = values[[row_of[name] for name in ids]]
+    if guess_score_type(values, given) != PROBABILITIES:
+        return replace(table, evidence=Scores(ordered, given.items))
+    say(f"{path}: the evidence is interpreted as probabilities")
+    return replace(table, evidence=Scores.from_probabilities(ordered, given.items))
+
+
+def sample_scores(table: ScoreTable, score_type: ScoreType) -> Scores:
+    """Return the scores of all inputs with their evidence, or of some of many."""
+    import numpy as np
+
+    from rankshot.zeroshot.files.score_tables import build_scores
+
+    n = len(table.evidence or ())
+    wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_WEIGHED)).astype(int))
+    chosen, first = [], 0
+    for _, values in iterate_names(table):
+        here = wanted[(wanted >= first) & (wanted < first + len(values))]
+        chosen.append(values[here - first])
+        first += len(values)
+    return build_scores(np.concatenate(chosen), table, score_type, wanted.tolist())
+
+
+# ---- What is printed
+
+
+def print_weights(head: Any, n_examples: int) -> None:
+    """Print in a line each how much a reference, examples and evidence count."""
+    if getattr(head, "reference_", None) is not None and hasattr(head, "coverage_"):
+        share = f"{head.coverage_.mean():.0%}"
+        say(f"reference: it covers {share} of the seen classes; what it lacks is left as it was")
+    if getattr(head, "example_weights_", None) is not None:
+        by_rankings, by_examples = head.example_weights_
+        say(
+            f"examples: {n_examples:,}, with weight {by_examples:.2f} beside the rankings with "
+            f"weight {by_rankings:.2f}"
+        )
+    if getattr(head, "evidence_weight_", None) is not None:
+        say(
+            f"evidence: weight {head.evidence_weight_:.2f} beside the rankings (--set "
+            "evidence_weight=NUMBER changes it)"
+        )

@@ -1,0 +1,129 @@
+"""``rankshot suggest``: the inputs whose labels help most, as a table to fill in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rankshot.cli.console import check_writable, refuse, say
+from rankshot.cli.examples import GUESS, PROBABILITY, read_labels
+from rankshot.cli.heads import HeadOptions, fit_head, open_table
+from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_all_scores
+from rankshot.core.errors import format_count, quote_names
+from rankshot.zeroshot.settings import METHODS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankshot.zeroshot.scores import Scores
+
+
+class _Guesses(NamedTuple):
+    """All inputs: what tells them apart, and the most probable class of each."""
+
+    ids: list[str]
+    scores: Scores
+    labels: NDArray[np.str_]
+    proba: NDArray[np.floating]
+
+
+def suggest(
+    inputs: Path,
+    *,
+    output: Path,
+    options: HeadOptions,
+    number: int = 20,
+    score_type: ScoreType = ScoreType.AUTO,
+) -> None:
+    """Suggest inputs to label, as examples of new classes.
+
+    The inputs differ, and each stands for many others: they are the middles of clusters. The
+    output has the columns id, guess, probability and label. Fill in labels, as many as you like,
+    and give the file to --examples of `classify`, `recognise` or `fit`. With --examples, inputs
+    that have a label are not suggested again: they are at the top of the output, with their labels.
+
+    Example: rankshot suggest predictions.csv -n 20 -o labels.csv
+
+    Example: rankshot suggest scores.parquet --head new-classes.rankshot -o labels.csv
+
+    Parameters
+    ----------
+    inputs
+        The predictions that `classify` or `recognise` wrote (.csv, .parquet); or the scores of the
+        inputs (.csv, .parquet, .npz), with the options of `classify`.
+    output
+        The table to fill in (.csv).
+    number
+        How many inputs to suggest.
+    """
+    import numpy as np
+
+    from rankshot.core.files import replace_file, require_ending
+    from rankshot.core.tables import ID, LABEL, TABLE_ENDINGS, open_csv_writer, read_columns
+    from rankshot.core.validation import require_whole_number
+    from rankshot.zeroshot.suggestions import choose_diverse
+
+    require_whole_number("--number", number)
+    require_ending(output, (".csv",))
+    check_writable(output, inputs, *options.files)
+    is_predicted = inputs.suffix in TABLE_ENDINGS and PROBABILITY in read_columns(inputs)[0]
+    read = _read_predictions if is_predicted else _classify
+    found = read(inputs, options, score_type)
+    known = {}
+    if options.examples is not None and ID in read_columns(options.examples)[0]:
+        known = read_labels(options.examples)
+    labelled = [row for row, name in enumerate(found.ids) if name in known]
+    left = np.delete(np.arange(len(found.ids)), labelled)
+    refuse(not left.size, f"{inputs}: all inputs have a label in {options.examples}")
+    rows = [*labelled, *choose_diverse(found.scores, left, number).tolist()]
+    with replace_file(output) as stream:
+        writer = open_csv_writer(stream)
+        writer.writerow([ID, GUESS, PROBABILITY, LABEL])
+        for row in rows:
+            name = found.ids[row]
+            label = known[name].name if name in known else ""
+            writer.writerow([name, found.labels[row], f"{found.proba[row]:.3f}", label])
+    kept = f" ({format_count(len(labelled), 'label')} of {options.examples} kept)" * bool(labelled)
+    n = format_count(len(rows) - len(labelled), "input")
+    say(f"{n} to label written to {output}{kept}: fill in the column {LABEL!r}, and give the file")
+    say(f"  to --examples {output} of rankshot classify, recognise or fit")
+
+
+def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guesses:
+    """Read predictions: inputs are told apart by their probabilities."""
+    import numpy as np
+
+    from rankshot.zeroshot.files.predictions import read_predictions
+    from rankshot.zeroshot.scores import Scores
+
+    given = [options.rankings, options.saved, options.settings_file, options.evidence]
+    is_other = options.head != METHODS[0] or score_type is not ScoreType.AUTO
+    refuse(
+        any(given) or is_other,
+        f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
+        "give the scores instead",
+    )
+    predicted = read_predictions(path)
+    ids = predicted.ids.tolist()
+    if options.examples is not None:
+        missing = sorted(read_labels(options.examples).keys() - set(ids))
+        refuse(missing, f"{options.examples}: there is no input {quote_names(missing)} in {path}")
+    best = predicted.proba.argmax(axis=1)
+    proba = predicted.proba[np.arange(len(ids)), best]
+    scores = Scores.from_probabilities(predicted.proba, predicted.targets)
+    return _Guesses(ids, scores, np.array(predicted.targets)[best], proba)
+
+
+def _classify(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guesses:
+    """Classify inputs, which are told apart by their scores."""
+    from rankshot.zeroshot.files.score_tables import build_scores
+
+    table = open_table(path, options)
+    model, score_type = fit_head(table, score_type, options)
+    if score_type is ScoreType.AUTO:
+        score_type = infer_score_type(next(table.batches())[1].values, table)
+    ids, values = read_all_scores(table)
+    scores = build_scores(values, table, score_type, range(len(values)))
+    best = model.top(scores, 1)
+    return _Guesses(ids, scores, best.labels[:, 0], best.proba[:, 0])

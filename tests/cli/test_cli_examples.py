@@ -1,0 +1,280 @@
+"""``rankshot suggest``, ``--examples`` and ``--evidence``: what the commands add to rankings."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import (
+    IDS,
+    LOGITS,
+    SEEN,
+    TARGETS,
+    USUAL,
+    check_refused,
+    rankings,
+    rankshot,
+    run_well,
+    softmax,
+    write_scores,
+    write_small_run,
+)
+from rankshot.cli import _build_command
+from rankshot.zeroshot import read_predictions, suggest
+
+CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
+LABELS = "id,guess,probability,label\nx1,cat,.9,cat\nx2,cat,.5,dog\nx5,cat,.5,\nx3,dog,.4,truck\n"
+EVIDENCE = np.array([[2, 0, 0], [1, 3, 0], [0, 1, 2], [0, 0, 3], [3, 1, 1], [1, 1, 2], [2, 1, 0.5]])
+MODEL = rs.Scores(LOGITS, SEEN, evidence=rs.Scores(EVIDENCE, TARGETS))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    (tmp_path / "labels.csv").write_text(LABELS)
+    # Its rows and columns are in another order, and there is evidence of other inputs.
+    order = [6, 0, 2, 1, 3, 5, 4]
+    table = np.vstack([EVIDENCE[order][:, ::-1], np.ones((2, 3))])
+    ids = [*(IDS[i] for i in order), "y1", "y2"]
+    write_scores(tmp_path / "evidence.parquet", table, TARGETS[::-1], ids)
+    write_scores(tmp_path / "evidence.csv", table, TARGETS[::-1], ids)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def examples():
+    return LOGITS[[0, 1, 2]], ["cat", "dog", "truck"]
+
+
+def read(path):
+    with Path(path).open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def write_labelled(path, values, labels):
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["label", *SEEN])
+        writer.writerows([label, *row] for label, row in zip(labels, values.tolist(), strict=True))
+
+
+# ---- Examples and evidence
+
+
+@pytest.mark.parametrize("with_evidence", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
+    write_labelled(folder / "own.csv", *examples())
+    words = f"--examples {'own' if own else 'labels'}.csv"
+    words += " --evidence evidence.parquet" * with_evidence
+    given = {"evidence": MODEL} if with_evidence else {}
+    head = rs.WeightedMean().fit(rankings(), USUAL, examples(), **given)
+    done = run_well(f"{CLASSIFY} --reference usual.csv {words}")
+    expected = head.predict_proba(MODEL)
+    np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-9)
+    a, b = head.example_weights_
+    assert f"examples: 3, with weight {b:.2f} beside the rankings with weight {a:.2f}\n" in done
+    assert f"reference: it covers {head.coverage_.mean():.0%} of the seen classes" in done
+    if with_evidence:
+        assert f"evidence: weight {head.evidence_weight_:.2f} beside the rankings" in done
+
+
+def test_a_saved_head_explains_and_exports_what_was_added(folder):
+    words = "--rankings rankings.jsonl --examples labels.csv --evidence evidence.csv"
+    classify = run_well(f"classify scores.csv {words} --set evidence_weight=.5 -o full.csv")
+    assert "evidence: weight 0.50" in classify
+    run_well(f"fit --seen scores.csv {words} --set evidence_weight=.5 -o head.rankshot")
+    saved = "--head head.rankshot --evidence evidence.csv"
+    run_well(f"classify scores.csv {saved} -o short.csv")
+    assert Path("short.csv").read_bytes() == Path("full.csv").read_bytes()
+    shown = run_well(f"explain scores.csv {saved} --id x2 --against cat")
+    why = rs.explain(rs.load_head("head.rankshot"), MODEL[1:2], against="cat")[0]
+    assert str(why) in shown
+    for text in ("by the rankings alone: ", "labelled examples: ", "evidence: "):
+        assert text in shown
+    described = run_well("head head.rankshot")
+    assert "evidence" in described
+    assert "weight 0.50; each input needs it" in described
+    exported = run_well("export head.rankshot -o head.onnx")
+    names = "'cat', 'dog', 'truck'"
+    assert f"the last columns of the input 'features' are the evidence of {names}" in exported
+    run_well(f"report short.csv --scores scores.csv {saved} -o out.html")
+
+
+def test_probabilities_are_evidence_as_well(folder):
+    write_scores(folder / "evidence.csv", softmax(EVIDENCE), TARGETS)
+    done = run_well(f"{CLASSIFY} --evidence evidence.csv")
+    assert "evidence.csv: the evidence is interpreted as probabilities" in done
+    by_logits = rs.WeightedMean().fit(rankings(), evidence=MODEL).predict_proba(MODEL)
+    np.testing.assert_allclose(read_predictions("out.csv").proba, by_logits, rtol=1e-6)
+
+
+def test_all_classes_need_evidence_of_the_reference(folder):
+    words = f"{CLASSIFY} --classes all --evidence evidence.csv --reference usual.csv"
+    done = rankshot(words)
+    assert "evidence.csv: there is no evidence of 40 of the 40 inputs in usual.csv" in done.err
+    run_well(f"{CLASSIFY} --classes all --evidence evidence.csv --examples labels.csv")
+    new = read_predictions("out.csv")
+    head = rs.WeightedMean().fit(rankings(), None, examples(), MODEL)
+    np.testing.assert_allclose(new.proba, rs.SeenAndNew(head).fit().predict_proba(MODEL), rtol=1e-9)
+
+
+def test_a_class_without_a_ranking_is_known_by_its_examples(folder):
+    (folder / "labels.csv").write_text("id,label\nx1,cat\nx3,excavator\n")
+    done = run_well(f"{CLASSIFY} --examples labels.csv")
+    assert "examples: there is no ranking of 'excavator', only examples" in done
+    assert read_predictions("out.csv").targets == ("cat", "dog", "excavator", "truck")
+
+
+# ---- suggest
+
+
+@pytest.mark.parametrize("of", ["scores", "predictions"])
+def test_suggest_writes_a_table_that_examples_reads(folder, of):
+    words = "suggest scores.csv --rankings rankings.jsonl"
+    run_well(CLASSIFY)
+    if of == "predictions":
+        words = "suggest out.csv"
+    done = run_well(f"{words} -n 3 -o todo.csv")
+    assert "3 inputs to label written to todo.csv" in done
+    rows = read("todo.csv")
+    assert list(rows[0]) == ["id", "guess", "probability", "label"]
+    head = rs.WeightedMean().fit(rankings())
+    if of == "scores":
+        found = suggest(head, LOGITS, 3)
+        assert [row["id"] for row in rows] == [IDS[i] for i in found.rows]
+    best = {row["id"]: row for row in rows}
+    for i, proba in zip(IDS, head.predict_proba(LOGITS), strict=True):
+        if i in best:
+            assert best[i]["guess"] == TARGETS[proba.argmax()]
+            assert float(best[i]["probability"]) == pytest.approx(proba.max(), abs=5e-4)
+    text = Path("todo.csv").read_text()
+    check_refused(folder, f"{CLASSIFY} --examples todo.csv", {}, "todo.csv: no label is filled in")
+    Path("todo.csv").write_text(text.replace(",\n", ",cat\n", 1))
+    run_well(f"{CLASSIFY} --examples todo.csv")
+    done = run_well(f"{words} -n 9 -o more.csv --examples todo.csv")
+    assert "6 inputs to label written to more.csv (1 label of todo.csv kept)" in done
+    more = read("more.csv")
+    assert [row["label"] for row in more] == ["cat", *[""] * 6]
+    assert len({row["id"] for row in more}) == 7
+
+
+# ---- Bad input
+
+
+def labels(*rows):
+    return {"labels.csv": "\n".join(["id,label", *rows]) + "\n"}
+
+
+def table(header, *rows):
+    return {"evidence.csv": "\n".join([header, *rows]) + "\n"}
+
+
+EXAMPLES = f"{CLASSIFY} --examples labels.csv"
+WITH_EVIDENCE = f"{CLASSIFY} --evidence evidence.csv"
+FIT = "fit --rankings rankings.jsonl --seen seen.txt -o h.rankshot"
+NAMES = {"seen.txt": "\n".join(SEEN)}
+PREDICTIONS = {"predictions.csv": "id,label,probability,P(cat)\nx1,cat,1,1\n"}
+WRONG = [
+    (
+        EXAMPLES,
+        labels("x1,cat", "x2,trukc"),
+        "labels.csv:3: there is no class 'trukc' (did you mean 'truck'?); correct the label",
+    ),
+    (
+        EXAMPLES,
+        labels("x1,tiger"),
+        "labels.csv:2: 'tiger' is a seen class, and examples are inputs of new classes; remove",
+    ),
+    (
+        EXAMPLES,
+        labels("x1,cat", "x2,cat", "x1,dog"),
+        "labels.csv:4: the input 'x1' is 'dog' here and 'cat' in labels.csv:2; keep one of the two",
+    ),
+    (
+        EXAMPLES,
+        labels("x1,cat", "z9,dog"),
+        "labels.csv:3: there is no input 'z9' in scores.csv; the first ids are 'x1', 'x2', 'x3'",
+    ),
+    (EXAMPLES, labels(",cat"), "labels.csv:2: the id is empty"),
+    (EXAMPLES, labels("x1,"), "labels.csv: no label is filled in; write the classes of some"),
+    (EXAMPLES, {"labels.csv": "id,klass\nx1,cat\n"}, "labels.csv: no column 'label'"),
+    (
+        EXAMPLES,
+        {"labels.csv": "label,bus,fox\ncat,1,2\n"},
+        "need all columns of scores.csv; it has no column 'leopard', 'tiger', 'tram'",
+    ),
+    (
+        EXAMPLES,
+        {"labels.csv": f"label,{','.join(SEEN)}\ncat,1,2,3,4,x\n"},
+        "labels.csv:2: 'tram' is 'x'",
+    ),
+    (EXAMPLES.replace("labels.csv", "scores.npz"), {}, "scores.npz: unknown ending '.npz'"),
+    (f"{EXAMPLES} --head deterministic", {}, "--examples is for --head weighted-mean, not determ"),
+    (f"{FIT} --examples labels.csv", NAMES, "labels.csv: has ids and no scores; give a table of"),
+    (
+        WITH_EVIDENCE,
+        table("id,cat,dgo", *(f"{name},1,2" for name in IDS)),
+        "evidence.csv: evidence: there is no column of 'dog', 'truck' (did you mean 'dgo'?)",
+    ),
+    (
+        WITH_EVIDENCE,
+        table("id,cat,dog,truck", "x1,1,2,3"),
+        "evidence.csv: there is no evidence of 6 of the 7 inputs in scores.csv: 'x2', 'x3'",
+    ),
+    (WITH_EVIDENCE, table("cat,dog,truck", "1,2,3"), "without a column id, rows are numbered"),
+    (
+        WITH_EVIDENCE,
+        table("id,cat,dog,truck", "x1,1,2,3", "x1,1,2,3"),
+        "evidence.csv: row 1: the id 'x1' is also in row 0; keep one",
+    ),
+    (WITH_EVIDENCE, table("id,cat,dog,truck", "x1,1,?,3"), "evidence.csv:2: 'dog'"),
+    (f"{CLASSIFY} --evidence words", {}, "--evidence words is for `rankshot recognise`"),
+    (f"{WITH_EVIDENCE} --set evidence_weight=-1", {}, "evidence_weight must be 0 or more"),
+    (f"{FIT} --evidence evidence.csv", NAMES, "evidence.csv: to weigh evidence, give a table of"),
+    ("suggest scores.csv --rankings rankings.jsonl -n 0 -o t.csv", {}, "--number must be"),
+    (
+        "suggest predictions.csv --rankings rankings.jsonl -o t.csv",
+        PREDICTIONS,
+        "predictions.csv: has predictions, so no head is needed",
+    ),
+    (
+        "suggest predictions.csv --examples labels.csv -o t.csv",
+        PREDICTIONS,
+        "labels.csv: there is no input 'x2', 'x3' in predictions.csv",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "files", "message"), WRONG)
+def test_wrong_examples_and_evidence(folder, words, files, message):
+    check_refused(folder, words, files, message)
+
+
+def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
+    run_well(
+        "fit --seen scores.csv --rankings rankings.jsonl --evidence evidence.csv -o h.rankshot"
+    )
+    with_head = "classify scores.csv --head h.rankshot -o o.csv"
+    check_refused(folder, with_head, {}, "h.rankshot: was fitted with evidence: give that of the")
+    (folder / "parts").mkdir()
+    write_scores(folder / "parts" / "a.parquet", LOGITS)
+    words = "classify parts --head h.rankshot --evidence evidence.csv -o out --workers 1"
+    check_refused(
+        folder, words, {}, "h.rankshot: needs features or evidence of each input, which a"
+    )
+    features = rs.Scores(LOGITS, SEEN, features=LOGITS[:, :2])
+    head = rs.WeightedMean().fit(rankings(), examples=(features, [*"abcabca"]))
+    head.save(folder / "h.rankshot")
+    check_refused(folder, with_head, {}, "h.rankshot: was fitted to examples with features")
+    rs.WeightedMean().fit(rankings()).save(folder / "h.rankshot")
+    words = f"{with_head} --evidence evidence.csv"
+    check_refused(folder, words, {}, "h.rankshot: was fitted without evidence; leave out")
+
+
+@pytest.mark.parametrize("name", ["classify", "recognise", "rank"])
+def test_a_command_has_at_most_sixteen_options(name):
+    options = [each for each in _build_command(name).params if each.param_type_name == "option"]
+    assert len([each for each in options if each.name != "help"]) <= 16
