@@ -38,7 +38,7 @@ USUAL = np.random.default_rng(7).normal(size=(40, 5)) * [0.5, 2, 1, 1.5, 1] + [4
 RANKINGS = """\
 {"target": "cat", "ranking": ["leopard", "tiger", "fox"], "source": "zoo", "rater": "ann"}
 {"target": "cat", "ranking": ["tiger", "leopard", "fox"], "source": "zoo", "rater": "bob"}
-{"target": "cat", "ranking": ["leopard", ["tiger", "fox"]], "source": "web"}
+{"target": "cat", "ranking": ["leopard", ["tiger", "fox"]], "source": "web", "rater": "eve"}
 {"target": "dog", "ranking": ["fox", "tiger", "leopard"], "source": "zoo", "rater": "ann"}
 {"target": "dog", "ranking": ["fox", "leopard", "bus"], "source": "zoo", "rater": "bob"}
 {"target": "truck", "ranking": ["bus", "tram", "fox"], "source": "zoo", "rater": "ann"}

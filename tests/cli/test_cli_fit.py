@@ -28,7 +28,7 @@ SETTINGS = {
     "temperature": 0.7,
     "seen_temperature": 0.6,
     "reference": True,
-    "sources": ["zoo"],
+    "source_weights": {"zoo": 1.0},
     "gate": {"new": [1.0, -2.0, 0.5], "none": [0.1, -1.0, -1.0]},
     "default_temperature": 0.5,
     "notes": {"predicted mean accuracy of the new classes, with 95% interval": [0.6, 0.5, 0.7]},
@@ -124,7 +124,7 @@ def test_head_shows_what_is_in_a_file(folder):
     assert "head.rankshot" in shown.splitlines()[0]
     words = " ".join(re.sub("[│┃]", " ", shown).split())
     for text in (
-        "head SeenAndNew of WeightedMean(k=2, temperature=0.7)",
+        "head SeenAndNew of WeightedMean(k=2, source_weights={'zoo': 1.0}, temperature=0.7)",
         "new classes 3: 'cat', 'dog', 'truck'",
         "seen classes 5: 'bus', 'fox', 'leopard', 'tiger', 'tram'",
         "predicts new and seen classes, or 'none of these'",

@@ -108,8 +108,8 @@ def test_the_settings_are_those_of_the_library(folder, in_python):
     found = HeadSettings.read("settings.json")
     assert build_head(found).get_params() == in_python.head_.get_params()
     assert found.to_json() == in_python.settings_.to_json()
-    # Eight inputs of each seen class cover it by half: between the defaults .9 and .5.
-    assert found.default_temperature == pytest.approx(np.sqrt(0.9 * 0.5))
+    # Eight inputs of each seen class cover it only in part.
+    assert 0.5 < found.default_temperature < 0.9
 
 
 @pytest.mark.parametrize("options", ["", "--classes all", "--classes all-or-none"])
@@ -123,6 +123,28 @@ def test_answers_are_those_of_the_library(folder, in_python, options):
     found = read_predictions("out.csv")
     np.testing.assert_allclose(found.proba, head.predict_proba(NEW_SCORES), rtol=1e-7)
     assert found.labels.tolist() == head.predict(NEW_SCORES).tolist()
+
+
+@pytest.mark.parametrize(
+    ("gate", "why"),
+    [
+        ({}, "in the rehearsal, the head was not better with a reference"),
+        ({"gate": None}, "the rehearsal had too few inputs of other seen classes to try a"),
+    ],
+    ids=["tried", "not tried"],
+)
+def test_an_unused_reference_is_explained(folder, gate, why):
+    change_settings(folder, reference=False, **gate)
+    assert why in run_well(WITH_REFERENCE)
+
+
+def test_the_weights_of_the_sources_are_printed(folder):
+    change_settings(folder, source_weights={"wordnet-lin": 1.0, "wordnet-path": 0.3})
+    printed = run_well(WITH_REFERENCE)
+    assert "weights of the sources: 'wordnet-lin' 1, 'wordnet-path' 0.3\n" in printed
+    change_settings(folder, source_weights={"wordnet-lin": 1.0, "crowd": 1.0})
+    printed = run_well(WITH_REFERENCE)
+    assert "warning: there are no rankings by 'crowd', which the rehearsal used" in printed
 
 
 # ---- Bad input
@@ -206,9 +228,12 @@ BAD_SETTINGS = {
         "settings.json: there is no gate between seen and new classes",
     ),
     "other sources": (
-        {"sources": ["crowd"]},
+        {"source_weights": {"crowd": 1.0}},
         WITH_REFERENCE,
-        ("no ranking by 'crowd', which the rehearsal chose, only by 'wordnet-lin', 'wordnet-path'"),
+        (
+            "no ranking by 'crowd' with a weight in source_weights, only by 'wordnet-lin', "
+            "'wordnet-path'"
+        ),
     ),
     "a bad temperature": (
         {"temperature": -1},
@@ -222,3 +247,24 @@ BAD_SETTINGS = {
 def test_settings_that_do_not_fit_are_refused(folder, changes, words, message):
     change_settings(folder, **changes)
     check_refused(folder, words, {}, message)
+
+
+def test_evidence_is_rehearsed_and_then_needed(folder):
+    players = rs.read_rankings("rehearsal.jsonl").target_names
+    rng = np.random.default_rng(0)
+    for name, ids, labels, classes in (
+        ("seen_evidence.csv", SEEN_IDS, SEEN_LABELS, players),
+        ("new_evidence.csv", NEW_IDS, NEW_LABELS, NEW),
+    ):
+        own = labels[:, None] == np.array(classes)
+        write_scores(folder / name, 3 * own + rng.normal(size=own.shape), classes, ids)
+    out = run_well(f"{WHOLE} --evidence seen_evidence.csv")
+    weight = HeadSettings.read("settings.json").evidence_weight
+    assert f"evidence: weight {weight:.2f} beside the rankings" in out
+    assert "with one labelled example per class, rankings would have the weight" in out
+    assert "--evidence EVIDENCE" in out
+    check_refused(folder, WITH_REFERENCE, {}, "the head was rehearsed with evidence: give --evi")
+    done = run_well(f"{WITH_REFERENCE} --evidence new_evidence.csv")
+    assert f"evidence: weight {weight:.2f} beside the rankings" in done
+    found = read_predictions("out.csv")
+    assert np.mean(found.labels == NEW_LABELS) > 0.8

@@ -57,7 +57,8 @@ RANKINGS = rs.Rankings.from_orders(
     targets=["u", "u", "u", "v", "w", "w", "x"],
     weights=[1, 2, 1, 1, 3, 1, 1],
 )
-VOTES = replace(RANKINGS, sources=np.array(["me", "you", "you", "me", "me", "you", "me"], object))
+PEOPLE = np.array(["me", "you", "you", "me", "me", "you", "me"], object)
+VOTES = replace(RANKINGS, sources=PEOPLE, raters=PEOPLE)
 """The same rankings by two sources."""
 SIMILARITY = rs.Similarity(
     [

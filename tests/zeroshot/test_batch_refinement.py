@@ -322,3 +322,23 @@ def test_a_head_that_rules_a_target_out_cannot_have_equal_frequencies(rng):
     estimated = BatchRefinement(head).fit(scores)
     assert estimated.class_prior_ == "estimated"
     assert TARGETS[1] not in estimated.predict(scores)
+
+
+def test_the_covariance_is_that_of_batch_and_examples_around_their_means():
+    rng = np.random.default_rng(0)
+    truth, values = np.repeat([0, 1], 200), 4 * np.repeat(np.eye(2, 3), 200, axis=0)
+    values = values + rng.normal(size=(400, 3))
+    lists = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b", "c"], targets=["x", "y"])
+    far = values[::4] + np.array([2, 0, -2])
+    known = np.array(["x", "y"])[truth[::4]]
+    found = BatchRefinement(rs.WeightedMean().fit(lists), class_prior="equal")
+    found.fit(values, (far, known))
+    points = np.concatenate([found._in_directions(rs.Scores(x, [*"abc"])) for x in (values, far)])
+    share = np.concatenate([found.predict_proba(values), np.eye(2)[truth[::4]]])
+    means = share.T @ points / share.sum(axis=0)[:, None]
+    within = sum(
+        (share[:, z, None] * (points - means[z])).T @ (points - means[z]) for z in range(2)
+    ) / len(points)
+    shrunk = (1 - found._shrinkage) * within
+    shrunk += found._shrinkage * np.trace(within) / 3 * np.eye(3)
+    np.testing.assert_allclose(found.covariance_, shrunk, atol=0.01 * shrunk.max())

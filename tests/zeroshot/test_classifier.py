@@ -4,6 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -15,6 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import rankshot as rs
+from rankshot.core.errors import RankshotError
+from rankshot.zeroshot.estimator_scores import features_of
 from rankshot.zeroshot.metrics import generalized_accuracy
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
@@ -285,7 +288,9 @@ def test_an_items_push_is_how_much_its_choice_beats_chance(decay):
 
 @pytest.mark.parametrize("estimator", [FrozenEstimator(TRAINED), SVC()])
 @pytest.mark.parametrize("against", [None, "cat"])
-@pytest.mark.parametrize("head", [pr(), rs.WeightedMean()])
+@pytest.mark.parametrize(
+    "head", [pr(), rs.WeightedMean(source_weights={"circle": 1, "me": 1})], ids=["pr", "wm"]
+)
 def test_each_source_is_taken_alone(estimator, against, head):
     zs = zero_shot(estimator, head=head, rankings=VOTES).fit(X, Y)
     found = zs.explain(X_NEW, target="dog", against=against)
@@ -325,3 +330,93 @@ def test_a_head_with_a_reference_is_refused():
     for other in (pr().fit(RANKINGS), clone(head)):
         found = zero_shot(head=other).fit(X, Y).predict(X_NEW)
         np.testing.assert_array_equal(found, zero_shot().fit(X, Y).predict(X_NEW))
+
+
+# -------------------------------------------------------------------- examples, evidence, a batch
+
+
+def opinion(X):
+    """The direction of each new class on the circle."""
+    angles = np.array(list(NEW.values())) * np.pi / 4
+    return rs.Scores(np.asarray(X) @ np.array([np.cos(angles), np.sin(angles)]), list(NEW))
+
+
+def described(X, features=None, evidence=None):
+    scores = rs.scores_of(TRAINED, X)
+    return rs.Scores(scores.values, scores.items, scores.kind, features, evidence)
+
+
+EXAMPLES = X_NEW[::6], Y_NEW[::6]
+
+
+@pytest.mark.parametrize("classes", ["new", "all"])
+def test_examples_and_evidence_are_those_of_the_head(classes):
+    zs = zero_shot(head=None, classes=classes)
+    zs.fit(X, Y, examples=EXAMPLES, evidence=(X_NEW[::2], opinion))
+    new, given, table = (described(x, x, opinion(x)) for x in (X_NEW, EXAMPLES[0], X))
+    weighed = new[::2]
+    reference = {"reference": table} if classes == "all" else {}
+    lists = RANKINGS.change_items(tuple(TRAINED.classes_))
+    head = rs.WeightedMean().fit(
+        lists, examples=(given, EXAMPLES[1]), evidence=weighed, **reference
+    )
+    if classes == "all":
+        head = rs.SeenAndNew(head).fit(table)
+    np.testing.assert_allclose(zs.predict_proba(X_NEW), head.predict_proba(new), rtol=1e-9)
+    assert zs.explain(X_NEW[:1])[0].examples is not None
+
+
+def test_features_are_what_the_last_step_sees():
+    scaler = StandardScaler().fit(X)
+    pipeline = make_pipeline(scaler, LogisticRegression()).fit(X, Y)
+    search = GridSearchCV(pipeline, {"logisticregression__C": [1.0]}, cv=2).fit(X, Y)
+    for estimator in (pipeline, FrozenEstimator(search)):
+        np.testing.assert_allclose(features_of(estimator, X), scaler.transform(X))
+    assert features_of(TRAINED, csr_array(X)).nnz
+    assert features_of(TRAINED, np.array([["text"]])) is None
+
+
+def test_texts_alone_are_compared_by_scores():
+    class Reader(LogisticRegression):
+        def decision_function(self, X):
+            return super().decision_function([[float(word) for word in text.split()] for text in X])
+
+    reader = Reader(max_iter=1000).fit(X, Y)
+    texts = np.array([f"{a} {b}" for a, b in X_NEW])
+    zs = zero_shot(FrozenEstimator(reader), head=None)
+    zs.fit(examples=(texts[::6], Y_NEW[::6]))
+    plain = rs.WeightedMean().fit(
+        RANKINGS.change_items(tuple(TRAINED.classes_)), examples=(described(X_NEW[::6]), Y_NEW[::6])
+    )
+    expected = plain.predict_proba(described(X_NEW))
+    np.testing.assert_allclose(zs.predict_proba(texts), expected, rtol=1e-9)
+
+
+def test_a_batch_is_decided_together():
+    batch, labels = inputs(list(NEW), 40, seed=5)
+    zs = zero_shot(head=None, batch=True).fit(examples=EXAMPLES)
+    refined = rs.BatchRefinement(zs.head_)
+    refined.fit(described(batch, batch), (described(*[EXAMPLES[0]] * 2), EXAMPLES[1]))
+    expected = refined.predict_proba(described(batch, batch))
+    np.testing.assert_allclose(zs.predict_proba(batch), expected, rtol=1e-9)
+    assert np.mean(zs.predict(batch) == labels) > 0.9
+
+
+WRONG = {
+    "batch": ({"batch": True, "classes": "all"}, {}, "batch=True is for classes='new'"),
+    "head": (
+        {"head": pr()},
+        {"examples": EXAMPLES},
+        "examples: only for WeightedMean, not for P",
+    ),
+    "no pair": ({}, {"examples": X_NEW}, "examples must be a pair, inputs and labels"),
+    "no function": ({}, {"evidence": (X, X)}, "evidence must be a pair, inputs and a function of"),
+    "seen": ({}, {"examples": (X[:1], ["fox"])}, "'fox' is a seen class"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_examples_and_evidence(name):
+    options, given, message = WRONG[name]
+    with pytest.raises(RankshotError, match=message):
+        zero_shot(**{"head": None} | options).fit(X, Y, **given)

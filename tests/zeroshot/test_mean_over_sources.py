@@ -111,4 +111,5 @@ def test_what_a_source_lacks_is_known():
         remark == "the part without a source has no ranking of 'r': there the other sources decide"
     )
     assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
-    assert rs.WeightedMean().fit(rankings(COMPLETE[:-1])).missing_ == {"two": ["r"]}
+    by_people = rankings(COMPLETE[:-1], raters="somebody")
+    assert rs.WeightedMean().fit(by_people).missing_ == {"two": ["r"]}

@@ -1,16 +1,19 @@
 """`Rehearsal` on a circle of sixteen classes, and what it predicts."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
+from rankshot.zeroshot.examples import Weighed, find_weights
 from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.rehearsal import (
+from rankshot.zeroshot.predicted_accuracy import (
     STRENGTHS,
     find_strengths,
     predict_mean_accuracy,
@@ -105,22 +108,27 @@ def test_a_source_that_misleads_is_left_out():
         [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
     )
     rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rankings)
-    assert rehearsal.settings_.sources == ("near",)
+    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
     tried = {trial.what: trial for trial in rehearsal.trials_}
     assert tried["near alone"].is_clearly_better(tried["wrong alone"])
-    assert tried["near alone"].settings.sources == ("near",)
+    assert tried["near alone"].settings.source_weights == rehearsal.settings_.source_weights
     new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
     assert rehearsal.fit_head(new).rankings_.source_names == ("near",)
+    some = rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other", 2.5)])
+    filled = rehearsal.fit_head(some)
+    assert filled.source_weights_ == {"near": 1.0, "other": 0.0}
+    assert filled.rankings_.select(source="other").target_names == (NEW[0],)
     with pytest.raises(RankshotError, match=r"no ranking by 'near'.*only by 'wrong'"):
         rehearsal.fit_head(ranked(NEW, SEEN, "wrong", 2.5))
 
 
-def test_a_source_that_lacks_classes_is_never_alone():
-    """It is used where it has rankings; without the others, it could not be calibrated."""
+@pytest.mark.parametrize("head", [rs.WeightedMean(), rs.ProbabilisticRanking(k=4)], ids=str)
+def test_a_source_that_lacks_a_class_is_trusted_and_another_fills_in(head):
     partly = [ranked(PLAYERS[1:], LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
-    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
-    assert rehearsal.settings_.sources == ("near", "wrong")
-    assert "near alone" not in [trial.what for trial in rehearsal.trials_]
+    partly[0] = replace(partly[0], raters=np.full(len(partly[0]), "somebody", object))
+    rehearsal = rs.Rehearsal(head, grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
+    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
+    assert rehearsal.trials_[0].by_class.keys() == set(PLAYERS)
 
 
 def test_classes_of_other_groups_may_have_no_column():
@@ -141,8 +149,10 @@ def test_nothing_is_tried_twice_or_changed_for_nothing():
     head = rs.WeightedMean(k=len(LEFT))
     rehearsal = rs.Rehearsal(head, grid={"k": [len(LEFT), 99]}).fit(SCORES, Y, rankings)
     # "without wrong" is "near alone", and the first k is what was chosen before.
-    tried = ["default settings", "near alone", "wrong alone", "k=99", "no reference"]
-    assert [trial.what for trial in rehearsal.trials_] == tried
+    tried = [trial.what for trial in rehearsal.trials_]
+    weighed = ["near alone", "wrong alone", "near 1, wrong 0.3", "near 0.3, wrong 1"]
+    assert {*tried} <= {"default settings", *weighed, "near 1, wrong 1", "k=99", "no reference"}
+    assert len({*tried}) == len(tried)
     assert rehearsal.head_.k == len(LEFT), "nothing is gained by the other"
 
 
@@ -204,9 +214,35 @@ def test_every_head_with_rankings_can_be_rehearsed(head):
 def test_heads_with_similarities(head):
     table = rs.Similarity(np.cos(angle(SEEN)[:, None] - angle(SEEN)), SEEN, SEEN, "circle")
     rehearsal = rs.Rehearsal(head, n_folds=2).fit(SCORES, Y, table)
-    assert rehearsal.settings_.sources == ("circle",)
+    assert rehearsal.settings_.source_weights is None
     assert not rehearsal.settings_.reference
     assert rehearsal.head_.temperature > 0
+
+
+# ---- Examples
+
+
+@pytest.mark.parametrize("informative", [False, True])
+def test_the_prior_of_examples_follows_from_how_much_they_tell(informative):
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    features = X if informative else noise
+    scores = rs.Scores(SCORES.values, SEEN, features=features)
+    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, ranked(PLAYERS, LEFT, turn=0.3))
+    by_head, by_examples = rehearsal.head_.example_prior
+    assert (by_examples > 0.2) == informative
+    X_new, y_new = inputs(NEW, n=1, seed=1)
+    new = rs.Scores(scores_of(X_new).values, SEEN, features=X_new)
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new, y_new))
+    np.testing.assert_allclose(head.example_weights_, [by_head, by_examples])
+
+
+def test_weights_of_parts_are_those_of_all_together(rng):
+    """Parts have classes of their own; here they are the same."""
+    labels = rng.integers(3, size=20)
+    parts = Weighed(*rng.normal(size=(2, 20, 3)), labels, rng.random(20))
+    halves = [Weighed(*(part[rows] for part in parts)) for rows in (slice(7), slice(7, 20))]
+    usual = np.array([0.8, 0.2])
+    np.testing.assert_allclose(find_weights(halves, usual), find_weights([parts], usual), rtol=1e-5)
 
 
 # ---- The prediction
@@ -263,12 +299,16 @@ def test_more_candidates_and_similar_ones_are_harder():
 
 
 def test_the_interval_is_that_of_draws():
-    """One strength: all draws are the same. Two: the mean of few classes varies."""
+    """One strength: all draws are the same, and only the log-odds of the mean vary by .25."""
     one = predict_mean_accuracy(np.array([2.0]), np.eye(4))
+    np.testing.assert_allclose(
+        logit([one.low, one.high]) - logit(one.estimate), norm.ppf([0.025, 0.975]) / 4, atol=0.06
+    )
     two = predict_mean_accuracy(np.array([0.0, 4.0]), np.eye(4))
-    assert one.high - one.low < 1e-9
     assert two.low < 0.3
     assert two.high > 0.9
+    sure = predict_mean_accuracy(np.array([6.0]), np.eye(2))
+    assert sure.low < 0.995 < sure.estimate <= sure.high
 
 
 # ---- Bad input
@@ -279,14 +319,6 @@ REFUSED = {
         lambda: rs.Rehearsal(rs.BatchRefinement(rs.WeightedMean())).fit(SCORES, Y, RANKED),
         "head must be a head without another",
     ),
-    "lost class": (
-        lambda: (
-            rs.Rehearsal(grid={})
-            .fit(SCORES, Y, RANKED)
-            .fit_head(rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other")]))
-        ),
-        "'c03': no ranking by 'near', which the rehearsal chose",
-    ),
     "none of these": (
         lambda: (
             rs.Rehearsal(grid={})
@@ -294,6 +326,28 @@ REFUSED = {
             .fit_head(ranked(NEW, SEEN), classes="all", none=True)
         ),
         "'none of these' was not rehearsed",
+    ),
+    "examples for another head": (
+        lambda: (
+            rs.Rehearsal(rs.ProbabilisticRanking(), grid={})
+            .fit(SCORES, Y, RANKED)
+            .fit_head(ranked(NEW, SEEN), examples=(SCORES[:1], ["c03"]))
+        ),
+        "ProbabilisticRanking takes no examples",
+    ),
+    "evidence of other classes": (
+        lambda: rs.Rehearsal(grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=rs.Scores(SCORES.values, [*NAMES[:9], "x"])),
+            Y,
+            RANKED,
+        ),
+        "evidence: there is no column of 'c12', 'c14'",
+    ),
+    "evidence for another head": (
+        lambda: rs.Rehearsal(rs.ProbabilisticRanking(), grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=SCORES), Y, RANKED
+        ),
+        "ProbabilisticRanking takes no evidence",
     ),
     "no rankings": (lambda: rs.Rehearsal().fit(SCORES, Y, [["a"]]), "rankings must be Rankings"),
     "labels": (
@@ -329,3 +383,36 @@ REFUSED = {
 def test_refused(attempt, message):
     with pytest.raises(RankshotError, match=message):
         attempt()
+
+
+# ---- Evidence of another model
+
+
+def with_evidence(strength, names=PLAYERS, labels=Y, scores=SCORES):
+    own = np.array(labels)[:, None] == np.array(names)
+    noise = np.random.default_rng(5).normal(size=own.shape)
+    return replace(scores, evidence=rs.Scores(strength * own + noise, names))
+
+
+def test_evidence_that_helps_gets_a_weight_and_other_evidence_none():
+    lists, wide = ranked(PLAYERS, LEFT, turn=0.3), {"grid": {}}
+    alone = rs.Rehearsal(**wide).fit(SCORES, Y, lists)
+    helped = rs.Rehearsal(**wide).fit(with_evidence(3), Y, lists)
+    assert alone.settings_.evidence_weight is None
+    assert helped.settings_.evidence_weight > 0.3
+    assert helped.trials_[-1].what == "with evidence"
+    assert helped.accuracy_.estimate > alone.accuracy_.estimate
+    assert helped.accuracy_ is helped.trials_[-1].accuracy
+    # The temperature that belongs to the weight is kept.
+    kept = helped.trials_[-1].settings.temperature
+    assert helped.settings_.temperature == pytest.approx(kept, rel=0.02)
+    noise = rs.Rehearsal(**wide).fit(with_evidence(0), Y, lists)
+    assert noise.settings_.evidence_weight == 0
+    assert noise.accuracy_ == alone.accuracy_
+    X_new, y_new = inputs(NEW, seed=9)
+    new = with_evidence(3, NEW, y_new, scores_of(X_new))
+    head = helped.fit_head(ranked(NEW, SEEN), evidence=new)
+    assert head.evidence_weight_ == helped.settings_.evidence_weight
+    plain = helped.fit_head(ranked(NEW, SEEN))
+    right = [np.mean(one.predict(new) == y_new) for one in (head, plain)]
+    assert right[0] > right[1]

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 import zipfile
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from hashlib import sha256
 from inspect import signature
@@ -350,14 +350,16 @@ UNFITTED = [
 
 @pytest.mark.parametrize("head", UNFITTED, ids=str)
 def test_settings_survive_a_file(tmp_path, head):
-    stored = HeadSettings.from_head(
-        head, reference=True, sources=("WordNet", ""), default_temperature=0.75
-    )
+    stored = HeadSettings.from_head(head, reference=True, default_temperature=0.75)
+    stored = replace(stored, source_weights={"WordNet": 0.3, "": 1.0})
     stored.write(tmp_path / "settings.json", {"rehearsed classes": ["bear"]})
     found = HeadSettings.read(tmp_path / "settings.json")
     assert found == stored
     again = build_head(found, *([head.head] if hasattr(head, "head") else []))
     assert type(again) is type(head)
+    if isinstance(again, rs.WeightedMean):
+        assert again.source_weights == stored.source_weights
+        again.set_params(source_weights=None)
     assert str(again) == str(head)
 
 
@@ -386,7 +388,7 @@ WRONG_SETTINGS = {
     "no such head": (SETTINGS | {"head": "weighted"}, "did you mean 'weighted-mean'"),
     "no such setting": (SETTINGS | {"K": 4}, "there is no setting 'K'"),
     "of another head": (SETTINGS | {"posterior": "sum"}, "posterior is for probabilistic, not"),
-    "no source": (SETTINGS | {"sources": []}, r"sources must be a tuple, not \(\)"),
+    "no source": (SETTINGS | {"source_weights": {}}, r"source_weights must be a dict, not \{\}"),
     "gate": (SETTINGS | {"gate": 3}, "gate must be a dict, not 3"),
 }
 

@@ -80,7 +80,8 @@ def by_inverse(weights, usual, new, least, decorrelated=True):
     """The log-posteriors in plain NumPy, from one score per class."""
     usual, new = rows_of(usual), rows_of(new)
     n = np.array([(usual.argmax(axis=1) == c).sum() for c in range(C)])
-    coverage = np.maximum(n / (n + 10), least)
+    variety = 1 / ((n / n.sum()) ** 2).sum()
+    coverage = np.maximum(n / (n + 10), least * variety / (variety + 10))
     mean, std = usual.mean(axis=0), usual.std(axis=0)
     R = np.eye(C)
     for i in range(C):
@@ -104,8 +105,8 @@ def by_class(table):
 @each_kind
 def test_a_reference_by_the_explicit_inverse(rng, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
-    weights = rs.WeightedMean(k=3).fit(VOTES).weights_
-    head = rs.WeightedMean(k=3).fit(VOTES, usual)
+    weights = rs.WeightedMean(k=3).fit(RANKINGS).weights_
+    head = rs.WeightedMean(k=3).fit(RANKINGS, usual)
     np.testing.assert_array_equal(head.weights_, weights)
     least = 0.5 if kind == "multiclass" else 0.0
     expected, coverage = by_inverse(weights, by_class(usual), by_class(new), least)

@@ -88,7 +88,7 @@ class HeadOptions:
             A setting of the head; may be repeated. {settings}
         settings
             The settings that `rankshot rehearse -o` wrote (.json), in place of --head and --set.
-            Only the sources that the rehearsal chose are used.
+            Sources count as much as the rehearsal found.
         reference
             The scores of inputs of seen classes, several per class, with the same columns as the
             scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured
@@ -260,11 +260,19 @@ def _check_rehearsed(options: HeadOptions) -> None:
             f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
             "inputs of seen classes, for example those of the rehearsal",
         )
-    if options.reference is not None and not needs_reference:
-        say(
-            f"{options.settings_file}: in the rehearsal, the head was not better with a reference, "
-            "so --reference is not used"
+        refuse(
+            options.settings.evidence_weight and options.evidence is None,
+            "the head was rehearsed with evidence: give --evidence FILE, what the same model says "
+            "of the new classes",
         )
+    if options.reference is not None and not needs_reference:
+        # Without inputs of other seen classes there was neither a gate nor a reference.
+        why = (
+            "the rehearsal had too few inputs of other seen classes to try a reference"
+            if options.settings.gate is None
+            else "in the rehearsal, the head was not better with a reference"
+        )
+        say(f"{options.settings_file}: {why}, so --reference is not used")
 
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
@@ -285,6 +293,7 @@ def fit_head(
     from rankshot.zeroshot import build_head
     from rankshot.zeroshot.files.saved_heads import add_seen_classes
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+    from rankshot.zeroshot.source_weights import weigh_for_head
 
     if options.fitted is not None:
         return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
@@ -296,16 +305,16 @@ def fit_head(
         raise RankshotError(f"--head {settings.head} needs --rankings FILE; {how} writes one")
     read = read_new_rankings if has_rankings else _read_similarity
     semantics: Any = read(options.rankings, scores)
-    if settings.sources is not None:
-        semantics = _select_sources(semantics, settings.sources, options.rankings)
+    if settings.source_weights is not None:
+        _check_sources(semantics, settings.source_weights, options.rankings)
     reference, given, score_type = _read_more(options, scores, score_type, semantics)
     model = build_head(settings)
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*filter(None, options.files)):
-        fitted: BaseHead = model.fit(semantics, **given)
-    _print_remarks(fitted, options.rankings, competes=settings.classes == "all")
+        fitted: BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
+    _print_remarks(fitted, options)
     print_weights(fitted, len(given.get("examples", ("", ""))[1]))
     if settings.classes == "new":
         return fitted, score_type
@@ -355,37 +364,38 @@ def _check_scores(
     if known is None:
         return named, score_type
     fitted = ScoreType(known)
-    require_score_type(scores, score_type, fitted, path)
+    require_score_type(next(scores.batches())[1].values, scores, score_type, fitted, path)
     if score_type is ScoreType.AUTO:
         say(f"{scores.path}: the scores are interpreted as {fitted}, for which {path} was fitted")
     return named, fitted
 
 
-def _select_sources(rankings: Any, sources: tuple[str, ...], path: Path) -> Any:
-    """Return the rankings of the sources that a rehearsal chose, and print what is left out."""
-    from rankshot.zeroshot.heads.base import quote_sources, select_sources, source_names
+def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None:
+    """Warn of sources that the rehearsal used and that rank no new class."""
+    from rankshot.zeroshot.heads.base import quote_sources, source_names
 
-    with prefix_errors(path):
-        chosen = select_sources(rankings, sources)
-    there = set(source_names(rankings))
-    if unused := sorted(there - set(sources)):
-        say(f"{path}: left out, as the rehearsal chose: rankings by {quote_sources(unused)}")
-    if missing := sorted(set(sources) - there):
+    used = {source for source, weight in weights.items() if weight > 0}
+    if missing := sorted(used - set(source_names(rankings))):
         say(
             f"{path}: warning: there are no rankings by {quote_sources(missing)}, which the "
             "rehearsal used: its settings may not fit the other sources alone"
         )
-    return chosen
 
 
-def _print_remarks(head: BaseHead, path: Path, *, competes: bool) -> None:
-    """Print what a head cannot distinguish, or lacks."""
+def _print_remarks(head: Any, options: HeadOptions) -> None:
+    """Print how much the sources count, and what a head cannot distinguish, or lacks."""
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
+    from rankshot.zeroshot.source_weights import describe_sources
 
+    weights = getattr(head, "source_weights_", options.settings.source_weights)
+    trust = [] if weights is None else describe_sources(weights, head.rankings_)
+    if trust and options.settings_file is None:
+        trust[0] += "; `rankshot rehearse` finds out whether others are better"
     # A single new class that competes with seen classes is not the only class.
-    same = [] if competes and len(head.classes_) == 1 else describe_indistinguishable(head)
-    for remark in (*describe_missing(head), *same):
-        say(f"{path}: {remark}")
+    competes = options.settings.classes == "all" and len(head.classes_) == 1
+    same = [] if competes else describe_indistinguishable(head)
+    for remark in (*trust, *describe_missing(head), *same):
+        say(f"{options.rankings}: {remark}")
 
 
 def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import check_writable, print_table, say
+from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import read_new_rankings
 from rankshot.cli.score_inputs import (
     ScoreType,
@@ -33,6 +34,7 @@ def rehearse(
     truth: Path,
     rankings: Path,
     new_rankings: Path | None = None,
+    evidence: Path | None = None,
     output: Path | None = None,
     head: str = RANKING_HEADS[0],
     score_type: ScoreType = ScoreType.AUTO,
@@ -61,6 +63,10 @@ def rehearse(
     new_rankings
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
+    evidence
+        What another model says of the rehearsed classes: one column for each of them, and the ids
+        of the scores (.csv, .parquet, .npz). Its weight is found; `classify --evidence` takes what
+        the same model says of the new classes.
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and
         `report`.
@@ -80,8 +86,8 @@ def rehearse(
     require_choice("--head", head, RANKING_HEADS)
     if output is not None:
         require_ending(output, (".json",))
-        check_writable(output, scores, truth, rankings, new_rankings)
-    table = open_scores(scores)
+        check_writable(output, scores, truth, rankings, new_rankings, evidence)
+    table = add_evidence(open_scores(scores), evidence)
     about = read_rankings(rankings)
     of_rankings = [*about.items, *filter(None, about.target_names)]
     about = rename(about, match_columns(of_rankings, table, rankings))
@@ -110,7 +116,8 @@ def rehearse(
         )
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
-        given = [*reference, "--settings", str(output)]
+        more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
+        given = [*reference, *more, "--settings", str(output)]
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
@@ -155,7 +162,6 @@ def _describe_settings(head: Any) -> str:
 
 def _print_choice(rehearsal: Rehearsal) -> None:
     """Print what was tried, and what was chosen."""
-    from rankshot.zeroshot.heads.base import quote_sources
     from rankshot.zeroshot.metrics import format_share
 
     rows = [
@@ -171,10 +177,19 @@ def _print_choice(rehearsal: Rehearsal) -> None:
     reference = "with a reference" if settings.reference else "without a reference"
     say(
         f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
-        "change is made only if it gains more than its standard error over the classes)"
+        "change is made only if it gains more than its standard error over the classes, or twice "
+        "that for weights of sources)"
     )
-    if settings.sources and settings.sources != ("",):
-        say(f"sources: {quote_sources(settings.sources)}")
+    weights = {source or "no source": w for source, w in (settings.source_weights or {}).items()}
+    if len(weights) > 1:
+        say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
+    if settings.evidence_weight is not None:
+        say(f"evidence: weight {settings.evidence_weight:.2f} beside the rankings")
+    if (prior := settings.others.get("example_prior")) is not None:
+        say(
+            f"with one labelled example per class, rankings would have the weight {prior[0]:.2f} "
+            f"and examples {prior[1]:.2f}"
+        )
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "

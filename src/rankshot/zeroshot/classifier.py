@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names, require_choice, require_number
-from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.estimator_scores import features_of, scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (
     BaseHead,
@@ -24,6 +27,7 @@ from rankshot.zeroshot.heads.base import (
     require_semantics,
     takes_reference,
 )
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.runner import (
@@ -37,6 +41,8 @@ from rankshot.zeroshot.runner import (
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]
+Opinion = Callable[[Any], Any]
+"""Returns what another model says of inputs: `Scores` or a data frame of the new classes."""
 
 
 class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -64,6 +70,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     calibration : float
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
+    batch : bool
+        Whether the inputs of each call of `predict` are decided together, by a `BatchRefinement`.
+        Only for ``classes="new"``.
     reject_below : float, optional
         `predict` answers ``reject_label`` where no class has at least this probability.
     reject_label : str
@@ -106,6 +115,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seen_temperature: float | None = None,
         none: bool = False,
         calibration: float = 0.0,
+        batch: bool = False,
         reject_below: float | None = None,
         reject_label: str = REJECTED,
     ) -> None:
@@ -117,6 +127,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.seen_temperature = seen_temperature
         self.none = none
         self.calibration = calibration
+        self.batch = batch
         self.reject_below = reject_below
         self.reject_label = reject_label
 
@@ -127,7 +138,14 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         super().set_params(**params)
         return self
 
-    def fit(self, X: Any = None, y: Any = None) -> ZeroShotClassifier:
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        examples: tuple[Any, Any] | None = None,
+        evidence: tuple[Any, Opinion] | None = None,
+    ) -> ZeroShotClassifier:
         """Train the estimator, unless it is frozen, and fit the head.
 
         Parameters
@@ -137,20 +155,39 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             not needed. With ``classes="all"``, the scores of X are the reference of the gate and
             of a head that can use one, so for a frozen estimator X is best held-out data. For an
             estimator that is trained here they are training inputs, which were no worse.
+        examples : inputs and labels, optional
+            Some inputs of new classes, and their classes, for a `WeightedMean`. They are compared
+            with others by what the last step of a pipeline sees of them, or by the inputs
+            themselves if these are numbers, or else by their scores.
+        evidence : inputs and function, optional
+            Inputs as they will be classified, without labels, and a function of inputs that
+            returns what another model says of the new classes, as `Scores` or a data frame; for a
+            `WeightedMean`. `predict` calls it as well, and with ``classes="all"`` also `fit`, with
+            X.
         """
         self._check_parameters()
         head: Any = WeightedMean() if self.head is None else clone(self.head)
+        _check_more(head, examples, evidence)
         require_same_length(X, y)
         trained = clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
         new = only_new(align_to(self.rankings, items))
+        self._opinion = None if evidence is None else evidence[1]
+        self._has_features = examples is not None and features_of(trained, examples[0]) is not None
+        more: dict[str, Any] = {}
+        if evidence is not None:
+            more["evidence"] = self._describe(trained, evidence[0])
+        if examples is not None:
+            more["examples"] = self._describe(trained, examples[0]), examples[1]
+        self._examples = more.get("examples")
         if self.classes == "new":
-            head.fit(new)
+            head.fit(new, **more)
             remarks = describe_indistinguishable(head)
         else:
-            reference = None if X is None else scores_of(trained, X)
-            used = [] if reference is None or not takes_reference(head) else [reference]
-            head = head.fit(new, *used)
+            reference = None if X is None else self._describe(trained, X)
+            if reference is not None and takes_reference(head):
+                more["reference"] = reference
+            head = head.fit(new, **more)
             # A single new class is not the only class here.
             remarks = describe_indistinguishable(head) if len(head.classes_) > 1 else []
             both = SeenAndNew(
@@ -184,6 +221,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         require_semantics(self.rankings)
         require_choice("classes", self.classes, ("new", "all"))
+        if self.batch and self.classes == "all":
+            raise RankshotError("batch=True is for classes='new', not 'all'")
         require_number("calibration", self.calibration, below=np.inf)
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
@@ -199,10 +238,20 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The classes that each input may get; by default all.
         """
         check_is_fitted(self)
-        return self._log_proba(scores_of(self.estimator_, X), candidates)
+        return self._log_proba(self._describe(self.estimator_, X), candidates)
+
+    def _describe(self, estimator: Any, X: Any) -> Scores:
+        """Return the scores of inputs, with features if examples have any, and with evidence."""
+        scores = scores_of(estimator, X)
+        if self._has_features:
+            scores = replace(scores, features=features_of(estimator, X))
+        return scores if self._opinion is None else replace(scores, evidence=self._opinion(X))
 
     def _log_proba(self, scores: Scores, candidates: Candidates) -> Floats:
-        log_proba: Floats = self.head_.predict_log_proba(scores, candidates)
+        head = self.head_
+        if self.batch:
+            head = BatchRefinement(head).fit(scores, self._examples)
+        log_proba: Floats = head.predict_log_proba(scores, candidates)
         if self.calibration and self.seen_.any():
             shifted = log_proba - self.calibration * self.seen_
             log_proba = normalize_log_proba(shifted.T.astype(np.float64), None, log_proba.dtype).T
@@ -244,7 +293,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             As for `rankshot.explain`. The calibration constant is not part of any contribution.
         """
         check_is_fitted(self)
-        scores = scores_of(self.estimator_, X)
+        scores = self._describe(self.estimator_, X)
         log_proba = self._log_proba(scores, candidates)
         return explain_decisions(self.head_, scores, log_proba, target, against)
 
@@ -264,6 +313,21 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _check_more(head: Any, examples: Any, evidence: Any) -> None:
+    """Raise unless a head takes examples and evidence, and these are pairs."""
+    for name, given in (("examples", examples), ("evidence", evidence)):
+        if given is None:
+            continue
+        if name not in signature(head.fit).parameters:
+            raise RankshotError(f"{name}: only for WeightedMean, not for {type(head).__name__}")
+        what = "labels" if name == "examples" else "a function of inputs"
+        is_pair = isinstance(given, tuple) and len(given) == 2
+        if not is_pair or (name == "evidence" and not callable(given[1])):
+            raise RankshotError(
+                f"{name} must be a pair, inputs and {what}, not {short_repr(given)}"
+            )
 
 
 def require_same_length(X: Any, y: Any) -> None:

@@ -7,7 +7,10 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -59,6 +62,23 @@ def scores_of(estimator: Any, X: Any) -> Scores:
     if hasattr(estimator, "best_estimator_"):
         return scores_of(estimator.best_estimator_, X)
     return _reader(estimator)(estimator, X)
+
+
+def features_of(estimator: Any, X: Any) -> Any:
+    """Return what the last step of a fitted pipeline sees of some inputs; of others, numbers as X.
+
+    None if the inputs are not a table of numbers. Searches and frozen estimators are looked into.
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return features_of(estimator.estimator, X)
+    if hasattr(estimator, "best_estimator_"):
+        return features_of(estimator.best_estimator_, X)
+    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+        X = estimator[:-1].transform(X)
+    if issparse(X):
+        return X
+    table = np.asarray(X)
+    return table if table.ndim == 2 and table.dtype.kind in "biuf" else None
 
 
 # -------------------------------------------------------------------- multiclass

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.optimize import brentq, minimize
+from scipy.special import log_softmax, softmax
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import FeatureUnion
 
@@ -64,6 +64,31 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
     if excess(LOG_WEIGHTS[1]) <= 0:
         return MOST_WEIGHT
     return min(MOST_WEIGHT, SHARE * float(np.exp(brentq(excess, *LOG_WEIGHTS))))
+
+
+def fit_evidence(
+    tables: Sequence[tuple[Floats, Floats, NDArray[np.intp], Floats]],
+) -> tuple[float, float]:
+    """Return the temperature and the weight of evidence that make labels most probable.
+
+    Each table has log-posteriors by the head, evidence with mean 0 in each row and variance 1 over
+    all, the columns of the labels, and the weights of the inputs.
+    """
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        log_temperature, c = parameters
+        value, gradient = 0.0, np.zeros(2)
+        for log_posterior, evidence, labels, weight in tables:
+            by_head, rows = log_posterior * np.exp(-log_temperature), np.arange(len(labels))
+            log_proba = log_softmax(by_head + c * evidence, axis=1)
+            excess = weight[:, None] * np.exp(log_proba)
+            excess[rows, labels] -= weight
+            value -= weight @ log_proba[rows, labels]
+            gradient += [-(excess * by_head).sum(), (excess * evidence).sum()]
+        return value, gradient
+
+    found = minimize(loss, [0.0, 0.1], jac=True, bounds=[LOG_WEIGHTS, (0, None)])
+    return float(np.exp(found.x[0])), float(found.x[1])
 
 
 def word_evidence(

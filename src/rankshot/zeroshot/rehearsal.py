@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,16 +23,16 @@ from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.evidence import center_evidence, fit_evidence
+from rankshot.zeroshot.examples import USUAL_WEIGHTS, Weighed, find_weights, refine
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
     Semantics,
     align_to,
-    find_unranked,
     only_new,
     require_semantics,
-    select_sources,
     select_targets,
     source_names,
     takes_reference,
@@ -46,8 +47,14 @@ from rankshot.zeroshot.metrics import (
     expected_calibration_error,
     generalized_accuracy,
 )
+from rankshot.zeroshot.predicted_accuracy import (
+    correlate_classes,
+    find_strengths,
+    predict_mean_accuracy,
+)
 from rankshot.zeroshot.scores import Scores, sum_pair_scores
 from rankshot.zeroshot.settings import HeadSettings
+from rankshot.zeroshot.source_weights import weigh_for_head
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
@@ -64,8 +71,12 @@ LEAST_HALVED = 8
 """With fewer held-out classes, half of them are too few to learn "none of these" from."""
 USUAL_FOLDS = 5
 """The number of groups, if there are classes enough for two in each."""
+SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
+"""The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
+N_EXAMPLES = (1, 2, 5, 10)
+"""The numbers of examples of each held-out class with which their weight is rehearsed."""
 
 
 class Rehearsal(BaseEstimator):
@@ -76,9 +87,12 @@ class Rehearsal(BaseEstimator):
     rankings of seen classes by the same sources that rank the new classes
     (``rankshot rank --rehearse 20``); nothing of the new classes. It
 
-    - chooses sources, ``k``, ``decay`` and whether to use a reference. A change is made only if
-      the accuracy gains more than its standard error over the classes;
-    - finds the temperature with which the probabilities are calibrated;
+    - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
+      is made only if the accuracy gains more than its standard error over the classes; twice that
+      for weights of sources, of which more are tried;
+    - finds the temperature with which the probabilities are calibrated, and the weight of the
+      evidence of another model, if the scores have evidence of the held-out classes;
+    - finds how much labelled examples count: some inputs of the held-out classes stand for these;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
       (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
@@ -110,9 +124,9 @@ class Rehearsal(BaseEstimator):
     Attributes
     ----------
     settings_ : HeadSettings
-        What was chosen: the parameters of the head with its temperature, the sources, whether to
-        use a reference, and the gate between seen and new classes (if there are enough inputs of
-        other seen classes) with the temperature of the seen classes.
+        What was chosen: the parameters of the head with its temperature, the weights of the
+        sources, whether to use a reference, and the gate between seen and new classes (if there
+        are enough inputs of other seen classes) with the temperature of the seen classes.
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
@@ -146,7 +160,7 @@ class Rehearsal(BaseEstimator):
     .953 [.911, .986]
     >>> new = rs.Similarity(-abs(np.array([[2.5], [7.5]]) - places), ["new1", "new2"], names)
     >>> print(rehearsal.predict_accuracy(new.to_rankings()))
-    1.000 [1.000, 1.000]
+    1.000 [.992, 1.000]
     >>> head = rehearsal.fit_head(new.to_rankings())
     >>> head.predict(-abs(2.5 - places)[None])
     array(['new1'], dtype='<U4')
@@ -179,8 +193,9 @@ class Rehearsal(BaseEstimator):
         X : Scores, or inputs of the ``estimator``
             Scores of inputs of seen classes that the classifier was not trained on: of the
             rehearsed classes, and of others for the reference. The rehearsed classes need no
-            columns. With an ``estimator``: its training inputs. It is trained here on a part of
-            them, and never on the inputs that it is tried on.
+            columns. Evidence of another model needs columns of the rehearsed classes. With an
+            ``estimator``: its training inputs. It is trained here on a part of them, and never on
+            the inputs that it is tried on.
         y : array-like of names
             Their classes.
         rankings : Rankings or Similarity
@@ -198,6 +213,7 @@ class Rehearsal(BaseEstimator):
         semantics = _require_rehearsed(rankings, labels)
         if self.estimator is None:
             _require_scores(X, labels, semantics)
+            _require_taken(head, [] if X.evidence is None else ["evidence"])
         groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
         self.classes_ = np.array(sorted(name for group in groups for name in group))
         grid = self._read_grid(head)
@@ -206,6 +222,7 @@ class Rehearsal(BaseEstimator):
             folds = [self._make_fold(X, labels, semantics, group) for group in groups]
             trials = _Trials(head, folds, line)
             trials.choose(grid)
+            trials.choose_evidence()
         self._calibrate(trials)
         self._reference = X
         if self.estimator is not None:
@@ -244,13 +261,17 @@ class Rehearsal(BaseEstimator):
         """Keep what was chosen, with its temperature and its gate."""
         chosen, outcomes = stage.chosen, stage.chosen_outcomes
         self.trials_, self.accuracy_ = stage.trials, chosen.accuracy
-        before = stage.fit(stage.folds[0], chosen.settings).temperature_
+        own = replace(chosen.settings, temperature=None)
+        before = stage.fit(stage.folds[0], own).temperature_
         after = _fit_temperature(outcomes)
         self.calibration_error_ = tuple(
             float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
         found = {**decode_parameters(chosen.settings), "temperature": after}
         settings = stage.with_params(found)
+        if stage.has_evidence and settings.evidence_weight is None:
+            settings = replace(settings, evidence_weight=0.0)
+        settings = stage.rehearse_examples(settings)
         self.together_: GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
@@ -268,6 +289,8 @@ class Rehearsal(BaseEstimator):
         rankings: Semantics,
         reference: Scores | None = None,
         *,
+        examples: tuple[Any, Any] | None = None,
+        evidence: Scores | None = None,
         classes: Literal["new", "all"] = "new",
         none: bool = False,
     ) -> BaseHead:
@@ -280,6 +303,9 @@ class Rehearsal(BaseEstimator):
         reference : Scores, optional
             Scores of seen inputs by the classifier that will be used. By default those of `fit`;
             with an ``estimator``, these are training inputs, and held-out inputs are better.
+        examples, evidence : optional
+            Labelled examples of new classes, and scores with evidence of another model, as in
+            `WeightedMean.fit`.
         classes : {"new", "all"}
             Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
         none : bool
@@ -290,9 +316,12 @@ class Rehearsal(BaseEstimator):
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
         settings = replace(self.settings_, none=none)
-        semantics = select_sources(new, settings.sources or source_names(new))
         head: BaseHead = clone(self.head_)
-        head.fit(semantics, **({"reference": table} if settings.reference else {}))
+        given: dict[str, Any] = {"reference": table} if settings.reference else {}
+        more = {"examples": examples, "evidence": evidence}
+        given |= {name: value for name, value in more.items() if value is not None}
+        _require_taken(head, given)
+        head.fit(weigh_for_head(settings, new), **given)
         if classes == "new":
             return head
         require_gate(settings)
@@ -306,7 +335,7 @@ class Rehearsal(BaseEstimator):
         """
         head = self.fit_head(rankings, reference)
         table = self._reference if reference is None else reference
-        return predict_mean_accuracy(self._strengths, _correlate_classes(head, table))
+        return predict_mean_accuracy(self._strengths, correlate_classes(head, table))
 
 
 def require_gate(settings: HeadSettings) -> None:
@@ -430,6 +459,15 @@ def _require_scores(X: Any, labels: Labels, semantics: Semantics) -> None:
         )
 
 
+def _require_taken(head: BaseHead, names: Iterable[str]) -> None:
+    """Raise if a head cannot be fitted with something."""
+    for name in names:
+        if name not in signature(head.fit).parameters:
+            raise RankshotError(
+                f"{type(head).__name__} takes no {name}: leave it out, or use WeightedMean"
+            )
+
+
 def _listed_items(semantics: Semantics) -> set[str]:
     """Return the items that rankings list; of similarities, all."""
     if isinstance(semantics, Similarity):
@@ -463,7 +501,8 @@ def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ..
 class Trial:
     """One way to recognise the rehearsed classes, and how accurate it was.
 
-    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"without WordNet"``.
+    ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``,
+    ``"survey 1, WordNet 0.3"``.
     The interval of the mean accuracy is from resamples of classes.
     """
 
@@ -472,13 +511,13 @@ class Trial:
     accuracy: Interval
     by_class: dict[str, float]
 
-    def is_clearly_better(self, other: Trial) -> bool:
-        """Return whether the gain is larger than its standard error over the classes.
+    def is_clearly_better(self, other: Trial, n_errors: float = 1.0) -> bool:
+        """Return whether the gain is larger than this number of standard errors over the classes.
 
         With few classes, the best of several trials is often best by chance.
         """
         gain = np.array([self.by_class[name] - other.by_class[name] for name in self.by_class])
-        return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+        return bool(gain.mean() > n_errors * gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 class _Outcome(NamedTuple):
@@ -500,12 +539,26 @@ class _Trials:
     def __init__(self, head: BaseHead, folds: list[_Fold], line: ProgressLine) -> None:
         self._head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
+        takes_evidence = "evidence" in signature(head.fit).parameters
+        self.has_evidence = takes_evidence and all(f.new.evidence is not None for f in folds)
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
-        sources = tuple(sorted({name for fold in folds for name in source_names(fold.semantics)}))
         reference = takes_reference(head) and enough
-        own = HeadSettings.from_head(head, reference=reference, sources=sources)
+        own = HeadSettings.from_head(head, reference=reference)
+        own = replace(own, source_weights=self._default_source_weights(own))
         self.chosen = self._evaluate("default settings", own)
+
+    def _default_source_weights(self, settings: HeadSettings) -> dict[str, float] | None:
+        """Return the weights of all sources; a source counts if it does so in any fold."""
+        if isinstance(self.folds[0].semantics, Similarity):
+            return None
+        weights: dict[str, float] = {}
+        for fold in self.folds:
+            fitted = self.fit(fold, settings)
+            ones = dict.fromkeys(source_names(fold.semantics), 1.0)
+            for source, weight in getattr(fitted, "source_weights_", ones).items():
+                weights[source] = max(weight, weights.get(source, 0.0))
+        return dict(sorted(weights.items()))
 
     @property
     def chosen_outcomes(self) -> list[_Outcome]:
@@ -514,7 +567,7 @@ class _Trials:
 
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
-        self._choose_sources()
+        self._choose_source_weights()
         tried = [
             self._evaluate(
                 ", ".join(f"{name}={value}" for name, value in params.items()),
@@ -528,46 +581,91 @@ class _Trials:
             without = replace(self.chosen.settings, reference=False)
             self._keep_if_better([self._evaluate("no reference", without)])
 
-    def _choose_sources(self) -> None:
-        """Leave out one source after the other, as long as that is clearly better.
-
-        What is left must rank all classes.
-        """
-        first = self.chosen.settings
-        names = first.sources or ()
-        if len(names) == 1:
+    def choose_evidence(self) -> None:
+        """Try evidence with the weight, and the temperature, that make the labels most probable."""
+        if not self.has_evidence or self.chosen.settings.evidence_weight is not None:
             return
-        alone = [
-            self._evaluate(f"{name or 'no source'} alone", replace(first, sources=(name,)))
-            for name in names
-            if self._rank_all((name,))
-        ]
-        while len(names) > 2:
-            without = [
-                self._evaluate(f"without {name or 'no source'}", replace(first, sources=others))
-                for name in names
-                if self._rank_all(others := tuple(other for other in names if other != name))
-            ]
-            self._keep_if_better(without)
-            if self.chosen.settings.sources == names:
-                return
-            names = self.chosen.settings.sources or ()
-        # Of two sources, one is left out if the other alone is clearly better.
-        self._keep_if_better([one for one in alone if {*(one.settings.sources or ())} <= {*names}])
+        tables = []
+        for fold, one in zip(self.folds, self.chosen_outcomes, strict=True):
+            given, scale = center_evidence(fold.new._evidence_of(tuple(one.classes.tolist())))
+            columns = np.searchsorted(one.classes, one.labels)
+            tables.append((one.values, given / scale, columns, class_weights(one.labels)))
+        temperature, weight = fit_evidence(tables)
+        found = {"temperature": temperature, "evidence_weight": weight}
+        settings = self.with_params({**decode_parameters(self.chosen.settings), **found})
+        before = self.chosen_outcomes
+        tried = self._evaluate("with evidence", settings)
+        # Accuracies are predicted from rankings and a reference, which has no such evidence.
+        for one, other in zip(self._outcomes[-1], before, strict=True):
+            one.correlations[:] = other.correlations
+        self._keep_if_better([tried])
 
-    def _rank_all(self, sources: tuple[str, ...]) -> bool:
-        """Return whether some sources together rank all classes of every fold."""
-        return not any(find_unranked(fold.semantics, sources) for fold in self.folds)
+    def _choose_source_weights(self) -> None:
+        """Try each source alone, then change one weight at a time while that is clearly better."""
+        names = tuple(self.chosen.settings.source_weights or ())
+        if len(names) < 2:
+            return
+        alone = [{name: float(name == only) for name in names} for only in names]
+        self._keep_if_better([self._weigh(weights) for weights in alone], 2)
+        before = None
+        while before is not self.chosen:
+            before = self.chosen
+            weights = before.settings.source_weights or {}
+            changed = [weights | {name: step} for name in names for step in SOURCE_WEIGHTS]
+            self._keep_if_better([self._weigh(each) for each in changed if any(each.values())], 2)
 
-    def _keep_if_better(self, trials: list[Trial]) -> None:
+    def _weigh(self, weights: dict[str, float]) -> Trial:
+        """Try some weights of sources; the largest is 1."""
+        largest = max(weights.values())
+        weights = {source: weight / largest for source, weight in weights.items()}
+        used = {source or "no source": weight for source, weight in weights.items() if weight > 0}
+        what = ", ".join(f"{source} {weight:.2g}" for source, weight in used.items())
+        if len(used) == 1:
+            what = f"{next(iter(used))} alone"
+        return self._evaluate(what, replace(self.chosen.settings, source_weights=weights))
+
+    def _keep_if_better(self, trials: list[Trial], n_errors: float = 1.0) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
-        if best.is_clearly_better(self.chosen):
+        if best.is_clearly_better(self.chosen, n_errors):
             self.chosen = best
 
     def with_params(self, params: dict[str, Any]) -> HeadSettings:
         """Return the chosen settings, but the parameters of the head with some of them replaced."""
         chosen, head = self.chosen.settings, clone(self._head).set_params(**params)
-        return HeadSettings.from_head(head, reference=chosen.reference, sources=chosen.sources)
+        found = HeadSettings.from_head(head, reference=chosen.reference)
+        return replace(found, source_weights=chosen.source_weights)
+
+    def rehearse_examples(self, settings: HeadSettings) -> HeadSettings:
+        """Return settings with the usual weights of the head and of one example per class."""
+        if "example_prior" not in self._head.get_params():  # type: ignore[attr-defined]
+            return settings
+        parts = [part for fold in self.folds for part in self._try_examples(fold, settings)]
+        if not parts:
+            return settings
+        prior = list(find_weights(parts, np.array(USUAL_WEIGHTS)))  # a list, as in a file
+        return replace(settings, others=settings.others | {"example_prior": prior})
+
+    def _try_examples(self, fold: _Fold, settings: HeadSettings) -> Iterator[Weighed]:
+        """Yield what the head and some examples of each class say of the other inputs."""
+        head = self.fit(fold, settings)
+        log_proba = np.asarray(head.predict_log_proba(fold.new), np.float64)
+        features = head.features_of(fold.new)
+        labels = np.searchsorted(head.classes_, fold.new_label)
+        rng = np.random.default_rng(0)
+        place = np.empty(len(labels), int)  # of each input among those of its class
+        for z in range(len(head.classes_)):
+            of_class = np.flatnonzero(labels == z)
+            place[of_class] = rng.permutation(len(of_class))
+        for n in N_EXAMPLES:
+            given = place < n
+            if np.bincount(labels).min() < 2 * n:
+                return
+            found = refine(log_proba[given], features[given], labels[given])
+            per_example = np.sqrt(n) / found.example_weight
+            # Features may be sparse.
+            by_examples = features[~given] @ found.slopes - found.center @ found.slopes
+            weight = len(head.classes_) * class_weights(fold.new_label[~given])
+            yield Weighed(log_proba[~given], per_example * by_examples, labels[~given], weight)
 
     def build(self, settings: HeadSettings) -> Any:
         """Return the head with some settings."""
@@ -575,8 +673,10 @@ class _Trials:
 
     def fit(self, fold: _Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""
-        semantics = select_sources(fold.semantics, settings.sources or ())
-        return self.build(settings).fit(semantics, *([fold.seen] if settings.reference else []))
+        given = {"reference": fold.seen} if settings.reference else {}
+        if settings.evidence_weight and self.has_evidence:
+            given["evidence"] = fold.new
+        return self.build(settings).fit(weigh_for_head(settings, fold.semantics), **given)
 
     def _evaluate(self, what: str, settings: HeadSettings) -> Trial:
         """Measure one way to recognise the held-out classes; the same way only once."""
@@ -589,7 +689,7 @@ class _Trials:
             head = self.fit(fold, settings)
             values = np.asarray(head.decision_function(fold.new), np.float64)
             # Without a reference, correlations are those over the inputs themselves.
-            correlations = _correlate_classes(head, fold.seen if len(fold.seen) > 1 else fold.new)
+            correlations = correlate_classes(head, fold.seen if len(fold.seen) > 1 else fold.new)
             outcomes.append(_Outcome(fold.new_label, head.classes_, values, correlations))
         labels = np.concatenate([one.labels for one in outcomes])
         right = np.concatenate(
@@ -668,85 +768,3 @@ def _features_of_halves(fold: _Fold, stage: _Trials) -> Iterator[tuple[Floats, F
         features = both.gate_features(fold.new)
         known = np.isin(fold.new_label, half)
         yield features[known], both.gate_features(fold.seen), features[~known]
-
-
-# ---- How accurate new classes will be
-#
-# A model with two parts. An input has one decision value per new class; over the reference these
-# values have mean 0, variance 1 and the correlations K. For an input of class z they are shifted by
-# d K_z: its own value by the *strength* d of the class, and those of similar classes with it. So
-# similar classes are confused, and the more candidates there are, the more often.
-#
-# The strengths of held-out classes follow from their accuracies. The correlations of the new
-# classes are known before there is any input of them: from their rankings and the reference.
-
-STRENGTHS = np.linspace(-1.0, 6.0, 141)
-"""The strengths that are told apart: from worse than chance to nearly always right."""
-N_INPUTS = 400
-"""The number of simulated inputs of each class."""
-N_DRAWS = 1000
-"""The number of draws of the strengths of the new classes."""
-MOST_CLASSES = 100
-"""Of more new classes, this many are simulated, each against all."""
-
-
-def _correlate_classes(head: BaseHead, scores: Scores) -> Floats:
-    """Return the correlations of the decision values of the classes; 0 for a constant one."""
-    values = np.asarray(head.decision_function(scores), np.float64)
-    values = values - values.mean(axis=0)
-    size = np.sqrt((values**2).sum(axis=0))
-    values /= np.where(size > 0, size, 1.0)
-    correlations = values.T @ values
-    np.fill_diagonal(correlations, 1.0)
-    return np.asarray(correlations)
-
-
-def simulate_accuracies(
-    correlations: Floats, most: int | None = None, random_state: Seed = 0
-) -> Floats:
-    """Return the accuracy of each class, one row per class, for each of the `STRENGTHS`.
-
-    Of more than ``most`` classes, this many are chosen at random.
-    """
-    L = len(correlations)
-    variance, directions = np.linalg.eigh(correlations)
-    # The symmetric root: any other depends on the signs of eigenvectors, which are arbitrary.
-    root = (directions * np.sqrt(np.maximum(variance, 0.0))) @ directions.T
-    rng = np.random.default_rng(random_state)
-    noise = rng.standard_normal((N_INPUTS, L)) @ root
-    classes = np.arange(L) if most is None or most >= L else rng.choice(L, most, replace=False)
-    accuracy = np.empty((len(classes), len(STRENGTHS)))
-    for row, z in enumerate(classes):
-        # z beats j if noise_z + d > noise_j + d K_zj. Equal classes beat each other half the time.
-        lead = np.maximum(1 - correlations[z], 1e-6)
-        needed = (noise - noise[:, [z]]) / lead
-        needed[:, z] = -np.inf
-        least = np.sort(needed.max(axis=1))
-        accuracy[row] = np.searchsorted(least, STRENGTHS) / N_INPUTS
-    return accuracy
-
-
-def find_strengths(accuracies: Floats, correlations: Floats) -> Floats:
-    """Return the strength with which each class reaches its accuracy among the others."""
-    simulated = simulate_accuracies(correlations)
-    return np.array(
-        [np.interp(a, row, STRENGTHS) for a, row in zip(accuracies, simulated, strict=True)]
-    )
-
-
-def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
-    """Return the mean accuracy of new classes with these correlations, with a 95 % interval.
-
-    The strengths of the new classes are drawn at random from the given ones, which are themselves
-    a random sample: so they are resampled first. The interval is thus one for the *next* classes,
-    and wider than one for the mean of many classes.
-    """
-    simulated = simulate_accuracies(correlations, MOST_CLASSES)
-    rng = np.random.default_rng(0)
-    samples = rng.choice(strengths, (N_DRAWS, len(strengths)))
-    drawn = rng.integers(len(strengths), size=(N_DRAWS, len(simulated)))
-    column = np.searchsorted(STRENGTHS, np.take_along_axis(samples, drawn, axis=1))
-    column = np.minimum(column, len(STRENGTHS) - 1)
-    means = simulated[np.arange(len(simulated)), column].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Interval(float(means.mean()), float(low), float(high))

@@ -37,7 +37,7 @@ HEADS = {
     "weighted-mean": HeadKind(
         "WeightedMean",
         "rankings",
-        ("k", "decay", "temperature", "evidence_weight", "reference"),
+        ("k", "decay", "temperature", "evidence_weight", "reference", "source_weights"),
     ),
     "probabilistic": HeadKind(
         "ProbabilisticRanking",
@@ -90,8 +90,9 @@ class HeadSettings:
         Parameters of the head; ``others`` has those that are not fields.
     reference : bool
         Whether the head is fitted with a reference.
-    sources : tuple of str, optional
-        The sources whose rankings are used, by default all; "" for rankings without a source.
+    source_weights : dict of str to float, optional
+        How much the rankings of each source count; "" for rankings without a source. A source with
+        the weight 0, or that is not named, counts only for classes that no other ranks.
     classes : {"new", "all"}
         Whether also seen classes may be predicted, by a `SeenAndNew`.
     none, gate, seen_temperature
@@ -163,7 +164,7 @@ class HeadSettings:
     gate: dict[str, Any] | None = _option(dict)  # noqa: RUF009
     seen_temperature: float | None = _option(float)
     reference: bool = _option(bool, default=False)
-    sources: tuple[str, ...] | None = _option(tuple)
+    source_weights: dict[str, float] | None = _option(dict)  # noqa: RUF009
     default_temperature: float | None = _option(float)
     others: dict[str, Any] = field(default_factory=dict)
 
@@ -191,7 +192,7 @@ class HeadSettings:
         elif about["type"] is float:
             bound = {"least": 0} if name in {"decay", "evidence_weight"} else {"above": 0}
             require_number(name, value, below=math.inf, **bound)
-        elif not isinstance(value, about["type"]) or value == ():
+        elif not isinstance(value, about["type"]) or value == {}:
             raise RankshotError(
                 f"{name} must be a {about['type'].__name__}, not {short_repr(value)}"
             )
@@ -217,7 +218,10 @@ class HeadSettings:
             if name in HEADS
             and each.name in HEADS[name].settings
             # None, and a model with parameters, are values of the head, but not of the field.
-            and isinstance(plain.get(each.name), dict if each.name == "gate" else int | float | str)
+            and isinstance(
+                plain.get(each.name),
+                dict if each.metadata["type"] is dict else int | float | str,
+            )
         }
         return cls(head=name, others=plain, **own, **more)
 
@@ -260,8 +264,6 @@ class HeadSettings:
                     f"there is no {what} {short_repr(name)}{suggest_name(name, names)}; there are "
                     f"{quote_names(names)}"
                 )
-        if isinstance(given.get("sources"), list):
-            given["sources"] = tuple(given["sources"])
         return cls(**given)
 
     @classmethod

@@ -132,7 +132,8 @@ class BaseHead(ABC):
 
     def _block_rows(self, kind: Kind) -> int:
         """Return how many inputs are best computed together on a CPU."""
-        return CACHED_CELLS // (n_columns(len(self.items_), kind) + len(self.classes_))
+        columns = n_columns(len(self.items_), kind) + self.n_features_
+        return CACHED_CELLS // (columns + len(self.classes_))
 
     def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
         """Return roughly how many numbers the formula keeps at a time for one input."""
@@ -322,29 +323,6 @@ def source_names(semantics: Semantics) -> tuple[str, ...]:
 def quote_sources(sources: Iterable[str]) -> str:
     """Return the names of sources for a message."""
     return quote_names(source or "no source" for source in sources)
-
-
-def select_sources(semantics: Semantics, sources: tuple[str, ...]) -> Semantics:
-    """Return the rankings of some sources; no target may get lost."""
-    if lost := find_unranked(semantics, sources):
-        raise RankshotError(
-            f"{quote_names(lost)}: no ranking by {quote_sources(sources)}, which the rehearsal "
-            f"chose, only by {quote_sources(source_names(semantics))}; rank them by the same "
-            "sources, or leave them out"
-        )
-    return semantics if isinstance(semantics, Similarity) else semantics[_is_by(semantics, sources)]
-
-
-def find_unranked(semantics: Semantics, sources: tuple[str, ...]) -> list[str]:
-    """Return the targets that none of some sources ranks, sorted."""
-    if isinstance(semantics, Similarity):
-        return []
-    ranked = semantics[_is_by(semantics, sources)]
-    return sorted({*semantics.target_names} - {*ranked.target_names})
-
-
-def _is_by(rankings: Rankings, sources: tuple[str, ...]) -> NDArray[np.bool_]:
-    return np.array([(source or "") in sources for source in rankings.sources], bool)
 
 
 def require_targets(rankings: Rankings) -> Rankings:

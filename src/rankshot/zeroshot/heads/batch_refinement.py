@@ -242,8 +242,10 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self.class_prior_ = prior
         log_share, offsets = head_log_proba, None
         everything = np.concatenate([projected, examples])
+        scatter = len(projected) * np.diag(self._variances) + examples.T @ examples
         for _ in range(N_ITERATIONS):
-            self._maximize(everything, np.concatenate([np.exp(log_share), known]))
+            share = np.concatenate([np.exp(log_share), known])
+            self._maximize(everything, share, scatter / len(everything))
             joint = head_log_proba + projected @ self._slopes + self._offsets
             if prior == "equal":
                 self.log_prior_ = offsets = balancing_offsets(joint, offsets)
@@ -252,11 +254,14 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self.agreement_ = float(same.mean())
         self.calibration_temperature_ = calibrating_temperature(log_share, self.agreement_)
 
-    def _maximize(self, projected: Floats, share: Floats) -> None:
-        """Estimate means, covariance and class prior from the probabilities of each class."""
+    def _maximize(self, projected: Floats, share: Floats, total: Floats) -> None:
+        """Estimate means, covariance and class prior from the probabilities of each class.
+
+        ``total`` has the mean products of the inputs in the directions.
+        """
         size = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
         self.means_ = share.T @ projected / size[:, None]
-        within = np.diag(self._variances) - (self.means_.T * size) @ self.means_ / len(projected)
+        within = total - (self.means_.T * size) @ self.means_ / len(projected)
         mean_variance = np.trace(within) / len(within)
         within *= 1 - self._shrinkage
         # Directions without any variance also need a little.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import (
@@ -29,7 +29,7 @@ from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
-from rankshot.zeroshot.examples import as_examples, refine
+from rankshot.zeroshot.examples import USUAL_WEIGHTS, as_examples, refine
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
     BaseHead,
@@ -43,6 +43,12 @@ from rankshot.zeroshot.heads.base import (
 )
 from rankshot.zeroshot.likelihoods.scorers import require_decay
 from rankshot.zeroshot.scores import Kind, Scores, class_scores, pair_constants
+from rankshot.zeroshot.source_weights import (
+    choose_source_weights,
+    measure_coherence,
+    require_source_weights,
+    weigh_sources,
+)
 
 Floats = NDArray[np.floating]
 MOST_PLACES = 15
@@ -58,9 +64,9 @@ TEMPERATURE_POWER = 0.2
 """Among more seen classes the temperature grows with this power of their number."""
 COVERING_INPUTS = 10
 """A reference covers a seen class by half if it has this many inputs of it."""
-LEAST_COVERAGE = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
-"""How far a reference covers classes that it lacks. The scores of one softmax depend on each other,
-so that inputs of some classes tell what is usual for the others."""
+COVERAGE_BY_OTHERS = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
+"""How far a reference of very many classes covers those that it lacks. The scores of one softmax
+depend on each other, so that inputs of some classes tell what is usual for the others."""
 TIED_SCORES = 1e-5
 """Standardised scores that differ by less are equal: then both classes are predicted by half."""
 ROUNDING = 1e-12
@@ -68,6 +74,16 @@ ROUNDING = 1e-12
 UNCERTAINTY = 0.1
 """The variance of each score that the rankings leave open, as a share of the sum of all
 variances. From .05 to .2, the accuracy on held-out seen classes is the same."""
+
+
+class _Usual(NamedTuple):
+    """What is usual for the scores over a reference, as far as it covers each seen class."""
+
+    kind: Kind
+    coverage: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    correlations: NDArray[np.float64]
 
 
 class WeightedMean(BaseHead, BaseEstimator):
@@ -82,14 +98,20 @@ class WeightedMean(BaseHead, BaseEstimator):
     rankings, the weights are the mean over them. Last, they are scaled to the sum of squares 1, so
     that a new class with few or short rankings has no advantage.
 
+    Not all sources deserve the same trust. By default, the rankings of sources with raters (people,
+    language models) count. Those of tables without raters (WordNet, word vectors, corpora) only
+    fill in: they count for classes that no rater ranked. Without raters, tables that lack classes
+    fill in. With a reference, so do sources that list unrelated classes together.
+
     The scores f of each input have mean 0 and variance 1 over the seen classes. With a reference,
     they are then standardised over its inputs, and seen classes whose scores rise and fall
     together count less: with the matrix R of their correlations, the weights are multiplied by
     (R + u C I)^-1 with u = .1. This is the linear discriminant if the rankings tell the mean scores
     of a class only roughly. Instead of the sum of squares, the variance of each new class over
     the reference is 1. A seen class c counts in means, variances and correlations as far as the
-    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). A
-    reference that lacks most classes changes little.
+    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). Scores
+    of one softmax depend on each other, so that m classes cover all others at least by half of
+    m / (m + 10). A reference that lacks most classes changes little.
 
     With labelled examples of new classes,
 
@@ -97,7 +119,8 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     where g is a ridge regression on the features of the examples, or else on their standardised
     scores. How much the rankings and the examples count, a and b, follows from the examples: each
-    is predicted from the others. With one example per class, a = .8 and b = .2.
+    is predicted from the others. With one example per class, a = .8 and b = .2, unless a rehearsal
+    found other numbers.
 
     Evidence of another model, as rows of numbers e that mean more the larger they are, adds
     c (e - mean e) / s, where s is the standard deviation over all inputs of `fit`. Its weight c is
@@ -119,11 +142,21 @@ class WeightedMean(BaseHead, BaseEstimator):
         and more if there are more than 100 of them. `Rehearsal` finds a better value.
     evidence_weight : float or None
         c. By default it is found without labels; a rehearsal finds a better value.
+    source_weights : dict of str to float, optional
+        By which the weights of the rankings of each source are multiplied, instead of the rule
+        above; "" for rankings without a source. A source with the weight 0, or that is not named,
+        fills in. A rehearsal finds good values.
+
+    example_prior : two numbers, optional
+        The usual a, and b for one example per class. By default .8 and .2; a rehearsal finds
+        better values.
 
     Attributes
     ----------
     rankings_ : Rankings
-        The rankings of the new classes, cut to ``k``.
+        The rankings of the new classes that count, with the weights of their sources, cut to ``k``.
+    source_weights_ : dict of str to float
+        The weight of each source.
     weights_ : ndarray of shape (new classes, seen classes)
         The weights w.
     coverage_ : ndarray of shape (seen classes,)
@@ -133,8 +166,8 @@ class WeightedMean(BaseHead, BaseEstimator):
     evidence_weight_ : float or None
         c, if there was evidence.
     missing_ : dict of str to list of str
-        For each source that does not rank all new classes, those that it lacks. The weights of
-        such a class are the mean over the other sources.
+        For each source that counts and does not rank all new classes, those that it lacks. The
+        weights of such a class are the mean over the other sources.
 
     Examples
     --------
@@ -150,8 +183,8 @@ class WeightedMean(BaseHead, BaseEstimator):
     """
 
     _learned = (
-        *("rankings_", "weights_", "reference_", "coverage_", "example_weights_"),
-        *("evidence_weight_", "_slopes", "_offsets", "_feature_slopes"),
+        *("rankings_", "source_weights_", "weights_", "reference_", "coverage_"),
+        *("example_weights_", "evidence_weight_", "_slopes", "_offsets", "_feature_slopes"),
     )
 
     def __init__(
@@ -161,11 +194,15 @@ class WeightedMean(BaseHead, BaseEstimator):
         decay: float = 0.5,
         temperature: float | None = None,
         evidence_weight: float | None = None,
+        source_weights: Mapping[str, float] | None = None,
+        example_prior: tuple[float, float] | None = None,
     ) -> None:
         self.k = k
         self.decay = decay
         self.temperature = temperature
         self.evidence_weight = evidence_weight
+        self.source_weights = source_weights
+        self.example_prior = example_prior
 
     def fit(
         self,
@@ -196,6 +233,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         require_decay(self.decay)
         if self.evidence_weight is not None:
             require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
+        if self.example_prior is not None:
+            for number in self.example_prior:
+                require_number("example_prior", number, above=0, below=np.inf)
         if evidence is not None and not isinstance(evidence, Scores):
             raise RankshotError(
                 "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
@@ -209,13 +249,18 @@ class WeightedMean(BaseHead, BaseEstimator):
         )
         labels = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*rankings.target_names, *labels])
-        self.rankings_ = rankings.top(require_k(self.k, rankings.n_items))
+        usual = None
+        if reference is not None:
+            usual = self._find_usual(as_reference(reference, self.items_))
+        rankings = rankings.top(require_k(self.k, rankings.n_items))
+        self.source_weights_ = self._choose_sources(rankings, usual)
+        self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
         self.coverage_ = np.zeros(len(self.items_))
         self.reference_: Reference | None = None
         self._slopes, self._offsets = self.weights_, np.zeros(len(self.classes_))
-        if reference is not None:
-            self._fit_reference(as_reference(reference, self.items_))
+        if usual is not None:
+            self._fit_reference(usual)
         # A class without rankings is as probable as the others on average: their log-posteriors
         # have variance 1.
         unranked = ~np.isin(self.classes_, rankings.target_names)
@@ -231,14 +276,14 @@ class WeightedMean(BaseHead, BaseEstimator):
         return self
 
     def _prepare(self) -> None:
-        self.missing_ = _find_missing(self.rankings_)
+        self.missing_ = _find_missing(self.rankings_, self.source_weights_)
         if self.example_weights_ is not None:
             # A file has a list.
             self.example_weights_ = (self.example_weights_[0], self.example_weights_[1])
         # Cast once: there are many blocks of scores.
-        self._cast_slopes: dict[np.dtype[np.floating], Floats] = {
-            np.dtype(np.float64): self._slopes,
-            np.dtype(np.float32): self._slopes.astype(np.float32),
+        self._cast: dict[np.dtype[np.floating], tuple[Floats, Floats]] = {
+            np.dtype(dtype): (self._slopes.astype(dtype), self._feature_slopes.astype(dtype))
+            for dtype in (np.float32, np.float64)
         }
 
     def _describe_state(self) -> dict[str, Any]:
@@ -267,8 +312,21 @@ class WeightedMean(BaseHead, BaseEstimator):
         weights[np.bincount(z, minlength=shape[0]) == 0] = np.nan
         return np.asarray(weights)
 
-    def _fit_reference(self, table: Scores) -> None:
-        """Set what is usual over the reference, and the slopes of the log-posteriors."""
+    def _choose_sources(self, rankings: Rankings, usual: _Usual | None) -> dict[str, float]:
+        """Return the weight of each source."""
+        if self.source_weights is not None:
+            return require_source_weights(self.source_weights, rankings)
+        if usual is None:
+            return choose_source_weights(rankings)
+        return choose_source_weights(
+            rankings,
+            lambda part: measure_coherence(
+                np.nan_to_num(self._mean_weights(part)), usual.correlations
+            ),
+        )
+
+    def _find_usual(self, table: Scores) -> _Usual:
+        """Return what is usual for the scores over a reference."""
         require_enough(table)
         C = len(self.items_)
         total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
@@ -277,20 +335,27 @@ class WeightedMean(BaseHead, BaseEstimator):
             total += f.sum(axis=0)
             products += f.T @ f
             counts += count_predictions(f)
-        coverage = np.maximum(measure_coverage(counts), LEAST_COVERAGE[table.kind])
+        # Simpson's effective number of classes.
+        variety = counts.sum() ** 2 / (counts @ counts)
+        least = COVERAGE_BY_OTHERS[table.kind] * measure_coverage(variety)
+        coverage = np.maximum(measure_coverage(counts), least)
         mean = total / len(table)
         covariance = products / len(table) - np.outer(mean, mean)
         variance = covariance.diagonal()
         std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
         correlations = covariance / np.outer(std, std) * np.sqrt(np.outer(coverage, coverage))
         np.fill_diagonal(correlations, 1.0)
+        return _Usual(table.kind, coverage, coverage * mean, std**coverage, correlations)
+
+    def _fit_reference(self, usual: _Usual) -> None:
+        """Set the slopes of the log-posteriors by what is usual."""
+        kind, self.coverage_, mean, std, correlations = usual
+        C = len(self.items_)
         self._factor = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
         slopes = self._decorrelate(self.weights_)
         target_variance = ((slopes @ correlations) * slopes).sum(axis=1)
         target_std = np.sqrt(np.where(target_variance > ROUNDING, target_variance, 1.0))
-        mean, std = coverage * mean, std**coverage
-        self.coverage_ = coverage
-        self.reference_ = Reference(table.kind, mean, std, np.zeros_like(target_std), target_std)
+        self.reference_ = Reference(kind, mean, std, np.zeros_like(target_std), target_std)
         self._slopes = slopes / target_std[:, None] / std
         self._offsets = -self._slopes @ mean
 
@@ -298,9 +363,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         """Add to slopes and offsets what labelled examples tell."""
         f = self._standardize(table.values, table.kind).astype(np.float64)
         log_proba = log_softmax((f @ self._slopes.T + self._offsets) / self.temperature_, np, 1)
-        given = table.features
-        features = f if given is None else given.toarray() if issparse(given) else given
-        found = refine(log_proba, features, np.searchsorted(self.classes_, labels))
+        usual = USUAL_WEIGHTS if self.example_prior is None else self.example_prior
+        columns = np.searchsorted(self.classes_, labels)
+        found = refine(log_proba, self.features_of(table), columns, usual)
         self.example_weights_ = found.head_weight, found.example_weight
         slopes = self.temperature_ * found.slopes.T
         self._slopes = found.head_weight * self._slopes
@@ -309,6 +374,15 @@ class WeightedMean(BaseHead, BaseEstimator):
             self._slopes += slopes
         else:
             self._feature_slopes = slopes
+
+    def features_of(self, table: Scores) -> Any:
+        """Return what is learned from examples: their features, or else their standardised scores.
+
+        Used by `Rehearsal`. The features of a ``table`` may be sparse.
+        """
+        if table.features is not None:
+            return table.features
+        return self._standardize(table.values, table.kind).astype(np.float64)
 
     def _fit_evidence(self, table: Scores) -> None:
         """Add slopes of evidence: one column per class, of which the mean is subtracted."""
@@ -334,9 +408,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         return float(usual * max(1, len(self.items_) / MANY_CLASSES) ** TEMPERATURE_POWER)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants: Constants = {"slopes": self._cast_slopes[dtype].T, "offsets": self._offsets}
+        slopes, feature_slopes = self._cast[dtype]
+        constants: Constants = {"slopes": slopes.T, "offsets": self._offsets}
         if self.n_features_:
-            constants["feature_slopes"] = self._feature_slopes.T
+            constants["feature_slopes"] = feature_slopes.T
         return constants | pair_constants(len(self.items_), kind)
 
     @property
@@ -469,16 +544,17 @@ def count_predictions(f: Floats) -> NDArray[np.float64]:
     return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
-def measure_coverage(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def measure_coverage(counts: Any) -> Any:
     """Return how far a reference covers each class, from the number of its predictions."""
     return counts / (counts + COVERING_INPUTS)
 
 
-def _find_missing(rankings: Rankings) -> dict[str, list[str]]:
-    """Return for each source the targets that it does not rank, if there are any."""
+def _find_missing(rankings: Rankings, weights: Mapping[str, float]) -> dict[str, list[str]]:
+    """Return for each source that counts the targets that it does not rank, if there are any."""
     sources = np.array([source or "" for source in rankings.sources])
     missing = {
-        str(source): sorted({*rankings.target_names} - {*rankings.targets[sources == source]})
-        for source in np.unique(sources)
+        source: sorted({*rankings.target_names} - {*rankings.targets[sources == source]})
+        for source, weight in weights.items()
+        if weight > 0
     }
     return {source: classes for source, classes in missing.items() if classes}
