@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
+from rankshot.zeroshot.examples import Weighed, find_weights
 from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.rehearsal import (
+from rankshot.zeroshot.predicted_accuracy import (
     STRENGTHS,
     find_strengths,
     predict_mean_accuracy,
@@ -218,6 +219,32 @@ def test_heads_with_similarities(head):
     assert rehearsal.head_.temperature > 0
 
 
+# ---- Examples
+
+
+@pytest.mark.parametrize("informative", [False, True])
+def test_the_prior_of_examples_follows_from_how_much_they_tell(informative):
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    features = X if informative else noise
+    scores = rs.Scores(SCORES.values, SEEN, features=features)
+    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, ranked(PLAYERS, LEFT, turn=0.3))
+    by_head, by_examples = rehearsal.head_.example_prior
+    assert (by_examples > 0.2) == informative
+    X_new, y_new = inputs(NEW, n=1, seed=1)
+    new = rs.Scores(scores_of(X_new).values, SEEN, features=X_new)
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new, y_new))
+    np.testing.assert_allclose(head.example_weights_, [by_head, by_examples])
+
+
+def test_weights_of_parts_are_those_of_all_together(rng):
+    """Parts have classes of their own; here they are the same."""
+    labels = rng.integers(3, size=20)
+    parts = Weighed(*rng.normal(size=(2, 20, 3)), labels, rng.random(20))
+    halves = [Weighed(*(part[rows] for part in parts)) for rows in (slice(7), slice(7, 20))]
+    usual = np.array([0.8, 0.2])
+    np.testing.assert_allclose(find_weights(halves, usual), find_weights([parts], usual), rtol=1e-5)
+
+
 # ---- The prediction
 
 
@@ -299,6 +326,28 @@ REFUSED = {
             .fit_head(ranked(NEW, SEEN), classes="all", none=True)
         ),
         "'none of these' was not rehearsed",
+    ),
+    "examples for another head": (
+        lambda: (
+            rs.Rehearsal(rs.ProbabilisticRanking(), grid={})
+            .fit(SCORES, Y, RANKED)
+            .fit_head(ranked(NEW, SEEN), examples=(SCORES[:1], ["c03"]))
+        ),
+        "ProbabilisticRanking takes no examples",
+    ),
+    "evidence of other classes": (
+        lambda: rs.Rehearsal(grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=rs.Scores(SCORES.values, [*NAMES[:9], "x"])),
+            Y,
+            RANKED,
+        ),
+        "evidence: there is no column of 'c12', 'c14'",
+    ),
+    "evidence for another head": (
+        lambda: rs.Rehearsal(rs.ProbabilisticRanking(), grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=SCORES), Y, RANKED
+        ),
+        "ProbabilisticRanking takes no evidence",
     ),
     "no rankings": (lambda: rs.Rehearsal().fit(SCORES, Y, [["a"]]), "rankings must be Rankings"),
     "labels": (

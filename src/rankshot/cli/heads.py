@@ -364,7 +364,7 @@ def _check_scores(
     if known is None:
         return named, score_type
     fitted = ScoreType(known)
-    require_score_type(scores, score_type, fitted, path)
+    require_score_type(next(scores.batches())[1].values, scores, score_type, fitted, path)
     if score_type is ScoreType.AUTO:
         say(f"{scores.path}: the scores are interpreted as {fitted}, for which {path} was fitted")
     return named, fitted

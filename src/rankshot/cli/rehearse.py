@@ -185,6 +185,11 @@ def _print_choice(rehearsal: Rehearsal) -> None:
         say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
     if settings.evidence_weight is not None:
         say(f"evidence: weight {settings.evidence_weight:.2f} beside the rankings")
+    if (prior := settings.others.get("example_prior")) is not None:
+        say(
+            f"with one labelled example per class, rankings would have the weight {prior[0]:.2f} "
+            f"and examples {prior[1]:.2f}"
+        )
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "

@@ -1,5 +1,8 @@
 """Tables of named columns: CSV and Parquet, read and written a few rows at a time; data frames.
 
+`read_batches` yields rows as lists of text and numbers. `ColumnReader` reads whole columns of files
+and data frames alike, text as numbers of labels: votes have few different names in many rows.
+
 Scores, predictions, true labels, votes, similarities and hit counts are such tables. Their modules
 say which columns they have; all reading and writing is here. Messages name the file, the line
 (CSV) or the row (Parquet, counted from 0), and the column.
@@ -16,6 +19,7 @@ from itertools import chain, islice
 from math import inf, isfinite
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -23,7 +27,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.files import NamedFile, decode_lines, replace_file
+from rankshot.core.files import NamedFile, decode_lines, replace_file, require_ending
 from rankshot.core.validation import require_module
 
 ID, LABEL = "id", "label"
@@ -37,6 +41,10 @@ TEXT_CELLS = 2**14
 READ_AHEAD_BYTES = 2**16
 """What is read ahead for each column of a Parquet file. By default, PyArrow reads a whole row
 group ahead, and most files have only one."""
+LARGE_GROUP_CELLS = 2**22
+"""A row group of Parquet with more numbers is not read with all its columns at once."""
+COPIED_CELLS = 2**20
+"""Numbers of such a row group that are read at a time: some of its columns."""
 
 Column = str | int
 """A column by its name, or by its position."""
@@ -97,7 +105,7 @@ class Batch:
         return self.texts[j]
 
 
-def find_column(columns: Sequence[str], name: str, path: NamedFile) -> int:
+def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int:
     """Return the position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)
@@ -366,20 +374,66 @@ def _read_parquet(
                     f"{path}: column {all_names[j]!r} holds {schema.types[j]}, not text"
                 )
         require_number_types(schema, places, path, allow_missing=rule.allow_missing)
-        wanted: list[str] | None = [all_names[j] for j in sorted({*text_places, *places})]
-        # Names may occur twice where all columns are wanted; then they are taken by position.
-        keys: Sequence[Any] = all_names
-        if wanted is not None and len(wanted) == len(all_names):
-            wanted, keys = None, range(len(all_names))
         row = 0
-        for batch in file.iter_batches(size, columns=wanted):
-            columns = [_read_texts(batch.column(keys[j])) for j in text_places]
-            matrix = _read_matrix([batch.column(keys[j]) for j in places], batch.num_rows)
-            rows = range(row, row + batch.num_rows)
+        for columns, matrix in _iterate_parquet(file, text_places, places, size):
+            rows = range(row, row + len(matrix))
             yield names, Batch(path, rows, text_names, columns, matrix)
-            row += batch.num_rows
+            row += len(matrix)
         if row != file.metadata.num_rows:
             raise RankshotError(f"{path}: promises {file.metadata.num_rows} rows, but has {row}")
+
+
+def _iterate_parquet(
+    file: Any, texts: Sequence[int], numbers: Sequence[int], size: int
+) -> Iterator[tuple[list[list[str]], NDArray[np.floating]]]:
+    """Yield columns of text, and a matrix of the columns of numbers, of some rows at a time."""
+    names, n_groups = file.schema_arrow.names, file.num_row_groups
+    longest = max((file.metadata.row_group(i).num_rows for i in range(n_groups)), default=0)
+    wanted: list[str] | None = [names[j] for j in sorted({*texts, *numbers})]
+    # Names may occur twice where all columns are wanted; then they are taken by position.
+    keys: Sequence[Any] = names
+    if len({*names}) == len(names) and longest * len(numbers) > LARGE_GROUP_CELLS:
+        yield from _iterate_large_groups(file, texts, numbers, size)
+        return
+    if wanted is not None and len(wanted) == len(names):
+        wanted, keys = None, range(len(names))
+    for batch in file.iter_batches(size, columns=wanted):
+        yield (
+            [_read_texts(batch.column(keys[j])) for j in texts],
+            _read_matrix([batch.column(keys[j]) for j in numbers], batch.num_rows),
+        )
+
+
+def _iterate_large_groups(
+    file: Any, texts: Sequence[int], numbers: Sequence[int], size: int
+) -> Iterator[tuple[list[list[str]], NDArray[np.floating]]]:
+    """Do the same for row groups that need not fit in memory, as most programs write them.
+
+    All rows of a column may be one page, or share a dictionary, so that PyArrow has the row group
+    in memory before the first row is known. So some columns at a time are copied to a temporary
+    file, from which the rows are read.
+    """
+    schema, names = file.schema_arrow, [file.schema_arrow.names[j] for j in numbers]
+    dtype = _common_dtype([schema.types[j] for j in numbers])
+    text_names = [schema.names[j] for j in texts]
+    for group in range(file.num_row_groups):
+        n = file.metadata.row_group(group).num_rows
+        width = max(1, COPIED_CELLS // max(1, n))
+        some = [names[j : j + width] for j in range(0, len(names), width)]
+        with TemporaryFile(prefix="rankshot-") as copied:
+            for wanted in some:
+                table = file.read_row_group(group, columns=wanted, use_threads=False)
+                _read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
+            begin = 0
+            for batch in file.iter_batches(size, row_groups=[group], columns=text_names):
+                end = begin + batch.num_rows
+                blocks = []
+                for j, wanted in zip(range(0, len(names), width), some, strict=True):
+                    copied.seek((n * j + begin * len(wanted)) * dtype.itemsize)
+                    values = np.fromfile(copied, dtype, (end - begin) * len(wanted))
+                    blocks.append(values.reshape(-1, len(wanted)))
+                yield [_read_texts(batch.column(name)) for name in text_names], np.hstack(blocks)
+                begin = end
 
 
 def require_number_types(
@@ -403,14 +457,20 @@ def _read_texts(column: Any) -> list[str]:
     return texts
 
 
-def _read_matrix(columns: Sequence[Any], n: int) -> NDArray[np.floating]:
-    """Return Arrow columns of numbers side by side: float32 if all are, else float64."""
-    arrow = import_pyarrow()
-    single = {column.type for column in columns} == {arrow.float32()}
-    matrix = np.empty((n, len(columns)), np.float32 if single else np.float64)
+def _common_dtype(types: Sequence[Any]) -> np.dtype[Any]:
+    """Return float32 if all columns of Arrow have it, else float64."""
+    single = {*types} == {import_pyarrow().float32()}
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _read_matrix(
+    columns: Sequence[Any], n: int, dtype: np.dtype[Any] | None = None
+) -> NDArray[np.floating]:
+    """Return Arrow columns of numbers side by side."""
+    matrix = np.empty((n, len(columns)), dtype or _common_dtype([one.type for one in columns]))
+    kind = import_pyarrow().from_numpy_dtype(matrix.dtype)
     for j, column in enumerate(columns):
-        floats = column.cast(arrow.float32() if single else arrow.float64(), safe=False)
-        matrix[:, j] = floats.to_numpy(zero_copy_only=False)
+        matrix[:, j] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
     return matrix
 
 
@@ -553,3 +613,151 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
         raise RankshotError(
             f"column {short_repr(columns[0])}: expected numbers ({error})"
         ) from None
+
+
+# -------------------------------------------------------------------- whole columns
+
+MISSING = {"", "nan", "None", "NaT", "<NA>"}
+"""The texts of missing values in data frames."""
+
+
+class Coded(NamedTuple):
+    """A column of text: row i has the text ``labels[codes[i]]``; a missing cell is empty."""
+
+    codes: NDArray[np.int32]
+    labels: list[str]
+
+    def expand(self, missing: Any = "") -> NDArray[np.object_]:
+        """Return the text of each row, or ``missing`` for empty cells."""
+        return np.array([label or missing for label in self.labels] or [""], object)[self.codes]
+
+
+class ColumnReader:
+    """The columns of a CSV or Parquet file, or of a data frame, read by their names.
+
+    Blanks around names and text do not count. CSV is read by PyArrow where it is installed; what
+    it cannot read is read by Python's own reader, whose messages name the line.
+
+    Parameters
+    ----------
+    source : str, Path or data frame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reader = ColumnReader(pd.DataFrame({"winner": ["b", "a ", None]}))
+    >>> reader.read_texts(["winner"])[0].labels
+    ['b', 'a', '']
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._path = Path(source) if isinstance(source, (str, Path)) else None
+        self._frame = None if self._path else as_frame(source)
+        if self._path:
+            require_ending(self._path, TABLE_ENDINGS)
+            self.columns = read_columns(self._path, strip=True)[0]
+        elif self._frame is not None:
+            self.columns = [str(name).strip() for name in self._frame.columns]
+        else:
+            raise RankshotError(
+                f"expected a table, a data frame or the path of a file, not {short_repr(source)}"
+            )
+
+    def __str__(self) -> str:
+        """Return the name of the table, for messages."""
+        return "data frame" if self._path is None else str(self._path)
+
+    def where(self, row: int) -> str:
+        """Return the file and the line of a row (CSV), or its number from 0, for messages."""
+        if self._path is None or self._path.suffix == ".parquet":
+            return f"{self}: row {row}"
+        with closing(_read_rows(self._path)) as rows:
+            return f"{self}:{next(islice(rows, row + 1, None))[0]}"
+
+    def read_texts(self, names: Sequence[str]) -> list[Coded]:
+        """Return columns of text."""
+        places = [find_column(self.columns, name, str(self)) for name in names]
+        if self._frame is not None:
+            return [_code(self._frame[:, j].to_list()) for j in places]
+        arrow = self._read_arrow(places, numbers=False)
+        if arrow is None:
+            return [_code(column) for column in self._read_slowly(names, []).texts]
+        return [_code_arrow(arrow.column(i)) for i in range(len(places))]
+
+    def read_numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return columns of finite numbers, as a matrix."""
+        places = [find_column(self.columns, name, str(self)) for name in names]
+        if self._frame is not None:
+            values = frame_to_matrix(self._frame[:, places])
+            require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
+        elif (arrow := self._read_arrow(places, numbers=True)) is not None:
+            columns = [arrow.column(i) for i in range(len(places))]
+            values = _read_matrix(columns, arrow.num_rows)
+            if not np.isfinite(values).all():
+                values = self._read_slowly([], names).numbers
+        else:
+            values = self._read_slowly([], names).numbers
+        return np.asarray(values, np.float64)
+
+    def _read_slowly(self, texts: Sequence[str], numbers: Sequence[str]) -> Batch:
+        assert self._path is not None  # noqa: S101 (for mypy)
+        return read_table(self._path, texts, numbers, strip=True)
+
+    def _read_arrow(self, places: list[int], *, numbers: bool) -> Any:
+        """Return columns of a CSV file as an Arrow table; None if PyArrow cannot read them."""
+        if self._path is None or self._path.suffix == ".parquet":
+            return None
+        try:
+            arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
+        except RankshotError:
+            return None
+        with closing(_read_rows(self._path)) as rows:
+            header = next(rows)[1]
+        wanted = [header[j] for j in places]
+        kind = arrow.float64() if numbers else arrow.string()
+        try:
+            table = reader.read_csv(
+                self._path,
+                parse_options=reader.ParseOptions(newlines_in_values=True),
+                convert_options=reader.ConvertOptions(
+                    column_types=dict.fromkeys(wanted, kind), include_columns=wanted
+                ),
+            )
+        except (arrow.ArrowException, UnicodeDecodeError):
+            return None
+        return table if table.num_rows else None
+
+
+def _code(values: list[Any]) -> Coded:
+    """Give each different value a number, in the order of their first rows."""
+    try:
+        number = {value: i for i, value in enumerate(dict.fromkeys(values))}
+        codes = np.fromiter(map(number.__getitem__, values), np.int32, len(values))
+    except TypeError:
+        raise RankshotError(f"expected text, not {short_repr(values[0])}") from None
+    return _merge_labels(codes, [_to_text(value) for value in number])
+
+
+def _code_arrow(column: Any) -> Coded:
+    # One chunk: a dictionary of each chunk would take as long as reading the file.
+    coded = column.combine_chunks().dictionary_encode()
+    # PyArrow's own conversion would import pandas.
+    codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
+    return _merge_labels(codes, coded.dictionary.to_pylist())
+
+
+def _merge_labels(codes: NDArray[np.int32], labels: list[str]) -> Coded:
+    """Strip labels, and give those that are then equal one number."""
+    stripped = [label.strip() for label in labels]
+    distinct = {label: i for i, label in enumerate(dict.fromkeys(stripped))}
+    if len(distinct) == len(labels):
+        return Coded(codes, stripped)
+    recode = np.array([distinct[label] for label in stripped], np.int32)
+    return Coded(recode[codes], list(distinct))
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value)
+    return "" if text in MISSING else text

@@ -242,10 +242,11 @@ def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: 
                 first = next(table.batches(), None)
                 if first is None:
                     continue
+                values = first[1].values
                 if fitted is not None:
-                    require_score_type(table, given, fitted, origin)
+                    require_score_type(values, table, given, fitted, origin)
                     return str(fitted)
-                return guess_score_type(first[1].values, table) if given == AUTO else given
+                return guess_score_type(values, table) if given == AUTO else given
         except RankshotError as error:
             problems.append(error)
             if len(problems) == MAX_BAD_PARTS:

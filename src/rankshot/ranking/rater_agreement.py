@@ -150,10 +150,11 @@ def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
 
 def prepare_raters(rankings: Some) -> Some:
     """Leave out what does not count, and let all rankings of a rater together count as one."""
-    return _share_weight(keep_ranked_items(keep_counted(require_any_rankings(rankings))))
+    counted = keep_ranked_items(keep_counted(require_any_rankings(rankings)))
+    return cast("Some", _share_weight(counted))
 
 
-def _share_weight(rankings: AnyRankings) -> Any:
+def _share_weight(rankings: AnyRankings) -> AnyRankings:
     counts = reduce_parts(rankings, _count_raters)
     repeated = {rater: n for rater, n in counts.items() if n > 1}
     return map_parts(rankings, _share_part, repeated) if repeated else rankings
@@ -369,7 +370,7 @@ def agreement(rankings: AnyRankings) -> Agreement:
     ranked = keep_ranked_items(rankings)
     if isinstance(ranked, Rankings):
         refuse_partial(ranked, "it has no distance to the others. concordance(rankings) takes it")
-        ranked = _share_weight(ranked)
+        ranked = cast("Rankings", _share_weight(ranked))
     W, why_not = measure_concordance(rankings)
     if W is None:
         raise RankshotError(f"agreement cannot be measured: {why_not}")

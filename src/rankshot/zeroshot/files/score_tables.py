@@ -1,9 +1,8 @@
 """Tables of a classifier's scores: CSV, Parquet and .npz, read and written in batches.
 
 Tables of scores may have millions of rows. So a table is never completely in memory: every call
-of `ScoreTable.batches` reads the file again, one batch at a time. Parquet needs a little more
-than one batch: one page of every column (a few MB). A Parquet file with thousands of columns
-should therefore have row groups of some thousand rows.
+of `ScoreTable.batches` reads the file again, one batch at a time. Large row groups of Parquet, as
+most programs write them, are first copied to a temporary file.
 """
 
 from __future__ import annotations
@@ -391,14 +390,16 @@ def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     return PROBABILITIES if are_probabilities(values) else LOGITS
 
 
-def require_score_type(table: ScoreTable, given: str, fitted: str, origin: str | Path) -> None:
+def require_score_type(
+    values: NDArray[np.floating], table: ScoreTable, given: str, fitted: str, origin: str | Path
+) -> None:
     """Refuse a table whose scores are not of the type that the head in ``origin`` was fitted for.
 
-    ``given`` is the type that the user says they have, or auto.
+    ``values`` are its first rows, and ``given`` the type that the user says they have, or auto.
     """
     if given not in {AUTO, fitted}:
         raise RankshotError(f"score type {given}: the head in {origin} was fitted for {fitted}")
-    found = guess_score_type(next(table.batches())[1].values, table)
+    found = guess_score_type(values, table)
     odd = given == AUTO and {found, fitted} == {LOGITS, PROBABILITIES}
     if odd or found == ONE_VS_ONE != fitted:
         raise RankshotError(
