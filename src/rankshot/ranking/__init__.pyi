@@ -24,10 +24,17 @@ from .distances import (
     rank_biased_overlap as rank_biased_overlap,
 )
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
+from .models.category_boards import (
+    Difference as Difference,
+    Leaderboards as Leaderboards,
+    leaderboards as leaderboards,
+)
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.leaderboard import (
     Comparison as Comparison,
+    Estimate as Estimate,
     Leaderboard as Leaderboard,
+    Standing as Standing,
     leaderboard as leaderboard,
 )
 from .models.mallows import (
@@ -42,7 +49,6 @@ from .models.mixture import (
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .ranking_files import (
-    read_pairs as read_pairs,
     read_rankings as read_rankings,
     write_rankings as write_rankings,
 )
