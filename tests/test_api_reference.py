@@ -155,7 +155,7 @@ PHOTOS = ["photo1.jpg", "photo2.jpg"]
 CHECKS = {
     "rankings.jsonl": lambda path: len(rs.read_rankings(path)) == 3,
     "election.soi": lambda path: rs.read_rankings(path).weights.tolist() == [5, 2],
-    "votes.csv": lambda path: len(rs.read_pairs(path)) == 3,
+    "votes.csv": lambda path: len(rs.read_rankings(path)) == 3,
     "scores.csv": lambda path: open_scores(path).items == ("bus", "leopard", "tiger"),
     "predictions.csv": lambda path: read_predictions(path).ids.tolist() == PHOTOS,
     "truth.csv": lambda path: read_truth(path, PHOTOS).tolist() == ["cat", "truck"],

@@ -1,5 +1,5 @@
-"""Which model is best, and how sure is that? A leaderboard from votes
-===================================================================
+"""Which model is best, and how certain is that? A leaderboard from votes
+======================================================================
 
 People saw two answers at a time and said which was better, or that both were equally good. You
 want a leaderboard with intervals: which models differ, and which ranks are possible? The first
@@ -11,6 +11,8 @@ votes are simulated, so that the leaderboard can be compared with the truth. The
 # ---------------
 # Ten models, 4,000 votes. The first three models are nearly equal. Two equally good models tie in a
 # third of the votes (the model of Davidson 1970).
+
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,18 +41,18 @@ votes = rs.Rankings.from_pair_counts(wins, items=models, ties=ties + ties.T)
 print(f"{ties.sum():,.0f} of {votes.weights.sum():,.0f} votes are ties")
 
 # %%
-# For your own votes, :func:`rankshot.read_pairs` reads a table with the columns ``model_a``,
-# ``model_b`` and ``winner``. :class:`~rankshot.DavidsonLuce` takes a tie as an outcome of its own:
-# equal models tie more often, so a tie is evidence. (In :class:`~rankshot.PlackettLuce`, a tie
-# means that the order is unknown, and counts for nothing.)
+# For your own votes, ``rs.leaderboard("votes.csv")`` reads a table with the columns ``model_a``,
+# ``model_b`` and ``winner``. By default a tie is an outcome of its own, as in
+# :class:`~rankshot.DavidsonLuce`: equal models tie more often, so a tie is evidence. With
+# ``ties="half"`` it is half a win of each.
 
-board = rs.leaderboard(votes, rs.DavidsonLuce(), random_state=0)
+board = rs.leaderboard(votes)
 print(board)
-rs.plots.WorthsDisplay.from_leaderboard(board)
+board.plot()
 
 # %%
-# How sure is it?
-# ---------------
+# How certain is it?
+# ------------------
 # The intervals of the picture are made for comparisons: models whose intervals do not overlap
 # differ. For one pair, :meth:`~rankshot.ranking.Leaderboard.compare` says it in numbers.
 
@@ -58,10 +60,10 @@ for first, second in [board.items[0:2], board.items[2:4]]:
     found = board.compare(first, second)
     low, high = found.interval
     print(f"{first} against {second}: difference {found.difference:.2f} ({low:.2f} to {high:.2f}),")
-    print(f"    better with probability {found.probability:.3f}")
+    print(f"    better with certainty {found.certainty:.3f}")
 
 # %%
-# Ranks have intervals, too. They are valid for all models at once. The crosses are the true ranks,
+# Ranks have intervals as well. The crosses are the true ranks,
 # which only a simulation knows:
 
 true_rank = np.array([models.index(name) + 1 for name in board.items])
@@ -83,9 +85,8 @@ plt.show()
 #
 # Many votes from few people
 # --------------------------
-# These intervals take all votes as independent. Votes of one person are not: people have their own
-# taste. Here 20 people give 100 votes each on six models that are *equally good*. Each person likes
-# some of them more.
+# Votes of one person are alike: people have their own taste. Here 20 people give 100 votes each on
+# six models that are *equally good*. Each person likes some of them more.
 
 n_people, each = 20, 100
 taste = rng.normal(scale=0.8, size=(n_people, 6))
@@ -99,17 +100,18 @@ by_person = rs.Rankings.from_pairs(
 )
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 2.6), sharex=True, layout="constrained")
-for ax, method in zip(axes, ["simulation", "bootstrap"], strict=True):
-    equal = rs.leaderboard(by_person, method=method, n_draws=200, random_state=0)
-    rs.plots.WorthsDisplay.from_leaderboard(equal, ax=ax)
-    ax.set_title("votes as independent" if method == "simulation" else "people as independent")
-    width = np.diff(equal.intervals).mean()
-    print(f"{method:<10} mean width of an interval {width:.2f}")
+nameless = replace(by_person, raters=np.full(len(by_person), None))
+for ax, given, unit in zip(axes, [nameless, by_person], ["votes", "people"], strict=True):
+    equal = rs.leaderboard(given)
+    equal.plot(ax=ax)
+    ax.set_title(f"{unit} as independent")
+    width = np.diff(equal.comparison_intervals).mean()
+    print(f"{unit:<7} mean width of an interval {width:.2f}")
 plt.show()
 
 # %%
-# With ``method="bootstrap"``, whole people are drawn, with all their votes. Its intervals are
-# wider, and they are the right ones: another 20 people would have other tastes.
+# If people are named, errors are clustered by person. These intervals are wider, and they are the
+# right ones: another 20 people would have other tastes.
 #
 # Real votes
 # ----------
@@ -127,11 +129,11 @@ for line in PUDDING.split(","):
     ties[i - 1, j - 1] = ties[j - 1, i - 1] = tied
 pudding = rs.Rankings.from_pair_counts(wins, items=[f"brand {i}" for i in range(1, 7)], ties=ties)
 model = rs.DavidsonLuce(regularization=0).fit(pudding)
-board = rs.leaderboard(pudding, model, random_state=0)
+board = rs.leaderboard(pudding, model)
 print(board)
 tie = model.tie_parameters_[2]
 print(f"two equal brands tie with probability {tie / (2 + tie):.2f}")
-rs.plots.WorthsDisplay.from_leaderboard(board)
+board.plot()
 
 # %%
 # Every brand may have every rank. Davidson came to the same conclusion: the brands do not differ
@@ -146,15 +148,14 @@ truth = rng.normal(size=100)
 a, b = draw_pairs(100_000, 100)
 a_wins = rng.random(a.size) < 1 / (1 + np.exp(truth[b] - truth[a]))
 large = rs.Rankings.from_pairs(np.where(a_wins, a, b), np.where(a_wins, b, a), items=range(100))
-board = rs.leaderboard(large, random_state=0)
+board = rs.leaderboard(large)
 true_rank = (np.argsort(np.argsort(-truth)) + 1)[[int(item) for item in board.items]]
 low, high = board.rank_intervals.T
 held = np.mean((low <= true_rank) & (true_rank <= high))
 print(f"rank intervals that hold the true rank: {held:.0%}; mean width {np.mean(high - low):.0f}")
 
 # %%
-# **On the command line**, ``rankshot leaderboard votes.csv --ties outcome --plot worths.png`` does
-# the same.
+# **On the command line**, ``rankshot leaderboard votes.csv --plot worths.png`` does the same.
 #
 # **What to read next.** :doc:`Leaderboards </guide/leaderboards>` explains the intervals,
 # features of items, and groups of voters.

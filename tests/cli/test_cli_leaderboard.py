@@ -45,38 +45,74 @@ def read_board(path):
 
 def test_a_table_of_votes_becomes_a_leaderboard(folder):
     out = run_well(f"{BOARD} -o board.csv")
-    assert "3 items, 24 rankings, 95 % intervals by simulation" in out
+    assert "3 items, 24 rankings by 3 raters, 95 % comparison intervals" in out
     assert "leaderboard written to board.csv" in out
-    wanted = rs.leaderboard(rs.read_pairs("votes.csv"), random_state=0)
+    wanted = rs.leaderboard("votes.csv")
     rows = read_board("board.csv")
     assert [row["item"] for row in rows] == ["ant", "bee", "cat"]
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
-    np.testing.assert_array_equal([float(row["log_worth"]) for row in rows], wanted.log_worths)
+    np.testing.assert_array_equal([float(row["rating"]) for row in rows], wanted.log_worths)
+    low = [float(row["low"]) for row in rows]
+    np.testing.assert_array_equal(low, wanted.comparison_intervals[:, 0])
     ranks = [[int(row["best_rank"]), int(row["worst_rank"])] for row in rows]
     assert ranks == wanted.rank_intervals.tolist()
     for row in wanted.iterate_rows():
         assert all(cell in out for cell in row)
+    assert "preferred to the other, if they do not tie" in out
 
 
 def test_options_are_those_of_python(folder):
-    # The votes are without a rater: three of them would be too few for the bootstrap.
-    lines = [line.rsplit(",", 1)[0] for line in VOTES.splitlines()]
-    (folder / "votes.csv").write_text("\n".join(lines))
-    options = {"level": 0.8, "method": "bootstrap", "n_draws": 30}
-    run_well(f"{BOARD} --level .8 --method bootstrap --draws 30 --seed 4 -o board.json")
-    wanted = rs.leaderboard(rs.read_pairs("votes.csv"), random_state=4, **options)
+    run_well(
+        f"{BOARD} --level .8 --ties half --draws 30 --seed 4 --scale elo --regularization 0.1 "
+        "-o board.json"
+    )
+    model = rs.PlackettLuce(regularization=0.1)
+    options = {"level": 0.8, "ties": "half", "n_draws": 30, "random_state": 4, "scale": "elo"}
+    wanted = rs.leaderboard("votes.csv", model, **options)
     found = json.loads((folder / "board.json").read_text())
-    assert (found["level"], found["method"], found["weight"]) == (0.8, "bootstrap", 24)
-    low = [item["low"] for item in found["items"]]
-    np.testing.assert_array_equal(low, wanted.intervals[:, 0])
+    assert (found["level"], found["scale"], found["weight"]) == (0.8, "elo", 24)
+    assert found["items"] == [row._asdict() for row in wanted]
 
 
 def test_columns_can_have_other_names(folder):
-    table = VOTES.replace("model_a,model_b,winner", "left,right,outcome").replace("model_a", "left")
-    (folder / "other.csv").write_text(table.replace("model_b", "right"))
-    run_well("leaderboard other.csv --first left --second right --winner outcome -o other.json")
+    table = VOTES.replace("model_a,model_b,winner", "x,y,outcome").replace("model_a", "x")
+    (folder / "other.csv").write_text(table.replace("model_b", "y"))
+    run_well("leaderboard other.csv --a x --b y --winner outcome -o other.json")
     run_well(f"{BOARD} -o board.json")
     assert (folder / "other.json").read_bytes() == (folder / "board.json").read_bytes()
+
+
+def test_items_that_only_the_penalty_holds_are_named(folder):
+    assert "always won" not in run_well(BOARD)
+    (folder / "more.csv").write_text(VOTES + "dog,ant,model_a,ann\neel,cat,model_b,bob\n")
+    out = run_well("leaderboard more.csv")
+    assert "(nothing else was placed before 'dog'; nothing else was placed after 'eel')" in out
+    with_tie = VOTES + "dog,ant,model_a,ann\ndog,ant,tie,ann\n"
+    (folder / "more.csv").write_text(with_tie)
+    assert "always won" not in run_well("leaderboard more.csv")
+    assert "before 'dog')" in run_well("leaderboard more.csv --ties ignore")
+    assert "too few votes to be ranked: dog (2)" in run_well("leaderboard more.csv --min-votes 5")
+
+
+def test_boards_by_category_and_covariates(folder):
+    lines = VOTES.splitlines()
+    rows = [f"{line},{'day' if i % 2 else 'night'},{i % 5}" for i, line in enumerate(lines[1:])]
+    (folder / "more.csv").write_text("\n".join([f"{lines[0]},time,length", *rows]))
+    out = run_well("leaderboard more.csv --category time --ties half -o boards.csv")
+    assert out.index("day: 3 items, 12 rankings") < out.index("night: 3 items, 12 rankings")
+    assert "No item differs clearly between the categories" in out
+    assert [row["category"] for row in read_board("boards.csv")] == ["day"] * 3 + ["night"] * 3
+    out = run_well("leaderboard more.csv --covariates length,position --ties half")
+    assert "effect of length: " in out
+    assert "effect of position: " in out
+
+
+def test_ballots_are_read(folder):
+    (folder / "ballots.csv").write_text("name,first,second\nann,tea,milk\nbob,milk,tea\ncy,tea,\n")
+    assert "2 items, 3 rankings" in run_well("leaderboard ballots.csv")
+    assert "tea 0.67 > milk 0.33" in run_well("consensus ballots.csv")
+    (folder / "places.csv").write_text("tea,milk,rum\n1,2,2\n2,1,3\n")
+    assert "tea 0" in run_well("consensus places.csv --layout places")
 
 
 def test_rankings_of_one_target(folder):
@@ -94,11 +130,18 @@ def test_a_picture_is_written(folder, name, begin):
 @pytest.mark.parametrize(
     ("words", "files", "message"),
     [
-        ("consensus votes.csv", {}, "with Rankings.from_positions if there is one for each item"),
         (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
-        (f"{BOARD} --winner victor", {}, "with --first, --second and --winner, or those of"),
+        (f"{BOARD} --winner victor", {}, "with --a, --b and --winner, or those of"),
+        (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
+        (f"{BOARD} --regularization -1", {}, "--regularization must be 0 or more, not -1"),
         ("leaderboard ballots.jsonl", {}, "several targets ('autumn', 'spring'); choose one with"),
-        ("leaderboard ballots.jsonl --first a", {}, "--first is for tables of pairs, not rankings"),
+        ("leaderboard ballots.jsonl --target sprung", {}, "no target 'sprung' (did you mean"),
+        ("leaderboard ballots.jsonl --a x", {}, "unknown ending '.jsonl'; known are .csv"),
+        (
+            "leaderboard ballots.jsonl",
+            {"ballots.jsonl": '{"ranking": ["a", "b"], "weight": 0}\n'},
+            "ballots.jsonl: there are no rankings",
+        ),
         (f"{BOARD} --level 95", {}, "--level must be positive and below 1, not 95"),
     ],
 )

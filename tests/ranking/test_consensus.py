@@ -1,5 +1,5 @@
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -207,3 +207,42 @@ def test_the_relaxation_and_dynamic_programming_agree(rng, monkeypatch):
         order, gap = kemeny_solvers.solve_exactly(W)
         assert gap == 0
         assert reversed_weight(W, order) == reversed_weight(W, order_few(W))
+
+
+# ---- How many orders are best
+
+
+@pytest.mark.parametrize("options", [{"shortest": 5}, {"ties": True}, {"kind": "subset"}])
+def test_the_best_orders_are_counted_and_listed(random_rankings, options):
+    for n in range(2, 7):
+        votes = random_rankings(n_items=5, n=n, **options)
+        W = precedence(votes)
+        scores = {
+            order: sum(W[b, a] for a, b in combinations(order, 2))
+            for order in permutations(range(5))
+        }
+        least = min(scores.values())
+        best = {
+            tuple(votes.items[i] for i in order)
+            for order, score in scores.items()
+            if score <= least + 1e-9
+        }
+        found = rs.kemeny(votes, "exact")
+        assert found.n_optimal == len(best)
+        assert set(found.optimal_orders(1000)) == best
+        assert found.order in best
+        assert len(found.optimal_orders(2)) == min(2, len(best))
+
+
+def test_groups_of_items_multiply_the_number_of_best_orders():
+    """Two cycles of three, one after the other, and items that are alike or in a long cycle."""
+    cycle = [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
+    other = [["d", "e", "f"], ["e", "f", "d"], ["f", "d", "e"]]
+    votes = rs.Rankings.from_orders([x + y for x, y in zip(cycle, other, strict=True)])
+    assert rs.kemeny(votes).n_optimal == 9
+    assert rs.kemeny(votes).optimal_orders(2) == [tuple("abcdef"), tuple("abcefd")]
+    alike = rs.Rankings.from_orders([["a"]], items=list("abcd"))
+    assert rs.kemeny(alike).n_optimal == 6
+    many = rs.Rankings.from_orders([["a"]], items=["a", *map(str, range(30))])
+    assert rs.kemeny(many).n_optimal is None
+    assert rs.kemeny(many).optimal_orders() == []

@@ -1,11 +1,14 @@
-"""Leaderboards: what they say of differences and ranks, against simulation."""
+"""Leaderboards: what they say of differences, ranks, ties, raters and thin items."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import t as student
 
 import rankshot as rs
+from rankshot.ranking.models.rank_intervals import find_rank_intervals
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -18,7 +21,7 @@ def votes():
 
 @pytest.fixture(scope="module")
 def board(votes):
-    return rs.leaderboard(votes, MODEL, random_state=0)
+    return rs.leaderboard(votes, MODEL)
 
 
 def test_it_is_the_fit_sorted(votes, board):
@@ -28,7 +31,8 @@ def test_it_is_the_fit_sorted(votes, board):
     assert board.log_worths == pytest.approx(model.log_worths_[order], abs=1e-9)
     assert board.worths == pytest.approx(model.worths_[order], abs=1e-9)
     assert board.standard_errors == pytest.approx(model.standard_errors(votes)[order], rel=1e-6)
-    reach = 1.959963985 * board.standard_errors
+    # 200 rankings: 400 degrees of freedom.
+    reach = student.ppf(0.975, 400) * board.standard_errors
     assert board.intervals[:, 1] - board.log_worths == pytest.approx(reach, rel=1e-8)
     assert board.ranks.tolist() == [1, 2, 3, 4, 5, 6]
     assert board.weight == 200
@@ -39,10 +43,8 @@ def test_a_model_with_features_must_be_fitted(votes):
     with pytest.raises(rs.RankshotError, match="a model with features must be fitted before"):
         rs.leaderboard(votes, model)
     model.fit(votes, np.arange(12).reshape(6, 2) ** 1.5)
-    board = rs.leaderboard(votes, model, random_state=0)
+    board = rs.leaderboard(votes, model)
     assert sorted(board.log_worths) == pytest.approx(sorted(model.log_worths_))
-    with pytest.raises(rs.RankshotError, match="the bootstrap cannot fit it again"):
-        rs.leaderboard(votes, model, method="bootstrap")
 
 
 def test_compare_is_a_test_of_the_difference(board):
@@ -52,109 +54,186 @@ def test_compare_is_a_test_of_the_difference(board):
     error = np.sqrt(V[i, i] + V[j, j] - 2 * V[i, j])
     assert found.standard_error == pytest.approx(error)
     assert found.difference == board.log_worths[i] - board.log_worths[j]
-    assert np.diff(found.interval)[0] == pytest.approx(2 * 1.959963985 * error)
-    assert found.probability > 0.999
-    assert board.compare("e", "a").probability == pytest.approx(1 - found.probability, abs=1e-12)
+    assert np.diff(found.interval)[0] == pytest.approx(2 * student.ppf(0.975, 400) * error)
+    assert found.certainty > 0.999
+    assert board.compare("e", "a").certainty == pytest.approx(1 - found.certainty, abs=1e-12)
     assert board.compare("a", "a") == (0.0, 0.0, (0.0, 0.0), 0.5)
 
 
-# ---- The bootstrap
+# ---- What a board can be asked
 
 
-@pytest.fixture(scope="module")
-def drawn(votes):
-    return rs.leaderboard(votes, MODEL, method="bootstrap", n_draws=300, random_state=0)
+def make_pairs(wins, ties=None):
+    return rs.Rankings.from_pair_counts(wins, ties=ties, items=list("abc"))
 
 
-def test_the_bootstrap_agrees_with_the_information(board, drawn):
-    assert drawn.items == board.items
-    # 300 draws know a standard error to 1/sqrt(2·300) = 4 %.
-    assert drawn.standard_errors == pytest.approx(board.standard_errors, rel=0.2)
-    assert np.abs(drawn.rank_intervals - board.rank_intervals).max() <= 1
+WINS = [[0, 6, 4], [3, 0, 5], [2, 4, 0]]
+TIES = [[0, 2, 1], [2, 0, 3], [1, 3, 0]]
 
 
-def test_raters_are_drawn_with_all_their_rankings(votes):
-    """A rater who votes nine times says no more than one who votes once."""
-    copies = votes[np.repeat(np.arange(200), 9)]
-    raters = replace(copies, raters=np.repeat([f"p{i}" for i in range(200)], 9).astype(object))
-    options = {"method": "bootstrap", "n_draws": 100, "random_state": 0}
-    alone = rs.leaderboard(copies, MODEL, **options)
-    together = rs.leaderboard(raters, MODEL, **options)
-    assert together.log_worths == pytest.approx(alone.log_worths, abs=1e-9)
-    # 100 draws know a standard error to 7 %.
-    assert together.standard_errors / alone.standard_errors == pytest.approx(3, rel=0.3)
+def test_rows_columns_and_data_frames():
+    board = rs.leaderboard(make_pairs(WINS, TIES))
+    row = board["b"]
+    assert (row.votes, row.wins, row.ties, row.share) == (23, 8, 5, 10.5 / 23)
+    assert [each.item for each in board] == list(board.items) == board.to_columns()["item"]
+    assert (row.low, row.high) == tuple(board.comparison_intervals[board.items.index("b")])
+    frame = board.to_frame()
+    assert list(frame.columns)[:3] == ["rank", "item", "rating"]
+    assert list(frame["rating"]) == pytest.approx(list(board.log_worths))
+    with pytest.raises(rs.RankshotError, match=r"unknown item 'd' \(did you mean|unknown item 'd'"):
+        board["d"]
 
 
-def refuse_bootstrap(votes, message, model=MODEL):
-    with pytest.raises(rs.RankshotError, match=message):
-        rs.leaderboard(votes, model, method="bootstrap", n_draws=20, random_state=0)
+def test_the_elo_scale_is_400_points_for_odds_of_ten():
+    votes = make_pairs(WINS, TIES)
+    plain, elo = (rs.leaderboard(votes, scale=scale) for scale in ("log-worth", "elo"))
+    gap = plain.log_worths[0] - plain.log_worths[1]
+    points = elo.to_columns()["rating"]
+    assert 10 ** ((points[0] - points[1]) / 400) == pytest.approx(np.exp(gap))
+    assert np.mean(points) == pytest.approx(1000)
+    assert "elo" in repr(elo)
 
 
-def warn_of_bootstrap(votes, message, model=MODEL):
-    with pytest.warns(UserWarning, match=message):
-        return rs.leaderboard(votes, model, method="bootstrap", n_draws=20, random_state=0)
+@pytest.mark.parametrize("ties", ["outcome", "half"])
+def test_probabilities_are_those_of_the_model(ties):
+    board = rs.leaderboard(make_pairs(WINS, TIES), ties=ties)
+    a, b = (board.worths[board.items.index(x)] for x in "ab")
+    tie = board.tie_parameter * np.sqrt(a * b)
+    found = board.probability("a", "b")
+    assert found.value == pytest.approx(a / (a + b + tie))
+    ends = np.array(board.compare("a", "b").interval)
+    wanted = 1 / (1 + np.exp(-ends) + board.tie_parameter * np.exp(-ends / 2))
+    assert found.interval == pytest.approx(tuple(wanted))
+    i, j = board.items.index("a"), board.items.index("b")
+    share = (a + tie / 2) / (a + b + tie)
+    assert board.win_rates[i, j] == pytest.approx(share)
+    assert board.observed_win_rates[i, j] == pytest.approx((6 + 1) / 11)
+    assert np.isnan(np.diag(board.win_rates)).all()
+    assert np.isnan(np.diag(board.observed_win_rates)).all()
 
 
-def subsets(*orders, weights, **options):
-    return rs.Rankings.from_orders(orders, weights=weights, kind="subset", **options)
+# ---- Ties
 
 
-def test_the_bootstrap_refuses_items_that_are_not_compared():
-    """Only the regulariser would hold them in place, and all draws would agree."""
-    both = [["a", "b"], ["b", "a"]]
-    apart = subsets(*both, ["c", "d"], ["d", "c"], weights=[1000, 1000, 2000, 1000])
-    refuse_bootstrap(apart, r"directly or through others: 'c', 'd'\. Leave them out")
-    alone = subsets(*both, ["c"], weights=[10, 10, 10])
-    refuse_bootstrap(alone, "through others: 'c'")
-    unlisted = subsets(*both, weights=[10, 10], items=list("abc"))
-    refuse_bootstrap(unlisted, "through others: 'c'")
-    assert rs.leaderboard(unlisted, random_state=0).rank_intervals.tolist() == [[1, 3]] * 3
-    tied = subsets(*both, [["b", "c"]], weights=[10, 10, 10])
-    refuse_bootstrap(tied, "through others: 'c'")
+def test_ties_are_one_choice():
+    votes = make_pairs(WINS, TIES)
+    orders = {
+        "outcome": rs.DavidsonLuce().fit(votes),
+        "half": rs.PlackettLuce().fit(make_pairs(np.add(WINS, np.array(TIES) / 2))),
+        "ignore": rs.PlackettLuce().fit(make_pairs(WINS)),
+    }
+    for ties, model in orders.items():
+        board = rs.leaderboard(votes, ties=ties)
+        found = dict(zip(board.items, board.log_worths, strict=True))
+        assert [found[x] for x in "abc"] == pytest.approx(model.log_worths_, abs=1e-6)
+    assert rs.leaderboard(votes).tie_parameter == orders["outcome"].tie_parameters_[2]
+    assert rs.leaderboard(make_pairs(WINS)).tie_parameter == 0
+    with pytest.raises(rs.RankshotError, match="ties='half' needs PlackettLuce, not DavidsonLuce"):
+        rs.leaderboard(votes, rs.DavidsonLuce(), ties="half")
+    longer = rs.Rankings.from_orders([["a", ["b", "c"]], ["c", "b", "a"]])
+    with pytest.raises(rs.RankshotError, match="half a win is for ties of two items"):
+        rs.leaderboard(longer, ties="half")
 
 
-def test_the_bootstrap_warns_of_items_that_always_won_or_lost():
-    votes = subsets(["a", "b"], ["b", "a"], ["b", "c"], weights=[20, 20, 20])
-    warn_of_bootstrap(votes, r"too small: nothing else was placed after 'c'\. All draws")
-    tied = subsets(["a", "b"], ["b", "a"], [["b", "c"]], weights=[20, 20, 20])
-    # Where a tie is an outcome, it says that two items are alike; but it is no win.
-    warn_of_bootstrap(tied, "nothing else was compared with 'c'", rs.DavidsonLuce())
+def test_votes_that_are_all_ties_have_no_board_with_wide_intervals():
+    tied = rs.Rankings.from_orders([[["a", "b"]]], weights=[2000])
+    with pytest.raises(rs.RankshotError, match="the tie parameter of ties of 2 items is infinite"):
+        rs.leaderboard(tied)
 
 
-def test_the_bootstrap_needs_several_raters():
-    one = rs.Rankings.from_orders([["a", "b", "c"]])
-    refuse_bootstrap(one, r"at least 2 raters, .*; here is 1 \(a ranking of weight w")
-    orders = [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"]]
-    refuse_bootstrap(rs.Rankings.from_orders(orders, raters=["ann"] * 4), "here is 1 ")
-    refuse_bootstrap(rs.Rankings.from_orders(orders, weights=[4e-301] * 4), "here is 1.6e-300 ")
-    warn_of_bootstrap(rs.Rankings.from_orders(orders), "draws from only 4 raters or rankings")
+# ---- Thin, one-sided and nearly equal items
 
 
-def test_draws_without_an_estimate_are_drawn_again():
-    """A draw of the one order alone, of which there are about a third."""
-    votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[50, 1])
-    message = (
-        r"^\d of 2\d draws .* could not be fitted, .*\(the last one: the Plackett-Luce maximum"
-    )
-    board = warn_of_bootstrap(votes, message, rs.PlackettLuce(regularization=0))
-    assert np.isfinite(board.covariance).all()
-    ties = rs.Rankings.from_orders([["a", "b"], ["b", "a"], [["a", "b"]]], weights=[1, 1, 30])
-    board = warn_of_bootstrap(
-        ties, "the tie parameter of ties of 2 items is inf", rs.DavidsonLuce()
-    )
-    assert board.standard_errors[0] > 0
+def draw_votes(n=400):
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 4, n)
+    b = (a + rng.integers(1, 4, n)) % 4
+    won = rng.random(n) < expit(0.5 * (b - a))
+    names = np.array(list("abcd"))
+    return rs.Rankings.from_pairs(names[np.where(won, a, b)], names[np.where(won, b, a)])
+
+
+def test_an_item_with_few_votes_is_listed_apart_and_changes_no_other():
+    plain = draw_votes()
+    thin = rs.Rankings.from_pairs(["new", "new"], ["a", "b"], items=[*"abcd", "new"])
+    both = rs.Rankings.concatenate([plain.change_items(thin.items), thin])
+    with pytest.warns(UserWarning, match="nothing else was placed before 'new'"):
+        board = rs.leaderboard(both)
+    assert board.thin == {"new": 2}
+    assert "too few votes to be ranked: new (2)" in repr(board)
+    wanted = rs.leaderboard(plain)
+    assert board.items == wanted.items
+    assert board.comparison_intervals == pytest.approx(wanted.comparison_intervals, abs=0.02)
+    assert board.intervals == pytest.approx(wanted.intervals, abs=0.02)
+    with pytest.warns(UserWarning, match="nothing else was placed before 'new'"):
+        assert rs.leaderboard(both, min_votes=0).items[0] == "new"
+    with pytest.raises(rs.RankshotError, match="no item has 1000 votes: lower min_votes"):
+        rs.leaderboard(plain, min_votes=1000)
+
+
+def test_names_that_are_nearly_equal_are_warned_of():
+    names = ["Pasta", "pasta_", "rice"]
+    votes = rs.Rankings.from_pairs(names, [*names[1:], names[0]])
+    with pytest.warns(UserWarning, match=r"nearly equal, .*: 'Pasta' and 'pasta_'"):
+        rs.leaderboard(votes)
+
+
+def test_items_that_nothing_compares_are_warned_of():
+    pairs = [["a", "b"], ["b", "a"], ["c", "d"], ["d", "c"]]
+    votes = rs.Rankings.from_orders(pairs, kind="subset", weights=[20, 20, 20, 10])
+    with pytest.warns(UserWarning, match="nothing else was compared with 'c', 'd'"):
+        board = rs.leaderboard(votes)
+    assert board.rank_intervals.tolist() == [[1, 4]] * 4
+
+
+# ---- Files, tables, categories and covariates
+
+
+def test_a_file_and_a_data_frame_are_votes(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    text = "home,away,result\n" + "x,y,1\nx,y,0.5\ny,x,1\n" * 9
+    path = tmp_path / "games.csv"
+    path.write_text(text)
+    columns = {"a": "home", "b": "away", "winner": "result"}
+    wanted = rs.leaderboard(rs.Rankings.from_votes(path, **columns))
+    for votes in (path, str(path), pandas.read_csv(path)):
+        assert repr(rs.leaderboard(votes, **columns)) == repr(wanted)
+    with pytest.raises(rs.RankshotError, match="a= names a column of a table, not of Rankings"):
+        rs.leaderboard(draw_votes(), a="home")
+
+
+def test_boards_by_category_say_what_differs():
+    truth = {"one": [1.0, 0.0, -1.0, 0.0], "two": [-1.0, 0.0, 1.0, 0.0]}
+    parts, rng = [], np.random.default_rng(0)
+    for name, theta in truth.items():
+        model = rs.PlackettLuce.from_worths(dict(zip("abcd", np.exp(theta), strict=True)))
+        part = model.sample(300, random_state=rng)
+        parts.append(replace(part, targets=np.full(300, name, object)))
+    boards = rs.leaderboards(rs.Rankings.concatenate(parts))
+    assert list(boards) == ["one", "two"]
+    assert boards["one"].items[0] == "a"
+    found = {(each.category, each.item): each for each in boards.differences()}
+    assert found["one", "a"].difference == pytest.approx(1, abs=0.3)
+    assert found["one", "a"].p_value < 1e-6
+    assert found["one", "b"].p_value > 0.05
+    # With two categories, half the difference of the two boards.
+    one, two = (boards[name].log_worths[boards[name].items.index("a")] for name in truth)
+    assert found["two", "a"].difference == pytest.approx((two - one) / 2)
+    errors = [boards[name].standard_errors[boards[name].items.index("a")] for name in truth]
+    assert found["two", "a"].standard_error == pytest.approx(np.hypot(*errors) / 2)
+    with pytest.raises(rs.RankshotError, match="the votes have no categories"):
+        rs.leaderboards(draw_votes())
+    with pytest.raises(rs.RankshotError, match=r"no category 'on' \(did you mean 'one'\?\)"):
+        boards["on"]
 
 
 # ---- Corners and text
 
 
-@pytest.mark.parametrize("method", ["simulation", "bootstrap"])
-def test_items_that_nothing_tells_apart_share_their_rank(method):
+def test_items_that_nothing_tells_apart_share_their_rank():
     votes = rs.Rankings.from_orders([["a"], ["b"]], items=list("abcd"), weights=[20, 10])
-    if method == "simulation":
-        board = rs.leaderboard(votes, n_draws=50, random_state=0)
-    else:
-        board = warn_of_bootstrap(votes, "nothing else was placed after 'c', 'd'")
+    with pytest.warns(UserWarning, match="nothing else was placed after 'c', 'd'"):
+        board = rs.leaderboard(votes, n_draws=50)
     assert board.ranks.tolist() == [1, 2, 3, 3]
     assert np.isfinite(board.intervals).all()
     assert np.isfinite(board.quasi_variances).all()
@@ -162,14 +241,13 @@ def test_items_that_nothing_tells_apart_share_their_rank(method):
     assert board.rank_intervals[2:, 1].tolist() == [4, 4]
 
 
-def test_a_negative_quasi_variance_is_shown_as_the_standard_error():
+def test_a_negative_quasi_variance_is_shown_as_the_standard_error(board):
     """The errors of b and c are opposite, and a is between them; it is not known exactly."""
-    board = rs.leaderboard(rs.Rankings.from_orders([["a", "b", "c"]]), random_state=0)
     covariance = np.array([[0.5, 0, 0], [0, 1, -1], [0, -1, 1]])
-    board = replace(board, covariance=covariance)
+    small = replace(board, items=("a", "b", "c"), log_worths=np.zeros(3), covariance=covariance)
     # q_a + q_b = q_a + q_c = 1.5 and q_b + q_c = 4.
-    assert board.quasi_variances == pytest.approx([-0.5, 2, 2])
-    widths = np.diff(board.comparison_intervals)[:, 0] / (2 * 1.959963985)
+    assert small.quasi_variances == pytest.approx([-0.5, 2, 2])
+    widths = np.diff(small.comparison_intervals)[:, 0] / (2 * student.ppf(0.975, board.degrees))
     assert widths**2 == pytest.approx([0.5, 2, 2])
 
 
@@ -177,13 +255,50 @@ def test_a_negative_quasi_variance_is_shown_as_the_standard_error():
     ("change", "message"),
     [
         ({"level": 1}, "level must be positive and below 1, not 1"),
-        ({"method": "jackknife"}, "method must be one of 'simulation', 'bootstrap'"),
+        ({"ties": "none"}, "ties must be one of 'outcome', 'half', 'ignore'"),
+        ({"scale": "points"}, "scale must be one of 'log-worth', 'elo'"),
         ({"n_draws": 1}, "n_draws must be a whole number from 2 on, not 1"),
+        ({"covariates": "length"}, "covariates need a table of votes"),
+        ({"model": rs.Mallows()}, "Mallows has no worths: use PlackettLuce, DavidsonLuce"),
     ],
 )
 def test_bad_options_are_refused(votes, change, message):
     with pytest.raises(rs.RankshotError, match=message):
         rs.leaderboard(votes, **change)
+
+
+# ---- Intervals of ranks
+
+
+def step_down(i, theta, scale, errors, nth):
+    """Return the items that are told from item i, and those that the first step tells, by loops."""
+    others = {j for j in range(len(theta)) if j != i}
+    left, steps = set(others), []
+    while left:
+        sizes = [np.abs(errors[i] - errors[j]) / scale[i, j] for j in left]
+        reach = np.sort(np.max(sizes, axis=0))[nth]
+        steps.append({j for j in left if abs(theta[i] - theta[j]) / scale[i, j] > reach})
+        if not steps[-1]:
+            break
+        left -= steps[-1]
+    return others - left, steps[0]
+
+
+def test_rank_intervals_step_down():
+    """Against the definition: the maximum is over the items that are not told apart yet."""
+    C, shorter = 7, 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        theta, root = rng.normal(size=C), 0.3 * rng.normal(size=(C, C))
+        V, errors = root @ root.T, root @ rng.normal(size=(C, 2000))
+        scale = np.sqrt(np.diag(V)[:, None] + np.diag(V) - 2 * V)
+        found = find_rank_intervals(theta, V, errors, np.inf, 0.9)
+        for i in range(C):
+            told, first = step_down(i, theta, scale, errors, 1799)
+            above, below = (sum(sign * (theta[j] - theta[i]) > 0 for j in told) for sign in (1, -1))
+            assert found[i].tolist() == [1 + above, C - below]
+            shorter += len(told) - len(first)
+    assert shorter > 0
 
 
 # ---- How often intervals of ranks hold the true ranks of nearly equal items

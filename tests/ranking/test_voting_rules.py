@@ -1,7 +1,8 @@
-"""Copeland, Schulze, Condorcet winner, Smith set: against their definitions."""
+"""Copeland, Schulze, ranked pairs, minimax, Smith set and others: against their definitions."""
 
 from itertools import chain, combinations, permutations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -94,6 +95,48 @@ def test_schulze_by_enumerating_all_paths(votes):
         assert all(level[a] < level[b] for a, b in path if path[a, b] > path[b, a])
 
 
+def has_cycle(edges):
+    """Whether some sequence of different items leads back to its start."""
+    cycles = chain.from_iterable(permutations(ITEMS, k) for k in range(2, 6))
+    return any(all(pair in edges for pair in zip(c, (*c[1:], c[0]), strict=True)) for c in cycles)
+
+
+def test_ranked_pairs_lock_in_the_strongest_majorities_that_close_no_cycle(votes):
+    for rankings in votes:
+        W, beats = precedence(rankings), margins(rankings)
+        strength = {
+            (a, b): W[i, j] for i, a in enumerate(ITEMS) for j, b in enumerate(ITEMS) if beats[a, b]
+        }
+        locked = set()
+        for value in sorted(set(strength.values()), reverse=True):
+            level = {pair for pair in strength if strength[pair] == value}
+            level = {pair for pair in level if not has_cycle(locked | {pair})}
+            # An edge is in a cycle of the others if they lead back.
+            locked |= {(a, b) for a, b in level if not leads(locked | level, b, a)}
+        better = {b: sum(leads(locked, a, b) for a in ITEMS if a != b) for b in ITEMS}
+        assert rs.ranking.ranked_pairs(rankings).order == grouped(better)
+
+
+def leads(edges, a, b):
+    rest = [x for x in ITEMS if x not in {a, b}]
+    paths = chain.from_iterable(permutations(rest, k) for k in range(len(rest) + 1))
+    return any(
+        all(pair in edges for pair in zip((a, *path), (*path, b), strict=True)) for path in paths
+    )
+
+
+def test_minimax_is_the_order_of_worst_defeats(votes):
+    for rankings in votes:
+        W, known = precedence(rankings), listed(rankings)
+        worst = {
+            b: max([W[i, j] for i in range(5) if W[i, j] > W[j, i]], default=0)
+            if b in known
+            else np.inf
+            for j, b in enumerate(ITEMS)
+        }
+        assert rs.ranking.minimax(rankings).order == grouped(worst)
+
+
 def test_smith_set_is_the_smallest_that_beats_the_rest(votes):
     subsets = [set(s) for k in range(1, 6) for s in combinations(ITEMS, k)]
     for rankings in votes:
@@ -123,6 +166,15 @@ def test_schulze_on_the_example_of_his_paper():
     assert rs.ranking.smith_set(votes) == ("A", "B", "C", "D", "E")
 
 
+def test_tennessee():
+    """Four cities by distance; all rules that respect majorities elect Nashville."""
+    votes = rs.Rankings.from_orders(
+        [list("MNCK"), list("NCKM"), list("CKNM"), list("KCNM")], weights=[42, 26, 15, 17]
+    )
+    assert rs.ranking.ranked_pairs(votes).order == ("N", "C", "K", "M")
+    assert rs.ranking.minimax(votes).order == ("N", "M", "C", "K")
+
+
 # ---- Properties
 
 
@@ -132,7 +184,8 @@ def test_renaming_items_renames_the_answers(orders, names):
     one = rs.Rankings.from_orders([[ITEMS[i] for i in order] for order in orders], items=ITEMS)
     two = rs.Rankings.from_orders([[names[i] for i in order] for order in orders], items=ITEMS)
     new = dict(zip(ITEMS, names, strict=True))
-    for rule in (rs.borda, rs.copeland, rs.schulze):
+    rules = rs.borda, rs.copeland, rs.schulze, rs.ranking.ranked_pairs, rs.ranking.minimax
+    for rule in rules:
         first, second = rule(one), rule(two)
         renamed = [{new[name] for name in group} for group in flat(first.order)]
         assert renamed == [set(group) for group in flat(second.order)]

@@ -70,6 +70,18 @@ def write_sources():
     Path("config.json").write_text(json.dumps({"id2label": dict(enumerate(names))}), "utf-8")
 
 
+def fill_in_labels():
+    """What a person writes into the column of labels; and what another model says."""
+    data, path = load_cifar(), Path("labels.csv")
+    header, *rows = path.read_text(encoding="utf-8").splitlines()
+    labels = [data.new_label[int(row.partition(",")[0].removeprefix("img"))] for row in rows]
+    write_lines(path, [header, *(f"{row}{label}" for row, label in zip(rows, labels, strict=True))])
+    names = np.unique(data.new_label)
+    own = (data.new_label[:, None] == names).astype(float)
+    ids = [f"img{i}" for i in range(len(own))]
+    write_scores(Path("evidence.parquet"), own + np.eye(len(names))[0], list(names), ids)
+
+
 def answer_prompts():
     """The answer of a language model, which a reader saves."""
     panel = load_panel(question="similar")
@@ -134,17 +146,19 @@ def write_network_of_cifar():
 def write_votes():
     """Votes between models by several judges, and ballots."""
     rng = np.random.default_rng(0)
-    rows = ["model_a,model_b,winner,judge"]
+    rows = ["model_a,model_b,winner,judge,group,language,length_a,length_b"]
     names = ["ada", "bert", "cleo", "dora"]
-    for _ in range(120):
+    for _ in range(240):
         a, b = rng.choice(4, 2, replace=False)
-        winner = rng.choice(
-            ["tie", "model_a" if rng.random() < 0.4 + 0.1 * (b - a) else "model_b"], p=[0.1, 0.9]
-        )
-        rows.append(f"{names[a]},{names[b]},{winner},judge {rng.integers(12)}")
+        x, y = rng.normal(size=2).round(2)
+        chance = 1 / (1 + np.exp(-0.4 * (b - a) - (x - y)))
+        won = "model_a" if rng.random() < chance else "model_b"
+        winner = rng.choice(["tie", won], p=[0.1, 0.9])
+        judge = rng.integers(12)
+        beside = f"judge {judge},{'experts' if judge < 6 else 'users'},{rng.choice(['en', 'fr'])}"
+        rows.append(f"{names[a]},{names[b]},{winner},{beside},{x},{y}")
     write_lines("votes.csv", rows)
-    model = rs.PlackettLuce.from_worths(dict(zip(names, [4, 3, 2, 1], strict=True)))
-    rs.write_rankings(model.sample(40, 3, random_state=0), "ballots.soi")
+    write_lines("ballots.csv", ["name,first,second", "ann,ada,bert", "bob,bert,ada", "cy,ada,"])
 
 
 def write_survey_names():
@@ -223,6 +237,10 @@ BUILDERS = {
         f"rankshot rank {NAMES} --source answers": answer_prompts,
     },
     "docs/guide/class_names.md": {START: write_sources},
+    "docs/guide/examples.md": {
+        START: write_cifar_rankings,
+        "rankshot classify scores.parquet": fill_in_labels,
+    },
     "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
     "docs/guide/rehearsal.md": {START: write_cifar_rankings},
     "docs/guide/seen_and_new.md": {START: write_cifar_rankings},

@@ -86,7 +86,7 @@ HEADS = [
     bad(
         lambda: PR().fit([["leopard"]]),
         "expected Rankings, not [['leopard']]: make them with Rankings.from_orders, "
-        "from_positions, from_scores, from_pairs, read_rankings or read_pairs",
+        "from_positions, from_scores, from_votes or read_rankings",
     ),
     bad(
         lambda: PR().fit(lists(targets=["cat", None])),

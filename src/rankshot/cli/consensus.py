@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
@@ -18,11 +18,20 @@ from rankshot.cli.console import (
     say,
     silence_dask,
 )
-from rankshot.core.errors import RankshotError, format_count, prefix_errors
+from rankshot.core.errors import format_count, prefix_errors
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
     from rankshot.ranking.rater_agreement import TargetSummary
+
+
+class Layout(StrEnum):
+    """What a table of votes or ballots has."""
+
+    VOTES = "votes"
+    ORDERS = "orders"
+    PLACES = "places"
+    SCORES = "scores"
 
 
 class Prior(StrEnum):
@@ -37,6 +46,7 @@ def consensus(
     *,
     prior: Prior = Prior.PLACKETT_LUCE,
     k: int = 10,
+    layout: Layout | None = None,
     seen: str | None = None,
     output: Path | None = None,
     workers: int | None = None,
@@ -48,8 +58,8 @@ def consensus(
     Kendall's W counts all places. A table shows the consensus and how much the rankings agree.
     Rankings without a target are merged into one.
 
-    The consensus has as many places as the longest ranking. For the order of all items, and for
-    tables of votes (.csv), see `rankshot leaderboard`; in Python, borda, kemeny or model.mode_.
+    The consensus has as many places as the longest ranking. For the order of all items, see
+    `rankshot leaderboard`; in Python, borda, kemeny or model.mode_.
 
     Many files are read in parts, more of them than fit in memory, by local processes or a cluster.
 
@@ -60,13 +70,16 @@ def consensus(
     Parameters
     ----------
     rankings
-        The rankings to merge (.jsonl, .parquet, .soc, .soi, .toc, .toi); or many files of them
-        (.jsonl, .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
+        The rankings to merge (.jsonl, .csv, .parquet, .soc, .soi, .toc, .toi); or many files of
+        them (.jsonl, .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
         s3://bucket/votes.
     prior
         The model that merges the rankings of each target.
     k
         How many places of each ranking are used.
+    layout
+        What a table (.csv) has, if that cannot be told: votes between two items; or ballots, one
+        row per rater, with the items in order, or with a column of places or scores per item.
     seen : <file or imagenet-1k>
         All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
         those that occur in the rankings.
@@ -88,7 +101,9 @@ def consensus(
         require_ending(output, ENDINGS)
         check_writable(output, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
     items = None if seen is None else read_seen_labels(seen).names
-    with _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts) as given:
+    told: Any = layout and layout.value
+    opened = _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts, layout=told)
+    with opened as given:
         with prefix_errors(rankings):
             summaries = summarize(given, model(), k)
         if output is not None:
@@ -114,18 +129,13 @@ def _open_rankings(
     scheduler: str | None,
     *,
     in_parts: bool,
+    layout: Any,
 ) -> Iterator[AnyRankings]:
     """Yield rankings in memory, or in parts while there are workers."""
     if not in_parts:
         from rankshot.ranking import read_rankings
-        from rankshot.ranking.ranking_files import HELP_WITH_BALLOTS
 
-        if rankings.endswith(".csv"):
-            raise RankshotError(
-                f"{rankings}: rankings are not read from .csv files. For a table of votes between "
-                f"two items, use rankshot leaderboard. {HELP_WITH_BALLOTS}"
-            )
-        yield read_rankings(rankings, items=items)
+        yield read_rankings(rankings, items=items, layout=layout)
         return
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs import read_rankings as read_parts

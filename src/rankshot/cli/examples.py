@@ -252,6 +252,6 @@ def print_weights(head: Any, n_examples: int) -> None:
         )
     if getattr(head, "evidence_weight_", None) is not None:
         say(
-            f"evidence: weight {head.evidence_weight_:.2f} beside the rankings (--set "
-            "evidence_weight=NUMBER changes it)"
+            f"evidence: weight {head.evidence_weight_:.2f} beside the rankings (`rankshot classify "
+            "--set evidence_weight=NUMBER` changes it)"
         )

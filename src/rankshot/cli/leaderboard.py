@@ -12,92 +12,107 @@ from rankshot.cli.console import check_writable, print_table, refuse, say
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names
 
 if TYPE_CHECKING:
-    from rankshot.ranking import Leaderboard, Rankings
+    from rankshot.ranking import Leaderboard
 
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 OUTPUT_ENDINGS = (".csv", ".json")
 ROWS_SHOWN = 100
-COLUMNS = ("first", "second", "winner", "loser", "rater", "weight")
-"""The options that name columns, as `read_pairs` calls them."""
-
-
-class Method(StrEnum):
-    """The choices of --method."""
-
-    SIMULATION = "simulation"
-    BOOTSTRAP = "bootstrap"
+COLUMNS = ("a", "b", "winner", "loser", "rater", "weight", "count")
+"""The options that name columns, as `Rankings.from_votes` calls them."""
+DIFFERENCES_SHOWN = 10
 
 
 class Ties(StrEnum):
     """The choices of --ties."""
 
-    UNKNOWN = "unknown"
     OUTCOME = "outcome"
+    HALF = "half"
+    IGNORE = "ignore"
+
+
+class Scale(StrEnum):
+    """The choices of --scale."""
+
+    LOG_WORTH = "log-worth"
+    ELO = "elo"
 
 
 def leaderboard(
     votes: Path,
     *,
-    method: Method = Method.SIMULATION,
-    ties: Ties = Ties.UNKNOWN,
+    ties: Ties | None = None,
+    covariates: str | None = None,
+    category: str | None = None,
+    min_votes: float | None = None,
+    scale: Scale = Scale.LOG_WORTH,
     regularization: float | None = None,
     level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
     target: str | None = None,
-    first: str | None = None,
-    second: str | None = None,
+    a: str | None = None,
+    b: str | None = None,
     winner: str | None = None,
     loser: str | None = None,
     rater: str | None = None,
     weight: str | None = None,
+    count: str | None = None,
     plot: Path | None = None,
     output: Path | None = None,
 ) -> None:
     """Sort items by worth, with intervals.
 
     The worths are those of the Plackett-Luce model; for pairs it is the Bradley-Terry model, and
-    with --ties outcome that of Davidson. The table shows log-worths and ranks with intervals: is
-    the first item really better than the second?
+    with ties that of Davidson. The table shows ratings and ranks with intervals: is the first item
+    really better than the second? If raters gave several votes, the intervals allow for that.
 
     Example: rankshot leaderboard votes.csv --plot worths.png
 
-    Example: rankshot leaderboard ballots.soc --method bootstrap -o board.csv
+    Example: rankshot leaderboard votes.csv --rater judge --scale elo -o board.csv
 
     Parameters
     ----------
     votes : FILE
-        A table of votes between two items (.csv, .parquet), with the columns model_a, model_b and
-        winner, or winner and loser; or rankings (.jsonl, .parquet, .soc, .soi, .toc, .toi).
-    method
-        simulation: the votes are independent. bootstrap: the votes of one rater (column --rater)
-        may be alike; raters are drawn again and again.
+        A table (.csv, .parquet) of votes between two items, with the columns model_a, model_b and
+        winner, or winner and loser; a table of ballots; or rankings (.jsonl, .parquet, .soc, .soi,
+        .toc, .toi).
     ties
-        unknown: the order of tied items is unknown (Plackett-Luce). outcome: a tie is a result of
-        its own, more likely between items of equal worth (Davidson-Luce).
+        outcome: a tie is a result of its own, more likely between items of equal worth. half: half
+        a win of each. ignore: the order is unknown. By default outcome, if there are ties.
+    covariates
+        Columns that may explain who wins beside the worths, such as length,position; separated by
+        commas.
+    category
+        A column: there is a leaderboard for each of its values.
+    min_votes
+        Items with fewer votes are listed apart; by default 10, or a tenth of the median.
+    scale
+        log-worth, or elo: points with the mean 1000.
     regularization
         The penalty η/2 Σθ² on log-worths θ; the model's own, 0.01, by default. A larger one draws
         items that always won or always lost towards the others.
     level
         The level of the intervals.
     draws
-        How many draws, or fits for the bootstrap.
+        How many draws, for intervals of ranks.
     seed
         The seed of the random numbers.
     target
         Take only the rankings that describe this target.
-    first
+    a
         The column of the first item of a pair; model_a by default.
-    second
+    b
         The column of the second item; model_b by default.
     winner
         The column of the winner; winner by default.
     loser
         The column of the loser; loser by default.
     rater
-        The column of who voted; rater by default.
+        The column of who voted; rater, judge or voter by default.
     weight
-        The column of how often a vote counts; weight by default.
+        The column of how important a vote is; weight by default. Only ratios count.
+    count
+        The column of how often a vote was given.
     plot
         A picture to write (.png, .svg, .pdf).
     output
@@ -105,15 +120,11 @@ def leaderboard(
     """
     from rankshot.core.files import replace_file, require_ending
     from rankshot.core.validation import require_module, require_number, require_whole_number
-    from rankshot.ranking import DavidsonLuce, PlackettLuce, leaderboard as make_leaderboard
 
     require_number("--level", level, above=0, below=1)
     require_whole_number("--draws", draws, least=2)
     require_whole_number("--seed", seed, least=0)
-    given: dict[str, Any] = {}
-    if regularization is not None:
-        given["regularization"] = require_number("--regularization", regularization, least=0)
-    model = (DavidsonLuce if ties is Ties.OUTCOME else PlackettLuce)(**given)
+    refuse(category and plot, "--plot is for one leaderboard, not for --category")
     for path, endings in ((plot, PLOT_ENDINGS), (output, OUTPUT_ENDINGS)):
         if path is not None:
             require_ending(path, endings)
@@ -121,24 +132,33 @@ def leaderboard(
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
-    columns = dict(zip(COLUMNS, (first, second, winner, loser, rater, weight), strict=True))
-    rankings = _read_votes(votes, {name: each for name, each in columns.items() if each}, target)
+    given = dict(zip(COLUMNS, (a, b, winner, loser, rater, weight, count), strict=True))
+    options = {
+        "ties": ties and ties.value, "level": level, "n_draws": draws, "random_state": seed,
+        "min_votes": min_votes, "scale": scale.value,
+    }  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with prefix_errors(votes):
-            board = make_leaderboard(
-                rankings, model, level=level, method=method.value, n_draws=draws, random_state=seed
-            )
+        boards = _make_boards(
+            votes,
+            {name: column for name, column in given.items() if column},
+            options,
+            regularization=regularization,
+            covariates=covariates,
+            category=category,
+            target=target,
+        )
     if plot is not None:
         # Too many items for a picture are refused before anything is printed or written.
-        from rankshot.plots import WorthsDisplay
-
-        figure = WorthsDisplay.from_leaderboard(board).figure_
+        figure = boards[""].plot().figure_
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"warning: {message}")
-    _print_board(board, _find_notes(rankings, method, ties), ties)
+    for name, board in boards.items():
+        _print_board(board, name)
+    if category:
+        _print_differences(boards)
     if output is not None:
-        _write_board(board, output)
+        _write_boards(boards, output)
         say(f"leaderboard written to {output}")
     if plot is not None:
         with replace_file(plot) as stream:
@@ -146,93 +166,101 @@ def leaderboard(
         say(f"picture written to {plot}")
 
 
-def _print_board(board: Leaderboard, notes: list[str], ties: Ties) -> None:
-    say(board.summary)
-    names = [">rank", "*item", ">log-worth", f">{100 * board.level:g} % interval", ">ranks"]
+def _make_boards(
+    path: Path,
+    columns: dict[str, str],
+    options: dict[str, Any],
+    *,
+    regularization: float | None,
+    covariates: str | None,
+    category: str | None,
+    target: str | None,
+) -> dict[str, Leaderboard]:
+    """Return the leaderboard of each category, or a single one without a name."""
+    from rankshot.core.validation import require_number
+    from rankshot.ranking import leaderboard as make_leaderboard, leaderboards
+    from rankshot.ranking.models.leaderboard import as_rankings, choose_model
+
+    if regularization is not None:
+        require_number("--regularization", regularization, least=0)
+    try:
+        if covariates:
+            refuse(category or target, "--covariates are for one leaderboard of a table of votes")
+            refuse(regularization is not None, "--regularization is not for --covariates")
+            names = [name.strip() for name in covariates.split(",")]
+            return {"": make_leaderboard(path, **{"covariates": names, **options, **columns})}
+        rankings = as_rankings(path, **columns, **({"category": category} if category else {}))
+    except RankshotError as error:
+        # Parameters of Python are options here.
+        text = re.sub(rf"\b({'|'.join((*COLUMNS, 'layout'))})=", r"--\1", str(error))
+        raise RankshotError(text) from None
+    with prefix_errors(path):
+        if target is not None:
+            rankings = rankings.select(target=target)
+        settings = {} if regularization is None else {"regularization": regularization}
+        model, _ = choose_model(rankings, None, options["ties"], **settings)
+        if category:
+            return dict(leaderboards(rankings, model, **options))
+        names = list(rankings.target_names)
+        several = f"has rankings of several targets ({quote_names(names)}); choose one with"
+        refuse(len(names) > 1, f"{several} --target")
+        return {"": make_leaderboard(rankings, model, **options)}
+
+
+def _print_board(board: Leaderboard, title: str) -> None:
+    say(f"{title}: {board.summary}" if title else board.summary)
+    names = [f"{'*' if name == 'item' else '>'}{name}" for name in board.header]
     print_table(None, names, board.iterate_rows(ROWS_SHOWN))
     if len(board) > ROWS_SHOWN:
         say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all")
-    unless_tied = ", if they do not tie" if ties is Ties.OUTCOME else ""
-    say(
-        "A log-worth is relative to the mean of all items. The difference of two is the log-odds "
-        f"that the one is preferred to the other{unless_tied}. The intervals hold the true "
-        f"log-worth with probability {board.level:g}, and the true rank (column ranks) with at "
-        "least this."
-    )
-    for note in notes:
+    for note in board.iterate_notes():
         say(note)
+    unless_tied = ", if they do not tie" if board.tie_parameter else ""
+    unit = "The difference of two log-worths is the log-odds"
+    if board.scale == "elo":
+        unit = "A difference of 400 points is odds of 10 to 1"
+    say(
+        f"{unit} that the one is preferred to the other{unless_tied}. Items whose intervals do not "
+        "overlap differ clearly. The true rank is in the interval of column ranks with probability "
+        f"{board.level:g} at least."
+    )
 
 
-def _read_votes(path: Path, columns: dict[str, str], target: str | None) -> Rankings:
-    """Read a table of pairs, or the rankings of one target."""
-    from rankshot.core.tables import read_columns
-    from rankshot.ranking import read_pairs, read_rankings
+def _print_differences(boards: dict[str, Leaderboard]) -> None:
+    from rankshot.ranking import Leaderboards
 
-    is_parquet = path.suffix == ".parquet"
-    if path.suffix == ".csv" or (is_parquet and "ranking" not in read_columns(path)[0]):
-        try:
-            rankings = read_pairs(path, **columns)
-        except RankshotError as error:
-            # Parameters of Python are options here.
-            text = re.sub(rf"\b({'|'.join(COLUMNS)})=", r"--\1", str(error))
-            raise RankshotError(text) from None
-    elif columns:
-        raise RankshotError(f"{path}: --{next(iter(columns))} is for tables of pairs, not rankings")
-    else:
-        rankings = read_rankings(path)
-    if target is not None:
-        with prefix_errors(path):
-            return rankings.select(target=target)
-    names = rankings.target_names
-    several = f"{path}: has rankings of several targets ({quote_names(names)}); choose one with"
-    refuse(len(names) > 1, f"{several} --target")
-    return rankings
+    clear = [found for found in Leaderboards(boards).differences() if found.p_value < 0.05]
+    if not clear:
+        say("No item differs clearly between the categories.")
+        return
+    rows = [
+        (each.category, each.item, f"{each.difference:+.2f}", f"{each.p_value:.2g}")
+        for each in clear[:DIFFERENCES_SHOWN]
+    ]
+    print_table("What differs", ["category", "*item", ">from the mean", ">p"], rows)
 
 
-def _find_notes(rankings: Rankings, method: Method, ties: Ties) -> list[str]:
-    """Return what the reader should know of these votes before believing the table."""
-    from rankshot.ranking.models.information import describe_one_sided
-
-    notes = []
-    counted = rankings[rankings.weights > 0]
-    if one_sided := describe_one_sided(counted, ties_compare=ties is Ties.OUTCOME):
-        notes.append(
-            f"Some items always won, always lost or were not compared ({one_sided}). They have no "
-            "finite estimate, only the penalty holds them, and their intervals say little. Leave "
-            "them out, or raise --regularization."
-        )
-    # A subset ranking that ties all of its items says nothing if their order is unknown.
-    n_tied = int((rankings.is_subset & (rankings.places[rankings.starts[1:] - 1] == 0)).sum())
-    if n_tied and ties is Ties.UNKNOWN:
-        notes.append(
-            f"Votes that tie all of their items: {n_tied:,} of {len(rankings):,}. They count for "
-            "nothing here. With --ties outcome, a tie is a result of its own."
-        )
-    if method is Method.BOOTSTRAP and not rankings.rater_names:
-        notes.append(
-            "No rater is named, so single votes are drawn, not raters. --rater names the column "
-            "of raters in a table of votes."
-        )
-    return notes
-
-
-def _write_board(board: Leaderboard, path: Path) -> None:
+def _write_boards(boards: dict[str, Leaderboard], path: Path) -> None:
     import json
 
     from rankshot.core.files import replace_file
     from rankshot.core.tables import open_csv_writer
 
-    columns = board.to_columns()
-    rows = list(zip(*columns.values(), strict=True))
+    several = list(boards) != [""]
+    rows = [
+        {**({"category": name} if several else {}), **row._asdict()}
+        for name, board in boards.items()
+        for row in board
+    ]
     with replace_file(path) as stream:
         if path.suffix == ".csv":
             writer = open_csv_writer(stream)
-            writer.writerow(columns)
-            writer.writerows(rows)
+            writer.writerow(rows[0])
+            writer.writerows(row.values() for row in rows)
             return
-        value: dict[str, Any] = {
-            name: getattr(board, name) for name in ("level", "method", "weight")
-        }
-        value["items"] = [dict(zip(columns, row, strict=True)) for row in rows]
+        first = next(iter(boards.values()))
+        value: dict[str, Any] = {name: getattr(first, name) for name in ("level", "scale")}
+        value["weight"] = sum(board.weight for board in boards.values())
+        value["items"] = rows
         json.dump(value, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

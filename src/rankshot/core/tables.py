@@ -1,5 +1,8 @@
 """Tables of named columns: CSV and Parquet, read and written a few rows at a time; data frames.
 
+`read_batches` yields rows as lists of text and numbers. `ColumnReader` reads whole columns of files
+and data frames alike, text as numbers of labels: votes have few different names in many rows.
+
 Scores, predictions, true labels, votes, similarities and hit counts are such tables. Their modules
 say which columns they have; all reading and writing is here. Messages name the file, the line
 (CSV) or the row (Parquet, counted from 0), and the column.
@@ -24,7 +27,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.files import NamedFile, decode_lines, replace_file
+from rankshot.core.files import NamedFile, decode_lines, replace_file, require_ending
 from rankshot.core.validation import require_module
 
 ID, LABEL = "id", "label"
@@ -102,7 +105,7 @@ class Batch:
         return self.texts[j]
 
 
-def find_column(columns: Sequence[str], name: str, path: NamedFile) -> int:
+def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int:
     """Return the position of a column, or raise an error that lists the columns."""
     if (count := columns.count(name)) == 1:
         return columns.index(name)
@@ -610,3 +613,151 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
         raise RankshotError(
             f"column {short_repr(columns[0])}: expected numbers ({error})"
         ) from None
+
+
+# -------------------------------------------------------------------- whole columns
+
+MISSING = {"", "nan", "None", "NaT", "<NA>"}
+"""The texts of missing values in data frames."""
+
+
+class Coded(NamedTuple):
+    """A column of text: row i has the text ``labels[codes[i]]``; a missing cell is empty."""
+
+    codes: NDArray[np.int32]
+    labels: list[str]
+
+    def expand(self, missing: Any = "") -> NDArray[np.object_]:
+        """Return the text of each row, or ``missing`` for empty cells."""
+        return np.array([label or missing for label in self.labels] or [""], object)[self.codes]
+
+
+class ColumnReader:
+    """The columns of a CSV or Parquet file, or of a data frame, read by their names.
+
+    Blanks around names and text do not count. CSV is read by PyArrow where it is installed; what
+    it cannot read is read by Python's own reader, whose messages name the line.
+
+    Parameters
+    ----------
+    source : str, Path or data frame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reader = ColumnReader(pd.DataFrame({"winner": ["b", "a ", None]}))
+    >>> reader.read_texts(["winner"])[0].labels
+    ['b', 'a', '']
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._path = Path(source) if isinstance(source, (str, Path)) else None
+        self._frame = None if self._path else as_frame(source)
+        if self._path:
+            require_ending(self._path, TABLE_ENDINGS)
+            self.columns = read_columns(self._path, strip=True)[0]
+        elif self._frame is not None:
+            self.columns = [str(name).strip() for name in self._frame.columns]
+        else:
+            raise RankshotError(
+                f"expected a table, a data frame or the path of a file, not {short_repr(source)}"
+            )
+
+    def __str__(self) -> str:
+        """Return the name of the table, for messages."""
+        return "data frame" if self._path is None else str(self._path)
+
+    def where(self, row: int) -> str:
+        """Return the file and the line of a row (CSV), or its number from 0, for messages."""
+        if self._path is None or self._path.suffix == ".parquet":
+            return f"{self}: row {row}"
+        with closing(_read_rows(self._path)) as rows:
+            return f"{self}:{next(islice(rows, row + 1, None))[0]}"
+
+    def read_texts(self, names: Sequence[str]) -> list[Coded]:
+        """Return columns of text."""
+        places = [find_column(self.columns, name, str(self)) for name in names]
+        if self._frame is not None:
+            return [_code(self._frame[:, j].to_list()) for j in places]
+        arrow = self._read_arrow(places, numbers=False)
+        if arrow is None:
+            return [_code(column) for column in self._read_slowly(names, []).texts]
+        return [_code_arrow(arrow.column(i)) for i in range(len(places))]
+
+    def read_numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return columns of finite numbers, as a matrix."""
+        places = [find_column(self.columns, name, str(self)) for name in names]
+        if self._frame is not None:
+            values = frame_to_matrix(self._frame[:, places])
+            require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
+        elif (arrow := self._read_arrow(places, numbers=True)) is not None:
+            columns = [arrow.column(i) for i in range(len(places))]
+            values = _read_matrix(columns, arrow.num_rows)
+            if not np.isfinite(values).all():
+                values = self._read_slowly([], names).numbers
+        else:
+            values = self._read_slowly([], names).numbers
+        return np.asarray(values, np.float64)
+
+    def _read_slowly(self, texts: Sequence[str], numbers: Sequence[str]) -> Batch:
+        assert self._path is not None  # noqa: S101 (for mypy)
+        return read_table(self._path, texts, numbers, strip=True)
+
+    def _read_arrow(self, places: list[int], *, numbers: bool) -> Any:
+        """Return columns of a CSV file as an Arrow table; None if PyArrow cannot read them."""
+        if self._path is None or self._path.suffix == ".parquet":
+            return None
+        try:
+            arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
+        except RankshotError:
+            return None
+        with closing(_read_rows(self._path)) as rows:
+            header = next(rows)[1]
+        wanted = [header[j] for j in places]
+        kind = arrow.float64() if numbers else arrow.string()
+        try:
+            table = reader.read_csv(
+                self._path,
+                parse_options=reader.ParseOptions(newlines_in_values=True),
+                convert_options=reader.ConvertOptions(
+                    column_types=dict.fromkeys(wanted, kind), include_columns=wanted
+                ),
+            )
+        except (arrow.ArrowException, UnicodeDecodeError):
+            return None
+        return table if table.num_rows else None
+
+
+def _code(values: list[Any]) -> Coded:
+    """Give each different value a number, in the order of their first rows."""
+    try:
+        number = {value: i for i, value in enumerate(dict.fromkeys(values))}
+        codes = np.fromiter(map(number.__getitem__, values), np.int32, len(values))
+    except TypeError:
+        raise RankshotError(f"expected text, not {short_repr(values[0])}") from None
+    return _merge_labels(codes, [_to_text(value) for value in number])
+
+
+def _code_arrow(column: Any) -> Coded:
+    # One chunk: a dictionary of each chunk would take as long as reading the file.
+    coded = column.combine_chunks().dictionary_encode()
+    # PyArrow's own conversion would import pandas.
+    codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
+    return _merge_labels(codes, coded.dictionary.to_pylist())
+
+
+def _merge_labels(codes: NDArray[np.int32], labels: list[str]) -> Coded:
+    """Strip labels, and give those that are then equal one number."""
+    stripped = [label.strip() for label in labels]
+    distinct = {label: i for i, label in enumerate(dict.fromkeys(stripped))}
+    if len(distinct) == len(labels):
+        return Coded(codes, stripped)
+    recode = np.array([distinct[label] for label in stripped], np.int32)
+    return Coded(recode[codes], list(distinct))
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = str(value)
+    return "" if text in MISSING else text

@@ -223,7 +223,7 @@ class PrecedenceDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class WorthsDisplay(Display):
-    """The log-worths of items, best first, with comparison intervals.
+    """The log-worths or Elo points of items, best first, with comparison intervals.
 
     The intervals come from quasi-variances: items whose intervals do not overlap differ clearly.
     Use `from_leaderboard` or `from_model` to make one.
@@ -237,12 +237,14 @@ class WorthsDisplay(Display):
         The ends of the intervals.
     level : float
         Their confidence level, for the label.
+    scale : str
+        What the numbers are, for the label.
 
     Examples
     --------
     >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], weights=[3, 2])
-    >>> display = rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0))
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
+    >>> display = rs.leaderboard(votes).plot()
     >>> display.ax_.get_xlabel()
     'log-worth, with 95 % comparison intervals'
     """
@@ -251,6 +253,7 @@ class WorthsDisplay(Display):
     log_worths: Floats
     intervals: Floats | None = None
     level: float = 0.95
+    scale: str = "log-worth"
 
     @classmethod
     def from_leaderboard(cls, leaderboard: Leaderboard, *, ax: Any = None) -> WorthsDisplay:
@@ -263,12 +266,10 @@ class WorthsDisplay(Display):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
-        return cls(
-            list(leaderboard.items),
-            leaderboard.log_worths,
-            leaderboard.comparison_intervals,
-            leaderboard.level,
-        ).plot(ax)
+        rows = np.array([(row.rating, row.low, row.high) for row in leaderboard])
+        scale = "Elo points" if leaderboard.scale == "elo" else leaderboard.scale
+        items = list(leaderboard.items)
+        return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale).plot(ax)
 
     @classmethod
     def from_model(cls, model: Any, *, ax: Any = None) -> WorthsDisplay:
@@ -295,7 +296,7 @@ class WorthsDisplay(Display):
         return width or WIDTH, 1 + ROW_HEIGHT * len(self.items)
 
     def _draw(self, ax: Any) -> None:
-        label, ends = "log-worth", np.full((len(self.items), 2), np.nan)
+        label, ends = self.scale, np.full((len(self.items), 2), np.nan)
         if self.intervals is not None:
             ends = self.intervals
             label += f", with {100 * self.level:g} % comparison intervals"

@@ -4,10 +4,17 @@ from .agreement_tests import (
     compare_groups as compare_groups,
     concordance_test as concordance_test,
 )
-from .consensus.kemeny import Consensus as Consensus, borda as borda, kemeny as kemeny
+from .consensus.kemeny import (
+    Consensus as Consensus,
+    KemenyConsensus as KemenyConsensus,
+    borda as borda,
+    kemeny as kemeny,
+)
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
     copeland as copeland,
+    minimax as minimax,
+    ranked_pairs as ranked_pairs,
     schulze as schulze,
     smith_set as smith_set,
 )
@@ -17,10 +24,17 @@ from .distances import (
     rank_biased_overlap as rank_biased_overlap,
 )
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
+from .models.category_boards import (
+    Difference as Difference,
+    Leaderboards as Leaderboards,
+    leaderboards as leaderboards,
+)
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
 from .models.leaderboard import (
     Comparison as Comparison,
+    Estimate as Estimate,
     Leaderboard as Leaderboard,
+    Standing as Standing,
     leaderboard as leaderboard,
 )
 from .models.mallows import (
@@ -35,7 +49,6 @@ from .models.mixture import (
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .ranking_files import (
-    read_pairs as read_pairs,
     read_rankings as read_rankings,
     write_rankings as write_rankings,
 )

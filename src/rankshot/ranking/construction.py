@@ -13,7 +13,14 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, UnknownItemError, short_repr, suggest_item
+from rankshot.core.errors import (
+    RankshotError,
+    UnknownItemError,
+    quote_names,
+    short_repr,
+    suggest_item,
+)
+from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import (
     as_name,
     as_names,
@@ -187,6 +194,18 @@ def validate_entries(entries: Entries, items: tuple[str, ...], where: Where) -> 
     return entries.sort_ties()
 
 
+def warn_of_votes(entries: Entries, names: tuple[str, ...]) -> None:
+    """Warn if lists are short and name different items: they may compare only these."""
+    sizes = entries.sizes
+    if len(sizes) > 1 and sizes.min() >= 2 and 2 * sizes.max() < len(names):
+        warnings.warn(
+            f"these lists name at most {sizes.max()} of {len(names)} items, and different ones. "
+            "The items that a list does not name are placed after it. If they were not compared, "
+            'give kind="subset"; if they were, name all items with items=',
+            stacklevel=3,
+        )
+
+
 # ---- Columns: one value per ranking
 
 
@@ -282,28 +301,74 @@ def distinct_values(labels: NDArray[np.object_]) -> tuple[str, ...]:
 
 def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     """Give each label a number, from 1 and sorted by name; 0 for no label."""
-    code = {name: i for i, name in enumerate(distinct_values(labels), 1)}
-    return np.fromiter((code.get(name, 0) for name in labels), np.int64, labels.size)
+    if labels.strides == (0,) and labels.size and labels[0] is None:
+        # One value for all rankings takes no memory, and no time here.
+        return np.zeros(labels.size, np.int64)
+    code: dict[str | None, int] = {name: i for i, name in enumerate(distinct_values(labels), 1)}
+    code[None] = 0
+    return np.fromiter(map(code.__getitem__, labels.tolist()), np.int64, labels.size)
 
 
 # ---- Tables of numbers: positions, scores and item numbers
 
 
-def require_number_table(
-    values: ArrayLike, n_items: int, what: str, *, square: bool = False
-) -> NDArray[np.float64]:
-    """Return a float matrix with one column per item, and one row per item if it is square."""
+def read_item_table(
+    values: Any, items: Iterable[Any] | None, what: str, *, square: bool = False
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the items, and a float matrix with one column for each.
+
+    The columns of a data frame are matched by name, and in a square table also the rows, if an
+    index of pandas names them. Without ``items``, its columns are the items.
+    """
+    frame = as_frame(values)
+    if frame is not None:
+        return _read_frame(frame, items, what, square=square)
+    if items is None:
+        raise RankshotError(f"{what} have no names of columns: name them with items=")
+    names = as_names(items)
     refuse_masked(what, values)
     try:
         table = np.atleast_2d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError, OverflowError) as error:
         raise RankshotError(f"{what} must be a table of numbers: {error}") from None
+    _require_shape(table, len(names), what, square=square)
+    return names, table
+
+
+def _require_shape(table: NDArray[Any], n_items: int, what: str, *, square: bool) -> None:
     if table.ndim != 2 or table.shape[1] != n_items or (square and len(table) != n_items):
         lines = "row and one column" if square else "column"
         raise RankshotError(
             f"{what} must have one {lines} for each of the {n_items} items, not shape {table.shape}"
         )
-    return table
+
+
+def _read_frame(
+    frame: Any, items: Iterable[Any] | None, what: str, *, square: bool
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
+
+    columns = as_names(frame.columns, f"the columns of {what}")
+    names = columns if items is None else as_names(items)
+    table = np.asarray(frame_to_matrix(frame), np.float64)
+    table = table[:, _match_names(columns, names, f"the columns of {what}")]
+    if square:
+        _require_shape(table, len(names), what, square=True)
+        index: Any = nw.maybe_get_index(frame)
+        numbered = index is None or list(index) == list(range(len(table)))
+        rows = columns if numbered else as_names(index, f"the index of {what}")
+        table = table[_match_names(rows, names, f"the rows of {what}")]
+    return names, table
+
+
+def _match_names(found: tuple[str, ...], names: tuple[str, ...], what: str) -> list[int]:
+    """Return where each name is; raise if the names are not the same."""
+    if odd := [*({*found} ^ {*names})]:
+        missing, further = sorted({*names} - {*found}), sorted({*found} - {*names})
+        told = [f"{text} {quote_names(x)}" for text, x in (("no", missing), ("also", further)) if x]
+        raise RankshotError(f"{what} differ from items in {len(odd)} names: {'; '.join(told)}")
+    place = {name: j for j, name in enumerate(found)}
+    return [place[name] for name in names]
 
 
 def refuse_cells(
@@ -388,7 +453,7 @@ def encode_pairs(
             list(column), lambda x: isinstance(x, is_truth), "a tie is True or False, not {}", where
         )
         tied = column.astype(bool)
-    return names, _stack_pairs(pairs[0], pairs[1], tied)
+    return names, stack_pairs(pairs[0], pairs[1], tied)
 
 
 def _as_list(values: Iterable[Any], what: str) -> list[Any]:
@@ -399,7 +464,8 @@ def _as_list(values: Iterable[Any], what: str) -> list[Any]:
     return list(values)
 
 
-def _stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.bool_]) -> Entries:
+def stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.bool_]) -> Entries:
+    """Return pairs as lists of two items; the two are tied where ``ties`` is true."""
     n = len(ties)
     codes = np.stack([winners, losers], axis=1).astype(np.int32)
     # Tied items are listed by number, as everywhere.
@@ -410,21 +476,22 @@ def _stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.b
 
 
 def encode_pair_counts(
-    wins: ArrayLike, items: Iterable[Any], ties: ArrayLike | None
+    wins: Any, items: Iterable[Any] | None, ties: Any
 ) -> tuple[tuple[str, ...], Entries, NDArray[np.float64]]:
     """Return the names of the items, and one pair with its weight for each count above zero."""
-    names = as_names(items)
-    won = _require_counts(wins, names, "wins")
-    tied = np.zeros_like(won) if ties is None else _require_counts(ties, names, "ties")
+    names, won = _read_counts(wins, items, "wins")
+    tied = np.zeros_like(won) if ties is None else _read_counts(ties, names, "ties")[1]
     winners, losers = np.nonzero(won)
     first, second = np.nonzero(np.triu(tied))
     is_tie = np.arange(winners.size + first.size) >= winners.size
-    entries = _stack_pairs(np.append(winners, first), np.append(losers, second), is_tie)
+    entries = stack_pairs(np.append(winners, first), np.append(losers, second), is_tie)
     return names, entries, np.append(won[winners, losers], tied[first, second])
 
 
-def _require_counts(values: ArrayLike, names: tuple[str, ...], what: str) -> NDArray[np.float64]:
-    table = require_number_table(values, len(names), what, square=True)
+def _read_counts(
+    values: Any, items: Iterable[Any] | None, what: str
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    names, table = read_item_table(values, items, what, square=True)
     for bad, rule in (
         (~(np.isfinite(table) & (table >= 0)), "a count must be a finite number of 0 or more"),
         (np.diag(np.diag(table)) != 0, "an item is not compared with itself"),
@@ -435,4 +502,4 @@ def _require_counts(values: ArrayLike, names: tuple[str, ...], what: str) -> NDA
             raise RankshotError(
                 f"{what} of {names[i]!r} and {names[j]!r} are {table[i, j]:g}: {rule}"
             )
-    return table
+    return names, table

@@ -170,6 +170,25 @@ def group_ties(values: NDArray[Any], tolerance: float) -> list[NDArray[np.intp]]
     return [by_value[begin:end] for begin, end in pairwise([0, *gaps.tolist(), values.size])]
 
 
+def count_ties(rankings: Rankings) -> NDArray[np.float64]:
+    """Return the weight of the rankings that list two items at the same place, for each pair."""
+    C = rankings.n_items
+    table = np.zeros(C * C)
+    begin, size, row = group_by_place(rankings)
+    first = rankings.starts[row] + begin
+    for g in np.unique(size[size > 1]).tolist():
+        groups = np.flatnonzero(size == g)
+        for some in row_blocks(groups.size, g * g):
+            these = groups[some]
+            members = rankings.codes[first[these][:, None] + np.arange(g)].astype(np.int64)
+            pairs = members[:, :, None] * C + members[:, None]
+            weights = np.repeat(rankings.weights[row[these]], g * g)
+            table += np.bincount(pairs.ravel(), weights, C * C)
+    square = table.reshape(C, C)
+    np.fill_diagonal(square, 0.0)
+    return square
+
+
 def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> NamedOrder:
     """Return groups of item numbers as an order of names; names inside a tie are sorted."""
     return tuple(

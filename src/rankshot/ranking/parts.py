@@ -246,7 +246,7 @@ def require_rankings(value: Rankings) -> Rankings:
     if not isinstance(value, Rankings):
         raise RankshotError(
             f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
-            "from_positions, from_scores, from_pairs, read_rankings or read_pairs"
+            "from_positions, from_scores, from_votes or read_rankings"
         )
     return value
 

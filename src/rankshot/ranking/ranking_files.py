@@ -1,4 +1,4 @@
-"""Files of rankings: JSON lines, Parquet and PrefLib's formats; and tables of votes between pairs.
+"""Files of rankings: JSON lines, Parquet and PrefLib's formats; tables of votes and of ballots.
 
 A Parquet file has one ranking per row, with the fields of JSON lines as columns. Its names are read
 and written as numbers of a dictionary, so that no Python object is made per item.
@@ -7,12 +7,12 @@ and written as numbers of a dictionary, so that no Python object is made per ite
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeVar
+from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +26,18 @@ from rankshot.core.errors import (
 )
 from rankshot.core.files import NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
-    TABLE_ENDINGS,
-    Batch,
+    Coded,
+    ColumnReader,
     find_column,
     import_pyarrow,
     open_parquet,
     read_columns,
-    read_table,
     require_number_types,
 )
 from rankshot.core.validation import as_name, as_names, require_choice, require_whole_number
 from rankshot.ranking.construction import (
     Kind,
     Where,
-    refuse_first,
     validate_columns,
     validate_entries,
 )
@@ -47,8 +45,8 @@ from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.votes import RATERS, is_votes
 
-T = TypeVar("T")
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
 JSONL_ENDINGS = (".jsonl", ".ndjson")
@@ -59,20 +57,23 @@ ITEMS_KEY = b"rankshot.items"
 """The metadata in which a file names all its items, also those that no ranking lists."""
 GROUP_ENTRIES = 2**22
 """Items listed in a row group that is written, and at most in one part of a file."""
-TIE_WORDS = ("tie", "draw", "tie (bothbad)", "both_bad")
-"""What tables of votes between language models write for a tie, and sports tables."""
-HELP_WITH_BALLOTS = (
-    "Ballots of a spreadsheet, one row per person, become rankings in a few lines of Python: with "
-    "Rankings.from_orders if there is a column for each place, with Rankings.from_positions if "
-    "there is one for each item. The page 'I have rankings' of the guide has both to copy"
+LAYOUTS = ("votes", "orders", "places", "scores")
+ASIDE = (
+    ("raters", (*RATERS, "name", "id")),
+    ("targets", ("target",)),
+    ("weights", ("weight",)),
 )
-YES_OR_NO = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+"""The columns of a table of ballots that are not of places or items."""
 
 
 def read_rankings(
-    path: str | Path, items: Iterable[Any] | None = None, *, kind: Kind = "top"
+    path: str | Path,
+    items: Iterable[Any] | None = None,
+    *,
+    kind: Kind = "top",
+    layout: Literal["votes", "orders", "places", "scores"] | None = None,
 ) -> Rankings:
-    """Read rankings from JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
+    """Read rankings from JSON lines, CSV, Parquet or PrefLib (.soc, .soi, .toc, .toi).
 
     Parameters
     ----------
@@ -86,6 +87,10 @@ def read_rankings(
         A Parquet file has the same fields as columns: ``ranking`` is a list of names or, with
         ties, a list of lists of names. Null means that a field is left out; a weight must be a
         number.
+
+        A CSV file is a table of votes between two items (`Rankings.from_votes`) or of ballots, one
+        row per rater; so is a Parquet file of votes, or with ``layout``. Columns ``rater`` (or
+        ``judge``, ``voter``, ``name``, ``id``), ``target`` and ``weight`` are optional.
     items : iterable of names, optional
         All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
@@ -93,6 +98,11 @@ def read_rankings(
     kind : {"top", "subset"}
         What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
         ranking, or one of a subset of the items.
+    layout : {"votes", "orders", "places", "scores"}, optional
+        What a table has: votes; ballots with the items in order, best first; or one column per
+        item with its place (1 is best, 0 or empty is not listed) or its score (the highest is best,
+        empty is not compared). By default it is told by the columns and cells; where places and
+        scores cannot be told apart, an error says so.
 
     Raises
     ------
@@ -116,8 +126,17 @@ def read_rankings(
     """
     path = Path(path)
     require_choice("kind", kind, ("top", "subset"))
+    if layout is not None:
+        require_choice("layout", layout, LAYOUTS)
+    ending = require_ending(path, (*ENDINGS, ".csv"))
+    columns = read_columns(path, strip=True)[0] if ending == ".parquet" else ["ranking"]
+    is_table = "ranking" not in columns and (layout is not None or is_votes(columns))
+    if ending == ".csv" or is_table:
+        return _read_table(path, items, kind, layout)
+    if layout is not None:
+        raise RankshotError(f"{path}: layout= is for tables of votes and ballots, not rankings")
     readers = {".parquet": _read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
-    return readers.get(require_ending(path, ENDINGS), _read_jsonl)(path, items, kind)
+    return readers.get(ending, _read_jsonl)(path, items, kind)
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -524,152 +543,70 @@ def _to_lists(rankings: Rankings) -> Any:
     return arrow.LargeListArray.from_arrays(arrow.array(group_number[rankings.starts]), groups)
 
 
-# ---- Votes between pairs
+# ---- Tables: votes between two items, and ballots
 
 
-def read_pairs(
-    path: str | Path,
-    items: Iterable[Any] | None = None,
-    *,
-    first: str = "model_a",
-    second: str = "model_b",
-    winner: str = "winner",
-    loser: str = "loser",
-    tie: str = "tie",
-    tie_words: Sequence[str] = TIE_WORDS,
-    weight: str = "weight",
-    rater: str = "rater",
+def _read_table(
+    path: Path, items: Iterable[Any] | None, kind: Kind, layout: str | None
 ) -> Rankings:
-    r"""Read a table of votes between two items, from CSV or Parquet, as subset rankings.
-
-    A table has one of two forms. If it has the column ``loser``, a row names the winner and the
-    loser, and a column ``tie``, where there is one, says whether they tied. Otherwise a row names
-    two items and who won: ``winner`` holds the name of one of the two columns, one of the two
-    items, or a word for a tie. Blanks around names do not count.
-
-    Parameters
-    ----------
-    path : str or Path
-        A .csv file, whose first line names the columns, or a .parquet file.
-    items : iterable of names, optional
-        All items, in the order wanted. By default those that occur, sorted.
-    first, second, winner, loser, tie : str
-        The names of the columns.
-    tie_words : sequence of str
-        What stands for a tie in the column ``winner`` of the second form, in any case.
-    weight, rater : str
-        The names of two columns that may be left out: how often a vote counts, and who gave it.
-        Other columns are ignored.
-
-    Raises
-    ------
-    RankshotError
-        If the file cannot be read; the message names the file and the line or row.
-    FileNotFoundError
-        If there is no such file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import rankshot as rs
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "votes.csv"
-    ...     _ = path.write_text("model_a,model_b,winner\nant,bee,model_b\nbee,cat,tie\n")
-    ...     rs.read_pairs(path)
-    Rankings: 2 rankings of 3 items
-      bee > ant (subset)
-      bee = cat (subset)
-    """
-    path = Path(path)
-    require_ending(path, TABLE_ENDINGS)
-    columns, _ = read_columns(path, strip=True)
-
-    def has(name: str, default: str) -> bool:
-        # A column that was asked for by name must be there.
-        return name != default or name in columns
-
-    names_loser = has(loser, "loser")
-    sides = [winner, loser] if names_loser else [winner, first, second]
-    if not names_loser:
-        _require_votes(columns, sides, path)
-    more = [(weight, "weight"), (rater, "rater"), *([(tie, "tie")] if names_loser else [])]
-    texts = [*sides, *(name for name, default in more if has(name, default))]
-    table = read_table(path, texts, strip=True)
-    place = {name: j for j, name in enumerate(texts)}
-    if names_loser:
-        winners, losers = table.require_text(0), table.require_text(1)
-        words = {word.lower() for word in tie_words} - set(losers)
-        refuse_first(
-            winners,
-            lambda name: name.lower() not in words,
-            f"{winner!r} is {{}}, a tie and not an item: give the columns of the two items "
-            "(first=, second=) and of the outcome (winner=), and not loser=",
-            table.where,
+    """Read votes between two items, or ballots with one row per rater."""
+    table = ColumnReader(path)
+    if layout == "votes" or (layout is None and is_votes(table.columns)):
+        return Rankings.from_votes(path, items=items)
+    names = {what: next((n for n in usual if n in table.columns), "") for what, usual in ASIDE}
+    columns = [name for name in table.columns if name not in names.values()]
+    if not columns:
+        raise RankshotError(f"{path}: the ballots have no columns beside {quote_names(names)}")
+    read = dict(zip(table.columns, table.read_texts(table.columns), strict=True))
+    n = len(next(iter(read.values())).codes)
+    beside: dict[str, Any] = {
+        what: read[name].expand(None) for what, name in names.items() if name and what != "weights"
+    }
+    if names["weights"]:
+        beside["weights"] = table.read_numbers([names["weights"]])[:, 0]
+    ballots = [read[name] for name in columns]
+    numbers = None if layout == "orders" else _read_cells(ballots)
+    layout = layout or _recognise(numbers, path)
+    if layout == "orders":
+        cells = zip(*(ballot.expand() for ballot in ballots), strict=True)
+        orders = [[name for name in row if name] for row in cells]
+        return Rankings.from_orders(
+            orders, items=items, kind=[kind] * n, where=table.where, **beside
         )
-        ties = _convert(table, place[tie], _parse_answer, "true or false") if tie in place else None
+    if numbers is None:
+        raise RankshotError(f"{path}: {layout} must be numbers: give layout='orders'?")
+    if layout == "places":
+        found = Rankings.from_positions(numbers, items=columns, kind=kind, **beside)
     else:
-        winners, losers, ties = _decide(table, first, second, tie_words)
-    raters = [cell or None for cell in table.texts[place[rater]]] if rater in place else None
-    return Rankings.from_pairs(
-        winners,
-        losers,
-        items=items,
-        ties=ties,
-        weights=_convert(table, place[weight], float, "a number") if weight in place else None,
-        raters=raters,
-        where=table.where,
+        kind = "subset" if np.isnan(numbers).any() else kind
+        found = Rankings.from_scores(numbers, items=columns, kind=kind, **beside)
+    return found if items is None else found.with_items(items)
+
+
+def _read_cells(ballots: list[Coded]) -> NDArray[np.float64] | None:
+    """Return the cells of ballots as numbers, NaN where they are empty; None if some are text."""
+    try:
+        columns = [
+            np.array([float(label) if label else np.nan for label in ballot.labels])[ballot.codes]
+            for ballot in ballots
+        ]
+    except ValueError:
+        return None
+    return np.column_stack(columns)
+
+
+def _recognise(numbers: NDArray[np.float64] | None, path: Path) -> str:
+    """Return what the cells of ballots are: names in order, places or scores."""
+    if numbers is None:
+        return "orders"
+    listed = np.where(numbers > 0, numbers, np.inf)
+    places = np.sort(listed, axis=1)
+    counted = np.isin(places, np.inf) | (places == np.arange(1, numbers.shape[1] + 1))
+    if counted.all() and not np.any(numbers < 0):
+        return "places"
+    if np.any((numbers % 1 > 0) | (numbers < 1) | (numbers > numbers.shape[1])):
+        return "scores"
+    raise RankshotError(
+        f"{path}: the numbers may be places (1 is best) or scores (the highest is best): say "
+        "which with layout='places' or layout='scores'"
     )
-
-
-def _require_votes(columns: Sequence[str], sides: Sequence[str], path: Path) -> None:
-    missing = [name for name in sides if name not in columns]
-    if missing:
-        # A table that has none of the columns may not be one of votes.
-        ballots = f". {HELP_WITH_BALLOTS}" if len(missing) == 3 else ""
-        try:
-            find_column(columns, missing[0], path)
-        except RankshotError as error:
-            raise RankshotError(
-                f"{error}. For votes between two items, name the columns of the two items and of "
-                "the winner with first=, second= and winner=, or those of the winner and the loser "
-                f"with winner= and loser={ballots}"
-            ) from None
-
-
-def _decide(
-    table: Batch, first: str, second: str, tie_words: Sequence[str]
-) -> tuple[list[str], list[str], list[bool]]:
-    """Return the winner and the loser of each row, and whether it is a tie."""
-    ties = {word.lower() for word in tie_words}
-    winners, losers, tied = [], [], []
-    sides = (table.require_text(j) for j in range(3))
-    for row, (outcome, a, b) in enumerate(zip(*sides, strict=True)):
-        is_tie = outcome.lower() in ties and outcome not in (a, b)
-        second_won = outcome in (second, b)
-        if not is_tie and second_won == (outcome in (first, a)):
-            raise RankshotError(
-                f"{table.where(row)}: {table.names[0]!r} is {short_repr(outcome)}; expected "
-                f"{first!r}, {second!r}, {a!r}, {b!r} or a tie ({quote_names(tie_words)})"
-            )
-        winners.append(b if second_won else a)
-        losers.append(a if second_won else b)
-        tied.append(is_tie)
-    return winners, losers, tied
-
-
-def _parse_answer(cell: str) -> bool:
-    return YES_OR_NO[cell.lower()]
-
-
-def _convert(table: Batch, j: int, convert: Callable[[str], T], expected: str) -> list[T]:
-    """Return the converted cells of a column."""
-    values = []
-    for row, cell in enumerate(table.require_text(j)):
-        try:
-            values.append(convert(cell))
-        except (ValueError, KeyError):
-            raise RankshotError(
-                f"{table.where(row)}: {table.names[j]!r} is {short_repr(cell)}; expected {expected}"
-            ) from None
-    return values

@@ -19,6 +19,7 @@ from rankshot.core.errors import (
     suggest_item,
     suggest_name,
 )
+from rankshot.core.tables import ColumnReader
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
     Kind,
@@ -34,13 +35,15 @@ from rankshot.ranking.construction import (
     encode_pairs,
     encode_positions,
     number_labels,
+    read_item_table,
     refuse_cells,
     require_lengths,
-    require_number_table,
     validate_columns,
     warn_of_counting_from_zero,
+    warn_of_votes,
 )
 from rankshot.ranking.entries import Entries, find_first
+from rankshot.ranking.votes import Votes, read_votes
 
 ROWS_SHOWN = 6
 PLACES_SHOWN = 8
@@ -138,6 +141,8 @@ class Rankings:
             ``where(i)`` is how an error message names row ``i``.
         """
         names, entries = encode_orders(list(orders), items, where)
+        if items is None and kind == "top":
+            warn_of_votes(entries, names)
         n = entries.sizes.size
         beside = validate_columns(n, targets, sources, raters, weights, kind, where)
         return cls(names, *entries, entries.sizes, *beside)
@@ -147,7 +152,7 @@ class Rankings:
         cls,
         positions: ArrayLike,
         *,
-        items: Iterable[Any],
+        items: Iterable[Any] | None = None,
         targets: Labels = None,
         sources: Labels = None,
         raters: Labels = None,
@@ -163,8 +168,7 @@ class Rankings:
         Rankings: 1 ranking of 4 items
           b = d > a
         """
-        names = as_names(items)
-        table = require_number_table(positions, len(names), "positions")
+        names, table = read_item_table(positions, items, "positions")
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         # A subset ranking of all items but one also has such positions.
         warn_of_counting_from_zero(table[~beside[0]])
@@ -177,7 +181,7 @@ class Rankings:
         cls,
         scores: ArrayLike,
         *,
-        items: Iterable[Any],
+        items: Iterable[Any] | None = None,
         k: int | None = None,
         targets: Labels = None,
         sources: Labels = None,
@@ -187,7 +191,8 @@ class Rankings:
     ) -> Rankings:
         """Rank the items of each row of ``scores``, largest first; equal scores tie.
 
-        ``k`` keeps the first k, as `top` does. With ``kind="subset"``, nan is not compared.
+        ``k`` keeps the first k, as `top` does. With ``kind="subset"``, nan is not compared. The
+        columns of a data frame are matched with ``items`` by name, and are the items by default.
 
         Examples
         --------
@@ -199,8 +204,7 @@ class Rankings:
         Rankings: 1 ranking of 3 items
           a > c (subset)
         """
-        names = as_names(items)
-        table = require_number_table(scores, len(names), "scores")
+        names, table = read_item_table(scores, items, "scores")
         beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
         placed = ~np.isnan(table)
         refuse_cells(~placed & ~beside[0][:, None], table, names, "scores")
@@ -262,13 +266,88 @@ class Rankings:
         return cls(names, *entries, sizes, *beside)
 
     @classmethod
+    def from_votes(
+        cls,
+        votes: Any,
+        *,
+        items: Iterable[Any] | None = None,
+        a: str | None = None,
+        b: str | None = None,
+        winner: str | None = None,
+        loser: str | None = None,
+        rater: str | None = None,
+        category: str | None = None,
+        weight: str | None = None,
+        count: str | None = None,
+    ) -> Rankings:
+        """Build from a table of votes between two items: subset rankings, one for each vote.
+
+        A row names two items and who won, or the winner and the loser (a column ``tie`` may then
+        say whether they tied). The winner is given by the name of its column, by its own name, as
+        ``a``/``b``, ``left``/``right``, ``first``/``second`` or 1/0; a tie as ``tie``, ``draw``,
+        ``both_bad``, 0.5 and the like. Blanks around names do not count.
+
+        Parameters
+        ----------
+        votes : data frame, str or Path
+            A data frame of pandas, polars and others, or the path of a .csv or .parquet file.
+        items : iterable of names, optional
+            All items, in the order wanted. By default those that occur, sorted.
+        a, b, winner, loser : str, optional
+            The names of the columns. By default ``model_a`` and ``model_b``, ``a`` and ``b``,
+            ``left`` and ``right`` or ``first`` and ``second``, with ``winner``, ``outcome`` or
+            ``result``; or ``winner`` and ``loser``.
+        rater : str, optional
+            The column of who voted; ``rater``, ``judge`` or ``voter`` by default.
+        category : str, optional
+            A column whose values become the targets of the rankings.
+        weight : str, optional
+            The column of how important a vote is; ``weight`` by default. Only ratios count: the
+            weights are divided by their mean.
+        count : str, optional
+            The column of how often a vote was given: whole numbers.
+
+        Raises
+        ------
+        RankshotError
+            If a row cannot be read; the message names the file and the line or row.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from rankshot import Rankings
+        >>> Rankings.from_votes(pd.DataFrame(
+        ...     {"a": ["ant", "bee"], "b": ["bee", "cat"], "winner": ["b", "tie"]}))
+        Rankings: 2 rankings of 3 items
+          bee > ant (subset)
+          bee = cat (subset)
+        """
+        columns = {"a": a, "b": b, "winner": winner, "loser": loser, "rater": rater}
+        columns |= {"category": category, "weight": weight, "count": count}
+        return cls.of_votes(read_votes(ColumnReader(votes), items, **columns))
+
+    @classmethod
+    def of_votes(cls, votes: Votes) -> Rankings:
+        """Return votes that are read already as rankings."""
+        n = votes.outcome.size
+        sources = np.broadcast_to(np.array(None, object), n)
+        beside = (votes.weights, votes.categories, sources, votes.raters)
+        columns: tuple[Any, ...] = (np.full(n, 2), np.ones(n, bool), *beside)
+        return cls(votes.items, *votes.entries, *columns)
+
+    @classmethod
     def from_pair_counts(
-        cls, wins: ArrayLike, *, items: Iterable[Any], ties: ArrayLike | None = None
+        cls,
+        wins: ArrayLike,
+        *,
+        items: Iterable[Any] | None = None,
+        ties: ArrayLike | None = None,
     ) -> Rankings:
         """Build from tables of counts: ``wins[i, j]`` is how often item i was preferred to j.
 
         ``ties[i, j]``, equal to ``ties[j, i]``, is how often the two tied. Each count that is not
-        zero becomes one pair of that weight.
+        zero becomes one pair of that weight. The columns of a data frame, and the index of pandas,
+        are matched with ``items`` by name, and are the items by default.
 
         Examples
         --------

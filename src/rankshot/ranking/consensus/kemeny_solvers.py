@@ -12,7 +12,8 @@ integral; if it is not, the same constraints go to the integer solver.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from time import monotonic
@@ -36,6 +37,8 @@ LEAST_GAIN = 1e-12
 """Gains smaller than this fraction of the largest weight are rounding errors."""
 FEW_ITEMS = 10
 """So many items are ordered by dynamic programming, which is faster than any search."""
+MOST_COUNTED = 16
+"""The best orders of more items, of which majorities make a cycle, are not counted."""
 TOLERANCE = 1e-6
 """The accuracy of the linear solver."""
 ROWS_PER_ITEM = 50
@@ -195,9 +198,7 @@ def order_few(W: Floats) -> Items:
     the rankings that place i before the others of S. A set is a number, item i its i-th bit.
     """
     n = len(W)
-    passed = np.zeros((1 << n, n))
-    for j in range(n):
-        passed[1 << j : 2 << j] = passed[: 1 << j] + W[:, j]
+    passed = _sum_passed(W)
     least = np.zeros(1 << n)
     last = np.zeros(1 << n, np.intp)
     for sets, items, others in _sets_by_size(n):
@@ -211,6 +212,68 @@ def order_few(W: Floats) -> Items:
         order.append(int(last[placed]))
         placed ^= 1 << order[-1]
     return np.array(order[::-1], np.intp)
+
+
+def _sum_passed(W: Floats) -> Floats:
+    """Return, for each set and each item, the weight of the item before those of the set."""
+    n = len(W)
+    passed = np.zeros((1 << n, n))
+    for j in range(n):
+        passed[1 << j : 2 << j] = passed[: 1 << j] + W[:, j]
+    return passed
+
+
+@dataclass(frozen=True)
+class BestOrders:
+    """The best orders of a few items: ``after[s]`` has the items that may follow the set s."""
+
+    count: int
+    after: dict[int, list[int]]
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        """Yield the orders, sorted by item numbers."""
+        stack: list[tuple[int, tuple[int, ...]]] = [(0, ())]
+        while stack:
+            placed, order = stack.pop()
+            if not self.after[placed]:
+                yield order
+            stack += [(placed | 1 << i, (*order, i)) for i in reversed(self.after[placed])]
+
+
+def find_best_orders(W: Floats) -> list[tuple[Items, BestOrders | None]]:
+    """Return groups of items, best first, and the best orders of each; None if it is too large.
+
+    In every best order, items that a majority prefers to all others come before these, so the
+    best orders of all items are those of the groups, one after another.
+    """
+    groups = majority_groups((W >= W.T) & ~np.eye(len(W), dtype=bool))
+    parts = [W[np.ix_(group, group)] for group in groups]
+    return [
+        (group, _find_best_of_few(part) if len(group) <= MOST_COUNTED else None)
+        for group, part in zip(groups, parts, strict=True)
+    ]
+
+
+def _find_best_of_few(W: Floats) -> BestOrders:
+    """Return the best orders of a few items, from the least costs of sets as in `order_few`."""
+    n = len(W)
+    passed, least, count = _sum_passed(W), np.zeros(1 << n), np.zeros(1 << n)
+    count[0] = 1
+    slack = LEAST_GAIN * n * max(float(W.sum()), 1e-300)
+    steps = []
+    for sets, items, others in _sets_by_size(n):
+        cost = least[others] + passed[others, items]
+        least[sets] = cost.min(axis=1)
+        tight = cost <= least[sets][:, None] + slack
+        count[sets] = (count[others] * tight).sum(axis=1)
+        steps.append((sets, items, others, tight))
+    # From all items back to none, only along steps that lose nothing.
+    after: dict[int, list[int]] = {(1 << n) - 1: []}
+    for sets, items, others, tight in reversed(steps):
+        for row in np.flatnonzero(np.isin(sets, list(after))):
+            for item, other in zip(items[row][tight[row]], others[row][tight[row]], strict=True):
+                after.setdefault(int(other), []).append(int(item))
+    return BestOrders(int(count[-1]), {placed: sorted(items) for placed, items in after.items()})
 
 
 @lru_cache(maxsize=FEW_ITEMS + 1)

@@ -30,7 +30,7 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.consensus.kemeny_solvers import solve_exactly
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import require_number_table
+from rankshot.ranking.construction import read_item_table
 from rankshot.ranking.matrices import completed_orders, iterate_choices
 from rankshot.ranking.parts import (
     refuse_partial,
@@ -121,7 +121,7 @@ class BabingtonSmith(BaseEstimator):
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[Any]) -> BabingtonSmith:
         """Return a fitted model; ``log_odds[i, j]``: item i of ``items`` precedes item j."""
         names = as_names(items)
-        table = require_number_table(log_odds, len(names), "log_odds", square=True)
+        _, table = read_item_table(log_odds, names, "log_odds", square=True)
         wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
         if wrong.any():
             i, j = np.argwhere(wrong)[0]

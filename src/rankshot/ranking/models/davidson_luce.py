@@ -12,7 +12,7 @@ back gives the derivatives, and no set is enumerated.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,9 @@ from rankshot.ranking.matrices import (
     levels,
 )
 from rankshot.ranking.models.information import invert_information
+from rankshot.ranking.models.pair_likelihood import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel, require_worths
+from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -156,7 +158,7 @@ class DavidsonLuce(WorthModel):
         sizes = require_tie_sizes(merged)
         if self.regularization == 0:
             require_finite_worths(merged, sizes)
-        likelihood = Likelihood(merged, sizes)
+        likelihood = build_likelihood(merged, sizes)
         with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
             optimum = self._maximize(likelihood, self.tol * min(1.0, found.weight), line)
         values = self._take_parameters(optimum)
@@ -165,9 +167,9 @@ class DavidsonLuce(WorthModel):
             rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
         )
 
-    def _maximize(self, likelihood: Likelihood, tol: float, line: ProgressLine) -> Optimum:
+    def _maximize(self, likelihood: Any, tol: float, line: ProgressLine) -> Optimum:
         """Maximise the penalised log-likelihood."""
-        start = np.zeros_like(likelihood.observed)
+        start = np.zeros(likelihood.size)
         is_worth = np.arange(start.size) < likelihood.n_items
         ridge = np.where(is_worth, self.regularization, 0.0)
         if likelihood.widest > WIDE:
@@ -241,9 +243,22 @@ class DavidsonLuce(WorthModel):
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
         add up to zero. A penalty is interpreted as a prior.
         """
-        covariance, known = self._invert_information(rankings)
-        C = len(covariance) - np.count_nonzero(known)
-        return covariance[:C, :C]
+        C = len(self.items_)
+        return self._invert_information(rankings)[0][:C, :C]
+
+    def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
+        """Return the covariance of the parameters, and the derivatives of each ranking in them.
+
+        Parameters
+        ----------
+        rankings : Rankings
+        """
+        inverse, known = self._invert_information(rankings)
+        likelihood = build_likelihood(rankings.with_items(self.items_), self._sizes)
+        values = np.append(self.log_worths_, self._parameters.gamma[1:])
+        kept = np.append(np.ones(len(self.items_), bool), known)
+        listed = likelihood.gradients(values)[:, np.flatnonzero(kept)]
+        return inverse, Gradients(listed, np.zeros(len(rankings)), np.zeros(len(inverse)))
 
     def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
         """Return the standard error of the logarithm of each tie parameter.
@@ -267,7 +282,7 @@ class DavidsonLuce(WorthModel):
                 "rankings have: fit it to rankings with such ties"
             )
         values = np.append(self.log_worths_, self._parameters.gamma[1:])
-        information = Likelihood(merged, self._sizes).information(values)
+        information = build_likelihood(merged, self._sizes).information(values)
         C = len(self.items_)
         known = np.diag(information)[C:] > 0
         kept = np.append(np.arange(C), C + np.flatnonzero(known))
@@ -529,7 +544,8 @@ class Likelihood:
             for block in iterate_blocks(rankings, self._polynomials.n_rows)
         ]
         self.widest = max((len(block.codes) for block, _ in self._blocks), default=0)
-        self.observed = np.zeros(self.n_items + sizes.size - 1)
+        self.size = self.n_items + sizes.size - 1
+        self.observed = np.zeros(self.size)
         for block, weights in self._blocks:
             np.add.at(self.observed[: self.n_items], block.codes, block.chosen * weights)
             of_size = block.size[:, None] == sizes[1:]
@@ -552,6 +568,24 @@ class Likelihood:
         size = abs(value) + float(self.observed.sum()) * (1 + float(np.ptp(values)))
         return Point(value, self.observed - expected, size, self.observed + expected)
 
+    def gradients(self, values: Floats) -> csr_array:
+        """Return the derivatives of each ranking, whatever its weight."""
+        parameters = Parameters.unpack(values, self.n_items)
+        sizes = self._polynomials.sizes[1:]
+        cells: list[tuple[Ints, Ints, Floats]] = []
+        for block, weights in self._blocks:
+            passes = _Passes(self._polynomials, block, np.ones_like(weights), parameters)
+            cells.append((block.rows, block.codes, block.chosen - passes.expected))
+            of_size = (block.size[:, None] == sizes) - passes.by_size[:, 1:]
+            columns = self.n_items + np.arange(sizes.size)
+            cells.append((block.rows[block.column][:, None], columns, of_size))
+        wide = [np.broadcast_arrays(*each) for each in cells]
+        row, column, slope = (
+            np.concatenate([x.ravel() for x in each]) for each in zip(*wide, strict=True)
+        )
+        n = sum(block.rows.size for block, _ in self._blocks)
+        return csr_array((slope, (row, column)), shape=(n, values.size))
+
     def information(self, values: Floats) -> Floats:
         """Return minus the matrix of second derivatives."""
         C, parameters = self.n_items, Parameters.unpack(values, self.n_items)
@@ -571,6 +605,16 @@ class Likelihood:
                 np.add.at(information[:, k], block.codes, change)
                 information[C:, k] += by_size[:, 1:].sum(axis=0) / 2
         return information + information.T
+
+
+def build_likelihood(rankings: Rankings, sizes: Ints) -> Likelihood | PairLikelihood:
+    """Return the likelihood of rankings; that of pairs has no sums over sets."""
+    if sizes[-1] > 2 or not np.all(rankings.is_subset & (rankings.n_listed == 2)):
+        return Likelihood(rankings, sizes)
+    first, second = rankings.codes.reshape(-1, 2).T
+    sign, weights = (~rankings.rows_with_ties).astype(np.float64), rankings.weights
+    has_ties = sizes.size > 1
+    return PairLikelihood(first, second, sign, weights, rankings.n_items, has_ties=has_ties)
 
 
 class _Passes:

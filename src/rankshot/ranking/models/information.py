@@ -48,14 +48,27 @@ def require_estimable(rankings: AnyRankings) -> None:
 
 def describe_one_sided(rankings: Rankings, *, ties_compare: bool) -> str:
     """Return which items are never placed before, or never after, others; "" if there are none."""
-    if ties_compare:
-        rankings = _break_ties_both_ways(rankings)
+    before, label = _connect_by_wins(rankings, ties_compare=ties_compare)
+    return _describe_groups(before, label, rankings.items) if label.max() > 0 else ""
+
+
+def mark_one_sided(rankings: Rankings, *, ties_compare: bool) -> NDArray[np.bool_]:
+    """Return which items do not both win and lose against the largest group of those that do."""
+    _, label = _connect_by_wins(rankings, ties_compare=ties_compare)
+    return np.asarray(label != np.argmax(np.bincount(label)))
+
+
+def _connect_by_wins(
+    rankings: Rankings, *, ties_compare: bool
+) -> tuple[csr_array, NDArray[np.int32]]:
+    """Return the graph of "was placed before", and the strongly connected group of each item."""
+    if ties_compare and rankings.has_ties:
+        rankings = break_ties_both_ways(rankings)
     before = _count_neighbours(rankings).before
-    count, label = connected_components(before, connection="strong")
-    return _describe_groups(before, label, rankings.items) if count > 1 else ""
+    return before, connected_components(before, connection="strong")[1]
 
 
-def _break_ties_both_ways(rankings: Rankings) -> Rankings:
+def break_ties_both_ways(rankings: Rankings) -> Rankings:
     """Return every ranking twice, with the items of each tie in one order and in the other."""
     rows = rankings.entry_rows
     entries = np.arange(rows.size)
@@ -64,23 +77,6 @@ def _break_ties_both_ways(rankings: Rankings) -> Rankings:
     backward = np.repeat(2 * first + size - 1, size) - entries
     one = replace(rankings, places=(entries - rankings.starts[rows]).astype(np.int32))
     return Rankings.concatenate([one, replace(one, codes=rankings.codes[backward])])
-
-
-def find_uncompared(rankings: Rankings, *, ties_compare: bool) -> list[str]:
-    """Return the items outside the largest group that rankings connect."""
-    n_last = rankings.n_items - rankings.n_listed
-    compares = rankings.places[rankings.starts[1:] - 1] > 0
-    compares |= ~rankings.is_subset & (n_last > 0)
-    if ties_compare:
-        compares |= rankings.n_listed > 1
-    if np.any(compares & ~rankings.is_subset):
-        return []
-    lists = rankings[compares]
-    follows = lists.entry_rows[1:] == lists.entry_rows[:-1]
-    linked = _connect(lists.codes[:-1][follows], lists.codes[1:][follows], rankings.n_items)
-    _, label = connected_components(linked, directed=False)
-    main = np.argmax(np.bincount(label))
-    return [rankings.items[i] for i in np.flatnonzero(label != main)]
 
 
 class _Neighbours(NamedTuple):
@@ -171,8 +167,15 @@ def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[s
 # ---- Covariances
 
 
-def invert_information(information: Floats, items: tuple[str, ...], penalty: float = 0) -> Floats:
+def invert_information(
+    information: Floats,
+    items: tuple[str, ...],
+    penalty: float = 0,
+    labels: tuple[str, ...] = (),
+) -> Floats:
     """Return the covariance of log-worths that add up to zero, and of other parameters.
+
+    ``labels`` name the parameters in messages; those without a name are tie parameters.
 
     Only differences of log-worths are known, so the information has no inverse. One item is taken
     as the reference: the errors of the differences from it give all others. Each row is scaled,
@@ -184,7 +187,8 @@ def invert_information(information: Floats, items: tuple[str, ...], penalty: flo
     _require_connected(information[:C, :C], items)
     reference = int(np.argmax(np.diag(information)[:C]))
     others = np.delete(np.arange(len(information)), reference)
-    names = [items[i] if i < C else "a tie parameter" for i in others]
+    labels = labels or items
+    names = [labels[i] if i < len(labels) else "a tie parameter" for i in others]
     covariance = np.zeros_like(information)
     covariance[np.ix_(others, others)] = invert_curvature(
         information[np.ix_(others, others)], names

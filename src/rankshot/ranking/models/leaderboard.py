@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
 from rankshot.core.errors import (
@@ -21,6 +23,7 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
+from rankshot.core.tables import ColumnReader, as_frame
 from rankshot.core.validation import (
     Seed,
     require_choice,
@@ -28,23 +31,44 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
+from rankshot.ranking.consensus.precedence import item_weights, precedence
+from rankshot.ranking.matrices import count_ties
+from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.information import (
     describe_one_sided,
     find_quasi_variances,
-    find_uncompared,
     variances_of_differences,
 )
-from rankshot.ranking.models.mixture import Sample, merge_equal
+from rankshot.ranking.models.match_covariates import fit_matches, read_covariates
 from rankshot.ranking.models.plackett_luce import TIED, PlackettLuce
-from rankshot.ranking.parts import require_model, require_one_subject, require_rankings
+from rankshot.ranking.models.rank_intervals import choose_pairs, draw_errors, find_rank_intervals
+from rankshot.ranking.models.robust_errors import (
+    centre,
+    clustered_covariance,
+    find_units,
+    halve_ties,
+)
+from rankshot.ranking.parts import (
+    keep_counted_part,
+    merge_copies,
+    require_model,
+    require_one_subject,
+    require_rankings,
+    require_some,
+)
+from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.votes import read_votes
 
 Floats = NDArray[np.float64]
+Ties = Literal["outcome", "half", "ignore"]
+Scale = Literal["log-worth", "elo"]
+TIES = ("outcome", "half", "ignore")
 ROWS_SHOWN = 20
-CACHED_CELLS = 1 << 17
-"""Blocks of draws of this size (1 MB) stay in the cache."""
-FEW_UNITS = 10
-"""Draws from fewer raters vary too little: their errors are clearly too small."""
+FEW_VOTES = 10
+"""Items with fewer votes are listed apart, unless they have a tenth of the median."""
+ELO_MEAN, ELO_UNIT = 1000.0, 400 / np.log(10)
+FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Comparison(NamedTuple):
@@ -58,28 +82,93 @@ class Comparison(NamedTuple):
     standard_error : float
     interval : tuple of float
         Two numbers that the difference lies between, at the level of the leaderboard.
-    probability : float
-        The probability that the first item really has the larger worth, by the normal
-        approximation. It is too cautious for an item that won or lost nearly all its votes.
+    certainty : float
+        The probability that the first item really has the larger worth, if the difference is
+        normal. It is too cautious for an item that won or lost nearly all its votes.
 
     Examples
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
     >>> found = rs.leaderboard(votes, rs.PlackettLuce(regularization=0)).compare("a", "b")
-    >>> round(found.difference, 3), round(found.standard_error, 3), round(found.probability, 4)
-    (1.099, 0.365, 0.9987)
+    >>> round(found.difference, 3), round(found.standard_error, 3), round(found.certainty, 4)
+    (1.099, 0.365, 0.9982)
     """
 
     difference: float
     standard_error: float
     interval: tuple[float, float]
-    probability: float
+    certainty: float
+
+
+class Estimate(NamedTuple):
+    """A number with its interval, at the level of the leaderboard.
+
+    Attributes
+    ----------
+    value : float
+    interval : tuple of float
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[20, 20])
+    >>> round(rs.leaderboard(votes).probability("a", "b").value, 2)
+    0.5
+    """
+
+    value: float
+    interval: tuple[float, float]
+
+
+class Standing(NamedTuple):
+    """One row of a leaderboard.
+
+    Attributes
+    ----------
+    rank : int
+        From 1; items of equal worth share the best of their ranks.
+    item : str
+    rating, low, high : float
+        The log-worth, or the Elo points, with its comparison interval.
+    best_rank, worst_rank : int
+        The interval of the rank.
+    votes : float
+        The rankings that compare the item with others, by weight.
+    wins, ties, share : float
+        How often it came before, or tied with, another item; and the share of wins among all
+        comparisons, a tie as half a win.
+    standard_error : float
+        That of the log-worth.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+    >>> row = rs.leaderboard(votes)["a"]
+    >>> row.rank, row.votes, row.wins, row.share
+    (1, 40.0, 30.0, 0.75)
+    """
+
+    rank: int
+    item: str
+    rating: float
+    low: float
+    high: float
+    best_rank: int
+    worst_rank: int
+    votes: float
+    wins: float
+    ties: float
+    share: float
+    standard_error: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard:
     """Items sorted by worth, best first, with intervals; `leaderboard` makes one.
+
+    ``len``, iteration and ``board["item"]`` give its rows (`Standing`).
 
     Attributes
     ----------
@@ -89,35 +178,57 @@ class Leaderboard:
         They add up to zero.
     covariance : ndarray of shape (C, C)
         The covariance of the log-worths.
+    degrees : float
+        The degrees of freedom of Student's distribution, for all intervals.
     rank_intervals : ndarray of int of shape (C, 2)
         The best and the worst rank that each item may really have.
     level : float
         The level of all intervals, such as 0.95.
-    method : {"simulation", "bootstrap"}
-        How they were found.
+    votes : ndarray of shape (C,)
+        The rankings that compare each item with others, by weight.
+    wins, ties : ndarray of shape (C, C)
+        How often the item of the row came before that of the column, and how often the two tied.
     weight : float
         The number of rankings, or the sum of their weights.
+    n_raters : int
+        The number of raters, if intervals take the rankings of one rater as alike; else 0.
+    tie_parameter : float
+        δ of `DavidsonLuce` for ties of two items; 0 where a tie is not an outcome.
+    effects : dict
+        The coefficient of each covariate, as an `Estimate`.
+    thin : dict
+        The items that have too few votes to be ranked, with their votes.
+    scale : {"log-worth", "elo"}
+        The scale of ratings.
 
     Examples
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_pairs(
-    ...     ["tea", "coffee", "tea", "cocoa"], ["coffee", "tea", "cocoa", "coffee"],
-    ...     weights=[30, 10, 25, 15])
-    >>> board = rs.leaderboard(votes, random_state=0)
+    ...     ["tea", "coffee", "tea", "cocoa", "coffee"], ["coffee", "tea", "cocoa", "tea", "cocoa"],
+    ...     weights=[30, 10, 25, 5, 15])
+    >>> board = rs.leaderboard(votes)
     >>> board.items, board.worths.round(2)
-    (('tea', 'cocoa', 'coffee'), array([0.71, 0.19, 0.1 ]))
+    (('tea', 'coffee', 'cocoa'), array([0.65, 0.29, 0.06]))
     >>> board.rank_intervals.tolist()
-    [[1, 1], [2, 3], [2, 3]]
+    [[1, 1], [2, 2], [3, 3]]
     """
 
     items: tuple[str, ...]
     log_worths: Floats
     covariance: Floats
+    degrees: float
     rank_intervals: NDArray[np.int64]
     level: float
-    method: str
+    votes: Floats
+    wins: Floats
+    ties: Floats
     weight: float
+    n_raters: int
+    tie_parameter: float
+    effects: dict[str, Estimate]
+    thin: dict[str, float]
+    scale: str
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -138,7 +249,7 @@ class Leaderboard:
 
     @property
     def intervals(self) -> Floats:
-        """Intervals of the log-worths, of shape (C, 2)."""
+        """Intervals of the log-worths, which are relative to the mean, of shape (C, 2)."""
         return self._around_log_worths(self.standard_errors)
 
     @cached_property
@@ -150,55 +261,182 @@ class Leaderboard:
     def comparison_intervals(self) -> Floats:
         """Intervals from quasi-variances, of shape (C, 2), for comparisons by eye.
 
-        Items whose intervals do not overlap differ clearly. The intervals of items that differ may
-        overlap a little: `compare` takes the covariance of the two. A quasi-variance can be
-        negative; such an item has the interval of its standard error.
+        Table and plot show them. Items whose intervals do not overlap differ clearly. The intervals
+        of items that differ may overlap a little: `compare` takes the covariance of the two. A
+        quasi-variance can be negative; such an item has the interval of its standard error.
         """
         variances = self.quasi_variances
         shown = np.where(variances > 0, variances, np.diag(self.covariance))
         return self._around_log_worths(np.sqrt(shown))
 
     def compare(self, first: str, second: str) -> Comparison:
-        """Return how certain it is that the item ``first`` is above ``second``.
+        """Return how certain it is that the first item is above the second.
 
-        Interval and probability treat the difference as normal. That is too cautious where an item
-        won or lost nearly all its votes: 100 wins of 100 have a probability of 0.95. The wins
+        Interval and certainty treat the difference as normal. That is too cautious where an item
+        won or lost nearly all its votes: 100 wins of 100 have a certainty of 0.95. The wins
         themselves are the better evidence there.
+
+        Parameters
+        ----------
+        first, second : str
+            The names of two items.
         """
         i, j = self._find(first), self._find(second)
         difference = float(self.log_worths[i] - self.log_worths[j])
-        pair = self.covariance[np.ix_([i, j], [i, j])]
-        error = float(np.sqrt(variances_of_differences(pair)[0, 1]))
-        reach = _quantile(self.level) * error
+        error = float(np.sqrt(variances_of_differences(self.covariance)[i, j]))
+        reach = self._quantile * error
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.float64(difference) / error
-        probability = 0.5 if np.isnan(z) else float(ndtr(z))
-        return Comparison(difference, error, (difference - reach, difference + reach), probability)
+        certainty = 0.5 if np.isnan(z) else float(stdtr(self.degrees, z))
+        return Comparison(difference, error, (difference - reach, difference + reach), certainty)
+
+    def probability(self, first: str, second: str) -> Estimate:
+        """Return the probability that the first item beats the second in one vote.
+
+        Where a tie is an outcome, the two may also tie: the rest up to 1 is that of a tie and of
+        the second item. The tie parameter is treated as known.
+
+        Parameters
+        ----------
+        first, second : str
+            The names of two items.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+        >>> found = rs.leaderboard(votes).probability("a", "b")
+        >>> round(found.value, 2), tuple(round(end, 2) for end in found.interval)
+        (0.75, (0.59, 0.86))
+        """
+        found = self.compare(first, second)
+        value, low, high = self._win_probability(np.array([found.difference, *found.interval]))
+        return Estimate(float(value), (float(low), float(high)))
+
+    @property
+    def win_rates(self) -> Floats:
+        """The share of votes that the model expects the row to win against the column.
+
+        A tie counts as half a win; NaN on the diagonal. `observed_win_rates` are those of the
+        votes.
+        """
+        won = self._win_probability(self.log_worths[:, None] - self.log_worths)
+        shares = (won + 1 - won.T) / 2
+        np.fill_diagonal(shares, np.nan)
+        return np.asarray(shares)
+
+    @property
+    def observed_win_rates(self) -> Floats:
+        """The share of votes that the row won against the column; NaN where there is none."""
+        both = self.wins + self.wins.T + self.ties
+        won = self.wins + self.ties / 2
+        return np.asarray(np.divide(won, both, out=np.full(both.shape, np.nan), where=both > 0))
+
+    def _win_probability(self, difference: Floats) -> Floats:
+        # Without overflow: both terms are at most 1 for the item that is ahead.
+        ahead = np.exp(-np.abs(difference))
+        total = 1 + ahead + self.tie_parameter * np.sqrt(ahead)
+        return np.asarray(np.where(difference >= 0, 1.0, ahead) / total)
+
+    def next_pairs(self, n: int = 1) -> list[tuple[str, str]]:
+        """Return the pairs of items whose votes would tell most of the ranks that are still open.
+
+        Ask for votes on these pairs, and make a new leaderboard from all votes. In simulations with
+        15 items, 200 votes on such pairs told as much of the ranks as 300 on random pairs
+        (``tests/ranking/test_planning.py``).
+
+        Parameters
+        ----------
+        n : int
+            How many pairs; one may be named several times.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> wins = [[0, 9, 9], [1, 0, 5], [1, 4, 0]]
+        >>> votes = rs.Rankings.from_pair_counts(wins, items=["a", "b", "c"])
+        >>> rs.leaderboard(votes).next_pairs()
+        [('b', 'c')]
+        """
+        require_whole_number("n", n)
+        if len(self) < 2:
+            raise RankshotError("there is one item: no pair to ask for")
+        chosen = choose_pairs(self.log_worths, self.covariance, n)
+        return [(self.items[i], self.items[j]) for i, j in chosen]
+
+    def votes_needed(self, width: float) -> int:
+        """Return how many more votes are needed for comparison intervals of this mean width.
+
+        The width is that of the ratings: log-worths or Elo points. New votes are of the same kind
+        as those that are there: pairs as frequent, raters as many per vote. Width falls with the
+        square root of the number of votes.
+
+        Parameters
+        ----------
+        width : float
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+        >>> rs.leaderboard(votes).votes_needed(0.5)
+        129
+        """
+        require_number("width", width, above=0, below=np.inf)
+        found = np.diff(self._to_scale(self.comparison_intervals)).mean()
+        return max(0, int(np.ceil(self.weight * ((found / width) ** 2 - 1))))
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """Return the table as columns, one value per item: ``pandas.DataFrame`` takes them."""
-        low, high = self.intervals.T
-        best, worst = self.rank_intervals.T
-        columns = {
-            "rank": self.ranks,
-            "worth": self.worths,
-            "log_worth": self.log_worths,
-            "standard_error": self.standard_errors,
-            "quasi_variance": self.quasi_variances,
-            "low": low,
-            "high": high,
-            "best_rank": best,
-            "worst_rank": worst,
-        }
-        lists = {name: values.tolist() for name, values in columns.items()}
-        return {"rank": lists.pop("rank"), "item": list(self.items), **lists}
+        """Return the table as columns, one value per item."""
+        columns = zip(*self, strict=True)
+        return {name: list(x) for name, x in zip(Standing._fields, columns, strict=True)}
+
+    def to_frame(self) -> Any:
+        """Return the table as a data frame of pandas, polars or PyArrow, whichever is installed.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+        >>> list(rs.leaderboard(votes).to_frame()["item"])
+        ['a', 'b']
+        """
+        import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
+
+        backend: Any = next((name for name in FRAMES if find_spec(name)), None)
+        if backend is None:
+            raise RankshotError(f"to_frame needs one of {quote_names(FRAMES)}: install one of them")
+        return nw.from_dict(self.to_columns(), backend=backend).to_native()
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the ratings with comparison intervals: a `rankshot.plots.WorthsDisplay`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
+        import rankshot  # noqa: PLC0415 (plots are a floor above: the package knows them)
+
+        return rankshot.plots.WorthsDisplay.from_leaderboard(self, ax=ax)
 
     def __len__(self) -> int:
         return len(self.items)
 
+    def __iter__(self) -> Iterator[Standing]:
+        ratings = self._to_scale(np.column_stack([self.log_worths, self.comparison_intervals]))
+        wins, ties = self.wins.sum(axis=1), self.ties.sum(axis=1)
+        compared = wins + ties + self.wins.sum(axis=0)
+        share = (wins + ties / 2) / np.where(compared > 0, compared, np.nan)
+        columns = (*ratings.T, *self.rank_intervals.T, self.votes, wins, ties, share)
+        lists = (column.tolist() for column in (*columns, self.standard_errors))
+        return map(Standing, self.ranks.tolist(), self.items, *lists)
+
+    def __getitem__(self, item: str) -> Standing:
+        return list(self)[self._find(item)]
+
     def __repr__(self) -> str:
         """Return a summary line and the first items, one per line."""
-        rows = [HEADER, *self.iterate_rows(ROWS_SHOWN)]
+        rows = [self.header, *self.iterate_rows(ROWS_SHOWN)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"Leaderboard: {self.summary}"]
         for row in rows:
@@ -210,80 +448,115 @@ class Leaderboard:
             lines.append("  " + "  ".join(cells).rstrip())
         if len(self) > ROWS_SHOWN:
             lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {note}" for note in self.iterate_notes())])
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The names of the columns of the table."""
+        return ("rank", "item", self.scale, "interval", "ranks", "votes", "share")
 
     @property
     def summary(self) -> str:
         """The numbers of items and rankings, and what the intervals are, in words."""
+        by = f" by {self.n_raters:,} raters" if self.n_raters else ""
         return (
             f"{format_count(len(self), 'item')}, {self.weight:,.12g} "
-            f"ranking{'' if self.weight == 1 else 's'}, {100 * self.level:g} % intervals by "
-            f"{self.method}"
+            f"ranking{'' if self.weight == 1 else 's'}{by}, {100 * self.level:g} % comparison "
+            "intervals"
         )
 
     def iterate_rows(self, most: int | None = None) -> Iterator[tuple[str, ...]]:
-        """Yield the cells of each item, or of ``most`` items, as the table prints them."""
-        columns = (self.ranks, self.items, self.log_worths, self.intervals, self.rank_intervals)
-        for rank, item, value, (low, high), (best, worst) in zip(
-            *(column[:most] for column in columns), strict=True
-        ):
-            interval = f"{_signed(low)} to {_signed(high)}"
-            yield f"{rank}", item, _signed(value), interval, f"{best} to {worst}"
+        """Yield the cells of each item as text, as the table prints them.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many items.
+        """
+        digits = 0 if self.scale == "elo" else 2
+        for row in list(self)[:most]:
+            interval = f"{_signed(row.low, digits)} to {_signed(row.high, digits)}"
+            ranks, votes = f"{row.best_rank} to {row.worst_rank}", f"{row.votes:,.6g}"
+            rating = _signed(row.rating, digits)
+            yield f"{row.rank}", row.item, rating, interval, ranks, votes, f"{row.share:.2f}"
+
+    def iterate_notes(self) -> Iterator[str]:
+        """Yield what the table says below its rows: thin items, and effects of covariates."""
+        if self.thin:
+            names = [f"{item} ({votes:.6g})" for item, votes in self.thin.items()]
+            more = f" and {len(names) - ROWS_SHOWN:,} more" if len(names) > ROWS_SHOWN else ""
+            yield f"too few votes to be ranked: {', '.join(names[:ROWS_SHOWN])}{more}"
+        for name, (value, (low, high)) in self.effects.items():
+            yield f"effect of {name}: {value:.3g} ({low:.3g} to {high:.3g})"
+
+    @property
+    def _quantile(self) -> float:
+        """How many standard errors an interval reaches."""
+        return float(stdtrit(self.degrees, (1 + self.level) / 2))
 
     def _around_log_worths(self, errors: Floats) -> Floats:
-        return np.asarray(
-            self.log_worths[:, None] + _quantile(self.level) * np.outer(errors, [-1, 1])
-        )
+        return np.asarray(self.log_worths[:, None] + self._quantile * np.outer(errors, [-1, 1]))
+
+    def _to_scale(self, log_worths: Floats) -> Floats:
+        return ELO_MEAN + ELO_UNIT * log_worths if self.scale == "elo" else log_worths
 
     def _find(self, item: str) -> int:
         if item not in self.items:
-            hint = suggest_name(item, self.items)
+            hint = suggest_name(item, (*self.items, *self.thin))
             raise UnknownItemError(f"unknown item {short_repr(item)}{hint}")
         return self.items.index(item)
 
 
-HEADER = ("rank", "item", "log-worth", "interval", "ranks")
-
-
-def _signed(value: float) -> str:
-    return f"{value:.2f}" if abs(value) >= 0.005 else "0.00"
-
-
-def _quantile(level: float) -> float:
-    """Return how many standard errors an interval of the normal distribution reaches."""
-    return float(ndtri((1 + level) / 2))
+def _signed(value: float, digits: int) -> str:
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text
 
 
 def leaderboard(
-    rankings: Rankings,
+    votes: Any,
     model: Any = None,
     *,
+    ties: Ties | None = None,
+    covariates: Iterable[str] = (),
+    min_votes: float | None = None,
+    scale: Scale = "log-worth",
     level: float = 0.95,
-    method: Literal["simulation", "bootstrap"] = "simulation",
     n_draws: int = 1000,
-    random_state: Seed = None,
+    random_state: Seed = 0,
+    **columns: str,
 ) -> Leaderboard:
     r"""Sort items by worth, and say how certain their order is.
 
     Parameters
     ----------
-    rankings : Rankings
-        Pairs, or rankings of any kind.
+    votes : Rankings, data frame, str or Path
+        Rankings of any kind; or a table of votes between two items, as `Rankings.from_votes` takes
+        it; or a file of rankings, as `read_rankings` does.
     model : PlackettLuce, DavidsonLuce or another model with worths, optional
-        `PlackettLuce` by default. A copy is fitted to the rankings. A model that is fitted is used
-        as it is, except by the bootstrap.
+        A copy is fitted to the rankings. A model that is fitted is used as it is. By default, the
+        model that ``ties`` needs.
+    ties : {"outcome", "half", "ignore"}, optional
+        What a tie is: an outcome of its own, more likely between items of equal worth
+        (`DavidsonLuce`); half a win of each of two items, as leaderboards of language models have
+        it; or an unknown order, which says nothing of two items. By default an outcome, if there
+        are ties.
+    covariates : iterable of str
+        Columns of the table of votes that may explain who wins beside the worths: ``length`` is
+        the column of this name (of the first item minus that of the second), or ``length_a`` minus
+        ``length_b``; ``position`` is what it is worth to be the first of the two.
+    min_votes : float, optional
+        Items with fewer votes are listed apart. By default 10, or a tenth of the median if that is
+        less.
+    scale : {"log-worth", "elo"}
+        The scale of the table: log-worths, or Elo points with the mean 1000.
     level : float
         The level of the intervals.
-    method : {"simulation", "bootstrap"}
-        ``"simulation"`` takes log-worths as normal, with the covariance that the model computes:
-        right if the rankings are independent. ``"bootstrap"`` fits the model again to raters drawn
-        with replacement, with all rankings of each: right if the rankings of one rater are alike.
-        Rankings without a rater are drawn one by one; one of weight w counts as w of them. The
-        bootstrap refuses items that no ranking compares with the others. It warns of fewer than 10
-        raters, and of items that always won or always lost: all draws say the same of them.
     n_draws : int
-        The number of draws from the normal distribution, or of fits.
+        The number of draws for intervals of ranks.
     random_state : int, Generator or None
+    **columns : str
+        The names of the columns of a table, as `Rankings.from_votes` takes them: ``a``, ``b``,
+        ``winner``, ``loser``, ``rater``, ``weight`` and ``count``.
 
     Returns
     -------
@@ -291,17 +564,16 @@ def leaderboard(
 
     Notes
     -----
-    The rank interval of item i contains its true rank with at least the probability ``level``,
-    however close the worths are (Mogstad et al. 2024). The draws give the number c that
+    If raters gave several rankings, these may be alike, and errors are clustered by rater (a
+    sandwich, with Student's distribution of G - 1 degrees of freedom for G raters). So they are,
+    with single rankings in place of raters, for half wins and for weights that are not whole
+    numbers; only ratios of such weights count. A whole weight w counts as w rankings. Otherwise
+    errors are those of the model, with 2 n degrees of freedom for n rankings.
 
-    .. math:: \max_j |d_i - d_j| / s_{ij}
+    The rank interval of an item contains its true rank with at least the probability ``level``,
+    however close the worths are (Mogstad et al. 2024, with the step-down of their section 4).
 
-    stays below with this probability. Here d are the errors of the log-worths and s the standard
-    errors of their differences. Items that are more than c standard errors above i count as really
-    above it, and likewise below. The range of ranks in the draws themselves would be too narrow.
-
-    The normal distribution is too cautious for items that won or lost nearly all their votes: their
-    intervals are too wide, and so are the rank intervals.
+    The intervals of an item that won or lost nearly all its votes are too wide.
 
     References
     ----------
@@ -313,169 +585,209 @@ def leaderboard(
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["b", "a", "c"], ["c", "a", "b"]], weights=[50, 20, 10])
-    >>> rs.leaderboard(votes, random_state=0)
-    Leaderboard: 3 items, 80 rankings, 95 % intervals by simulation
-      rank  item  log-worth        interval   ranks
-         1  a          1.24    0.92 to 1.57  1 to 1
-         2  b          0.39    0.09 to 0.68  2 to 2
-         3  c         -1.63  -2.06 to -1.19  3 to 3
+    >>> rs.leaderboard(votes)
+    Leaderboard: 3 items, 80 rankings, 95 % comparison intervals
+      rank  item  log-worth        interval   ranks  votes  share
+         1  a          1.24    0.88 to 1.61  1 to 1     80   0.81
+         2  b          0.39    0.13 to 0.64  2 to 2     80   0.56
+         3  c         -1.63  -2.25 to -1.01  3 to 3     80   0.12
     """
     require_number("level", level, above=0, below=1)
-    require_choice("method", method, ("simulation", "bootstrap"))
     require_whole_number("n_draws", n_draws, least=2)
-    weight = require_one_subject(require_rankings(rankings)).weight
+    require_choice("scale", scale, ("log-worth", "elo"))
+    if min_votes is not None:
+        require_number("min_votes", min_votes, least=0)
+    if ties is not None:
+        require_choice("ties", ties, TIES)
     rng = require_generator(random_state)
-    model = PlackettLuce() if model is None else require_model(model)
-    if not hasattr(model, "covariance"):
+    names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
+    if names:
+        found = _fit_with_covariates(votes, model, ties, names, columns)
+    else:
+        found = _fit(as_rankings(votes, **columns), model, ties)
+    _warn_of_names(found.items)
+    least = _choose_least(found.votes) if min_votes is None else min_votes
+    kept = np.flatnonzero(found.votes >= least)
+    if not kept.size:
+        raise RankshotError(f"no item has {least:g} votes: lower min_votes")
+    values = found.log_worths[kept] - found.log_worths[kept].mean()
+    order = np.lexsort(([found.items[i] for i in kept], -values))
+    at = kept[order]
+    covariance = centre(found.covariance[np.ix_(at, at)])
+    errors = draw_errors(covariance, found.degrees, n_draws, rng)
+    reach = stdtrit(found.degrees, (1 + level) / 2)
+    thin = (i for i in np.argsort(-found.votes, kind="stable") if found.votes[i] < least)
+    return Leaderboard(
+        items=tuple(found.items[i] for i in at),
+        log_worths=values[order],
+        covariance=covariance,
+        degrees=found.degrees,
+        rank_intervals=find_rank_intervals(values[order], covariance, errors, found.degrees, level),
+        level=level,
+        votes=found.votes[at],
+        wins=found.wins[np.ix_(at, at)],
+        ties=found.ties[np.ix_(at, at)],
+        weight=found.weight,
+        n_raters=found.n_raters,
+        tie_parameter=found.tie_parameter,
+        effects={
+            name: Estimate(float(b), (float(b - reach * error), float(b + reach * error)))
+            for name, b, error in found.effects
+        },
+        thin={found.items[i]: float(found.votes[i]) for i in thin},
+        scale=scale,
+    )
+
+
+def as_rankings(votes: Any, **columns: Any) -> Rankings:
+    """Return rankings as they are, or those of a file or of a table of votes."""
+    if isinstance(votes, (str, Path)) and not columns:
+        return read_rankings(votes)
+    if isinstance(votes, (str, Path)) or as_frame(votes) is not None:
+        return Rankings.from_votes(votes, **columns)
+    if columns:
+        raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
+    return require_rankings(votes)
+
+
+# ---- The fit
+
+
+class _Fit(NamedTuple):
+    """What a leaderboard is made of, by item."""
+
+    items: tuple[str, ...]
+    log_worths: Floats
+    covariance: Floats
+    degrees: float
+    votes: Floats
+    wins: Floats
+    ties: Floats
+    weight: float
+    n_raters: int
+    tie_parameter: float
+    effects: list[tuple[str, float, float]]
+
+
+def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
+    weight = require_one_subject(rankings).weight
+    counted = keep_counted_part(rankings)
+    model, ties = choose_model(counted, model, ties)
+    is_fitted = hasattr(model, "log_worths_")
+    if is_fitted:
+        counted = counted.with_items(model.items_)
+    elif hasattr(model, "predict_log_worths"):
+        raise RankshotError("a model with features must be fitted before: give a fitted model")
+    merged, number = merge_copies(counted)
+    # Rankings of several targets are warned of once.
+    merged = replace(merged, targets=np.full(len(merged), None, object))
+    halved = ties == "half" and merged.has_ties
+    data = halve_ties(merged) if halved else merged
+    fitted = model if is_fitted else clone(model).fit(data)
+    units = find_units(counted.raters, counted.weights, number)
+    _warn_of_one_sided(data, ties_compare=ties != "ignore")
+    if halved or units.n_raters > 1 or not units.weights_are_counts:
+        covariance = clustered_covariance(fitted, merged, units, half_ties=halved)
+        degrees = max(units.n - 1, 1.0)
+    else:
+        covariance, degrees = fitted.covariance(data), 2 * max(weight, 1.0)
+        if units.n_raters == 1:
+            warnings.warn(
+                "all rankings are of one rater: the intervals say how this rater would decide "
+                "again, not what other raters would say",
+                stacklevel=3,
+            )
+    delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
+    counts = _count(merged)
+    return _Fit(
+        fitted.items_, fitted.log_worths_, covariance, degrees, *counts, weight,
+        units.n_raters if units.n_raters > 1 else 0, delta, [],
+    )  # fmt: skip
+
+
+def choose_model(
+    rankings: Rankings, model: Any, ties: Ties | None, **settings: Any
+) -> tuple[Any, Ties]:
+    """Return the model, and what a tie is in it."""
+    if model is None:
+        ties = ties or ("outcome" if rankings.has_ties else "ignore")
+        model = (DavidsonLuce if ties == "outcome" else PlackettLuce)(**settings)
+    elif not hasattr(require_model(model), "covariance"):
         raise RankshotError(
             f"{type(model).__name__} has no worths: use PlackettLuce, DavidsonLuce or "
             "PlackettLuceRegression"
         )
-    is_given = method == "simulation" and hasattr(model, "log_worths_")
-    if not is_given and hasattr(model, "predict_log_worths"):
+    is_outcome = isinstance(model, DavidsonLuce)
+    own: Ties = "outcome" if is_outcome else "ignore"
+    if ties not in (None, own) and (is_outcome or ties == "outcome"):
         raise RankshotError(
-            "a model with features must be fitted before, and the bootstrap cannot fit it again: "
-            "give a fitted model and method='simulation'"
+            f"ties={ties!r} needs {'PlackettLuce' if is_outcome else 'DavidsonLuce'}, not "
+            f"{type(model).__name__}: leave one of the two out"
         )
-    sample = merge_equal(rankings.with_items(model.items_) if is_given else rankings)
-    fitted = model if is_given else clone(model).fit(sample.rankings)
-    log_worths = fitted.log_worths_
-    if method == "simulation":
-        covariance = fitted.covariance(sample.rankings)
-        errors = _draw_normal(covariance, n_draws, rng)
-    else:
-        ties_compare = hasattr(fitted, "tie_parameters_")
-        draws = _bootstrap_log_worths(model, sample, n_draws, rng, ties_compare=ties_compare)
-        covariance = np.atleast_2d(np.cov(draws.T))
-        errors = draws - log_worths
-    order = np.lexsort((fitted.items_, -log_worths))
-    intervals = _find_rank_intervals(log_worths, covariance, errors, level)
-    return Leaderboard(
-        tuple(fitted.items_[i] for i in order),
-        log_worths[order],
-        covariance[np.ix_(order, order)],
-        intervals[order],
-        level,
-        method,
-        weight,
-    )
-
-
-def _draw_normal(covariance: Floats, n: int, rng: np.random.Generator) -> Floats:
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(rng.standard_normal((n, len(covariance))) @ root.T)
-
-
-def _find_rank_intervals(
-    log_worths: Floats, covariance: Floats, errors: Floats, level: float
-) -> NDArray[np.int64]:
-    """Return the best and worst ranks; ``errors`` has one row per draw."""
-    scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
-    # An item does not differ from itself, nor do items that all draws tie.
-    scales[scales <= 0] = np.inf
-    reach = np.quantile(_largest_differences(errors, 1 / scales), level, axis=1)[:, None]
-    above = (log_worths - log_worths[:, None]) / scales
-    best = 1 + (above > reach).sum(axis=1)
-    worst = len(scales) - (above < -reach).sum(axis=1)
-    return np.column_stack([best, worst])
-
-
-def _largest_differences(errors: Floats, rates: Floats) -> Floats:
-    """Return max_j |d_i - d_j| r_ij of each item i, in each draw d (column)."""
-    n, C = errors.shape
-    largest = np.zeros((C, n))
-    size = max(1, CACHED_CELLS // C)
-    for start in range(0, n, size):
-        draws = np.ascontiguousarray(errors[start : start + size].T)
-        top, buffer = np.zeros_like(draws), np.empty_like(draws)
-        for i in range(1, C):
-            # Each pair of items is computed once, and counts for both.
-            before, parts = top[:i], buffer[:i]
-            np.subtract(draws[:i], draws[i], out=parts)
-            np.multiply(parts, rates[i, :i, None], out=parts)
-            np.abs(parts, out=parts)
-            np.maximum(before, parts, out=before)
-            parts.max(axis=0, out=top[i])
-        largest[:, start : start + size] = top
-    return largest
-
-
-# ---- The bootstrap: fits to raters who are drawn with replacement
-
-
-def _bootstrap_log_worths(
-    model: Any, sample: Sample, n_draws: int, rng: np.random.Generator, *, ties_compare: bool
-) -> Floats:
-    """Return the log-worths of fits to drawn raters, one row per draw."""
-    n_units = _require_units(sample.counts)
-    _require_compared(sample.rankings, ties_compare=ties_compare)
-    fits: list[Floats] = []
-    n_failed = 0
-    while len(fits) < n_draws:
-        try:
-            fits.append(clone(model).fit(_resample(sample, n_units, rng)).log_worths_)
-        except RankshotError as error:
-            n_failed += 1
-            reason = str(error)
-            if n_failed > n_draws:
-                raise RankshotError(
-                    "the bootstrap drew rankings that cannot be fitted, in most of its draws: "
-                    f"{reason}"
-                ) from None
-    if n_failed:
-        warnings.warn(
-            f"{n_failed} of {n_failed + n_draws} draws of the bootstrap could not be fitted, and "
-            f"were replaced by others, which makes errors too small (the last one: {reason})",
-            stacklevel=3,
-        )
-    return np.array(fits)
-
-
-def _resample(sample: Sample, n_units: int, rng: np.random.Generator) -> Rankings:
-    """Return the different rankings with the weights that they have among drawn raters."""
-    total = sample.counts.sum()
-    drawn = rng.multinomial(n_units, sample.counts / total)
-    return replace(sample.rankings, weights=drawn @ sample.copies * (total / n_units))
-
-
-# ---- What the draws cannot say
-
-
-def _require_units(counts: Floats) -> int:
-    """Return how many units a draw has: raters, and rankings without one, by their weights."""
-    total = float(counts.sum())
-    if total < 2:
+    if ties == "half" and np.any(rankings.rows_with_ties & (rankings.n_listed > 2)):
         raise RankshotError(
-            "the bootstrap needs at least 2 raters, or rankings without a rater, to draw from; "
-            f"here is {total:.3g} (a ranking of weight w counts as w). Use method='simulation'"
+            "half a win is for ties of two items in votes, and these rankings tie items of longer "
+            "lists: use ties='outcome' or ties='ignore'"
         )
-    if total < FEW_UNITS:
+    return model, ties or own
+
+
+def _fit_with_covariates(
+    votes: Any, model: Any, ties: Ties | None, names: tuple[str, ...], columns: dict[str, str]
+) -> _Fit:
+    if isinstance(votes, Rankings) or model is not None:
+        raise RankshotError(
+            "covariates need a table of votes, a data frame or a file, and no model"
+        )
+    table = ColumnReader(votes)
+    read = read_votes(table, **columns)
+    rankings = Rankings.of_votes(read)
+    weight = require_some(rankings).weight
+    ties = ties or ("outcome" if rankings.has_ties else "ignore")
+    X = read_covariates(table, names)
+    found = fit_matches(read, X, names, ties=ties, regularization=PlackettLuce().regularization)
+    counts = _count(merge_copies(keep_counted_part(rankings))[0])
+    errors = np.sqrt(np.diag(found.coefficient_covariance))
+    effects = list(zip(names, found.coefficients.tolist(), errors.tolist(), strict=True))
+    degrees = max(found.units.n - 1, 1.0)
+    return _Fit(
+        read.items, found.log_worths, found.covariance, degrees, *counts, weight,
+        found.units.n_raters, found.tie_parameter, effects,
+    )  # fmt: skip
+
+
+def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:
+    """Return the votes of each item, and the wins and ties of each two."""
+    top = ~rankings.is_subset
+    everywhere = float(rankings.weights[top].sum())
+    votes = item_weights(rankings[~top] if top.any() else rankings) + everywhere
+    return votes, precedence(rankings), count_ties(rankings)
+
+
+# ---- What a reader should know
+
+
+def _choose_least(votes: Floats) -> float:
+    return min(FEW_VOTES, float(np.median(votes[votes > 0])) / 10)
+
+
+def _warn_of_one_sided(rankings: Rankings, *, ties_compare: bool) -> None:
+    if one_sided := describe_one_sided(rankings, ties_compare=ties_compare):
         warnings.warn(
-            f"the bootstrap draws from only {total:.3g} raters or rankings: its errors are too "
-            "small. Use method='simulation', or ask more raters",
+            f"some items always won, always lost or were not compared ({one_sided}). They have no "
+            "finite estimate: only the penalty of the model holds them, and their intervals say "
+            "little. Leave them out, or give a model with more regularization",
             stacklevel=4,
         )
-    return round(total)
 
 
-def _require_compared(rankings: Rankings, *, ties_compare: bool) -> None:
-    """Refuse items that are not compared, warn of one-sided ones: all draws say the same of both.
-
-    Only the regulariser holds such items in place. What it says does not depend on the draw, so it
-    would look certain.
-    """
-    apart = find_uncompared(rankings, ties_compare=ties_compare)
-    if apart:
-        raise RankshotError(
-            "the bootstrap says nothing of items that no ranking compares with the others, "
-            f"directly or through others: {quote_names(apart)}. Leave them out, or use "
-            "method='simulation'"
-        )
-    # An item that only ties is as strong as the others of its tie in every draw.
-    if one_sided := describe_one_sided(rankings, ties_compare=False):
+def _warn_of_names(items: tuple[str, ...]) -> None:
+    """Warn of names that differ only in case, blanks or signs between words."""
+    alike: dict[str, list[str]] = {}
+    for item in items:
+        alike.setdefault(" ".join(item.replace("_", " ").split()).casefold(), []).append(item)
+    if several := [names for names in alike.values() if len(names) > 1]:
+        text = "; ".join(" and ".join(map(repr, names)) for names in several[:3])
         warnings.warn(
-            f"the errors of some items are too small: {one_sided}. All draws of the bootstrap say "
-            "the same of them. Use method='simulation'",
-            stacklevel=4,
+            f"some names are nearly equal, and count as different items: {text}", stacklevel=3
         )

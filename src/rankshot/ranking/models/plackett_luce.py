@@ -32,7 +32,7 @@ from rankshot.ranking.models.plackett_luce_likelihood import (
     BaseLikelihood,
     build_likelihood,
 )
-from rankshot.ranking.models.plackett_luce_stages import log_prob
+from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
 from rankshot.ranking.parts import (
     AnyRankings,
     keep_counted,
@@ -105,6 +105,16 @@ class WorthModel(BaseEstimator, ABC):
     @abstractmethod
     def covariance(self, rankings: Any) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
+
+    def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
+        """Return the covariance of the parameters, and the derivatives of each ranking in them.
+
+        Parameters
+        ----------
+        rankings : Rankings
+        """
+        rankings = rankings.with_items(self.items_)
+        return self.covariance(rankings), find_gradients(rankings, self.log_worths_)
 
     def standard_errors(self, rankings: Any) -> Floats:
         """Return the standard errors of ``log_worths_`` fitted to ``rankings``."""

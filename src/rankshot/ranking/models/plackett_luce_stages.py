@@ -15,12 +15,13 @@ completely, for the log-worths at hand.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
 from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
@@ -189,14 +190,21 @@ def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Float
     """Return the log-probability of each ranking; ``theta`` has the log-worths of ``items``."""
     rankings = rankings.with_items(items)
     result = np.empty(len(rankings))
-    worths = softmax(theta)
-    listed = np.bincount(rankings.entry_rows, worths[rankings.codes], minlength=len(rankings))
-    small_rest = ~rankings.is_subset & (1 - listed < SMALLEST_REST)
-    widths = np.where(small_rest, len(items), rankings.n_listed)
-    for rows, complete in split_by_width(widths, len(items)):
+    for rows, complete in _split_by_rest(rankings, theta):
         block = rankings[rows]
         result[rows] = StageLogs(build_stages(block, complete=complete), theta).log_prob
     return result
+
+
+def _split_by_rest(
+    rankings: Rankings, theta: Floats
+) -> Iterator[tuple[NDArray[np.intp] | slice, bool]]:
+    """Split rankings by width; those that leave too little worth out are laid out completely."""
+    worths = softmax(theta)
+    listed = np.bincount(rankings.entry_rows, worths[rankings.codes], minlength=len(rankings))
+    small_rest = ~rankings.is_subset & (1 - listed < SMALLEST_REST)
+    widths = np.where(small_rest, theta.size, rankings.n_listed)
+    return split_by_width(widths, theta.size)
 
 
 def split_by_width(
@@ -235,14 +243,19 @@ class Block:
 
     def __post_init__(self) -> None:
         self.stages: Stages = build_stages(self.rankings, self.counts, complete=self.complete)
-        self.weights = self.rankings.weights
-        self.n_classes = C = len(self.counts)
+        self.n_classes = len(self.counts)
         self.order = self.stages.order
         # Nothing is chosen below the last choice: short lists of many items cost less.
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
         self.has_rest = bool(self.stages.has_rest.any())
+        self.reweigh(self.rankings.weights)
+
+    def reweigh(self, weights: Floats) -> None:
+        """Give the rankings other weights."""
+        C = self.n_classes
+        self.rankings, self.weights = replace(self.rankings, weights=weights), weights
         self.choices = self.chosen * self.weights
         self.single_wins = np.bincount(
             self.order[: self.depth].ravel(), self.choices.ravel(), minlength=C + 1
@@ -291,6 +304,18 @@ class Block:
         """Return the total worth that each single item was chosen from, and 1 elsewhere."""
         return np.where(self.chosen, remaining[: self.depth], 1.0)
 
+    def log_probs(self, theta: Floats) -> Floats:
+        """Return what `StageLogs.log_prob` is, several times faster."""
+        worths, remaining = self.sum_remaining(theta)
+        totals = self.totals(remaining)
+        counts = np.append(self.counts, 1).take(self.order[: self.depth])
+        shares = np.where(self.chosen, worths[: self.depth] / counts / totals, 1.0)
+        result: Floats = np.log(shares).sum(axis=0) - self.stages.log_ways
+        for tie in self.stages.ties:
+            rest = np.log(remaining[tie.end, tie.column])
+            np.add.at(result, tie.column, choose_tied(tie, theta, rest).log_prob)
+        return result
+
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Return the weighted sum of `StageLogs.log_prob`, and the expected choices.
 
@@ -298,31 +323,101 @@ class Block:
         logarithms.
         """
         C = self.n_classes
+        found = self._expect(theta)
+        listed = np.bincount(self.order.ravel(), found.listed.ravel(), minlength=C + 1)
+        expected: Floats = listed[:C].astype(np.float64, copy=False)
+        expected += found.lost.sum() * (self.counts * np.exp(theta))
+        for tie, slopes in zip(self.stages.ties, found.tied, strict=True):
+            tied = self.weights[tie.column][:, None] * tie.counts - slopes
+            np.add.at(expected, tie.members, tied)
+        return found.value, expected
+
+    def gradients(self, theta: Floats) -> tuple[csr_array, Floats]:
+        """Return the derivatives of each ranking, times its weight, as `Gradients` has them."""
+        found = self._expect(theta)
+        slopes = -found.listed
+        slopes[: self.depth] += self.choices
+        n, columns = len(self.weights), [tie.column[:, None] for tie in self.stages.ties]
+        rows = np.broadcast_to(np.arange(n), self.order.shape)
+        cells = [(rows, self.order, slopes)]
+        members = (tie.members for tie in self.stages.ties)
+        cells += [
+            (np.broadcast_to(row, item.shape), item, slope)
+            for row, item, slope in zip(columns, members, found.tied, strict=True)
+        ]
+        row, item, slope = (
+            np.concatenate([x.ravel() for x in each]) for each in zip(*cells, strict=True)
+        )
+        kept = item < self.n_classes
+        shape = (n, self.n_classes)
+        return csr_array((slope[kept], (row[kept], item[kept])), shape=shape), found.lost
+
+    def _expect(self, theta: Floats) -> _Expected:
         worths, remaining = self.sum_remaining(theta)
         totals = self.totals(remaining)
         log_totals = np.log(totals).sum(axis=0)
         value = float(self.single_wins @ theta)
         value -= float(self.weights @ (log_totals + self.stages.log_ways))
-        rate = self.choices / totals
-        expected = np.zeros(C)
+        rate, tied = self.choices / totals, []
         for tie in self.stages.ties:
             weight = self.weights[tie.column]
             total = remaining[tie.end, tie.column]
             choice = choose_tied(tie, theta, np.log(total))
             value += float(weight @ choice.log_prob)
-            np.add.at(expected, tie.members, weight[:, None] * (tie.counts - choice.gradient))
+            tied.append(weight[:, None] * choice.gradient)
             # For the items after it, a tie is a choice that they have lost.
-            np.add.at(rate, (tie.end, tie.column), weight * choice.gradient.sum(axis=1) / total)
+            np.add.at(rate, (tie.end, tie.column), tied[-1].sum(axis=1) / total)
         add_up(rate)
+        lost = rate[-1] * self.stages.has_rest
         if self.has_rest:
             # All classes lose every choice of the ranking; a listed one only those before it.
-            lost = rate[-1] * self.stages.has_rest
-            expected += lost.sum() * (self.counts * np.exp(theta))
             rate = rate - lost
         worths[: self.depth] *= rate
         worths[self.depth :] *= rate[-1]
-        expected += np.bincount(self.order.ravel(), worths.ravel(), minlength=C + 1)[:C]
-        return value, expected
+        return _Expected(value, worths, lost, tied)
+
+
+class _Expected(NamedTuple):
+    """The log-likelihood of a block, and how often items are expected to be chosen.
+
+    ``listed`` has the expectations of the cells of ``order``, ``lost`` is what all classes have in
+    proportion to their worths, and ``tied`` are the slopes of each tie in the log-worths of its
+    members: observed minus expected choices.
+    """
+
+    value: float
+    listed: Floats
+    lost: Floats
+    tied: list[Floats]
+
+
+class Gradients(NamedTuple):
+    """Derivatives of the log-probability of each ranking in the parameters, log-worths first.
+
+    Row i is ``listed[i] - rest[i] * worths``: the items that a top-K ranking leaves out share what
+    they lost in proportion to their worths, and ``listed`` stays sparse.
+    """
+
+    listed: csr_array
+    rest: Floats
+    worths: Floats
+
+
+def find_gradients(rankings: Rankings, theta: Floats) -> Gradients:
+    """Return the derivatives of `log_prob` in the log-worths ``theta`` of ``rankings.items``."""
+    theta = theta - theta.max()
+    plain = replace(rankings, weights=np.ones(len(rankings)))
+    parts: list[csr_array] = []
+    rest, order = np.zeros(len(rankings)), [np.empty(0, np.intp)]
+    for rows, complete in _split_by_rest(rankings, theta):
+        counts = np.ones(len(theta), np.int64)
+        listed, lost = Block(plain[rows], counts, complete).gradients(theta)
+        order.append(np.arange(len(rankings))[rows])
+        rest[order[-1]] = lost
+        parts.append(listed)
+    return Gradients(
+        vstack(parts, format="csr")[np.argsort(np.concatenate(order))], rest, np.exp(theta)
+    )
 
 
 def add_up(rows: Floats) -> None:
