@@ -101,6 +101,9 @@ def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     assert re.search(rf"{re.escape(str(in_python.accuracy_))} │ chosen", out)
     predicted = in_python.predict_accuracy(new_rankings(folder))
     assert f"of the 5 new classes, with 95% interval: {predicted} (random guessing: .200)" in out
+    (lin,) = (trial for trial in in_python.trials_ if trial.what == "wordnet-lin alone")
+    by_lin = in_python.predict_accuracy(new_rankings(folder), trial=lin)
+    assert f"  predicted for wordnet-lin alone: {by_lin}\n" in out
     assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
 
 
@@ -261,6 +264,7 @@ def test_evidence_is_rehearsed_and_then_needed(folder):
     out = run_well(f"{WHOLE} --evidence seen_evidence.csv")
     weight = HeadSettings.read("settings.json").evidence_weight
     assert f"evidence: weight {weight:.2f} beside the rankings" in out
+    assert "with one labelled example per class, rankings would have the weight" in out
     assert "--evidence EVIDENCE" in out
     check_refused(folder, WITH_REFERENCE, {}, "the head was rehearsed with evidence: give --evi")
     done = run_well(f"{WITH_REFERENCE} --evidence new_evidence.csv")

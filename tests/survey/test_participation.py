@@ -1,13 +1,15 @@
 """Taking part: who is asked what, what is kept, and what is refused; on both databases."""
 
+import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import combinations
 from random import Random
 
 import pytest
+from asgi_client import run_coroutine
 from small_studies import questions_about, small_study
 from sqlalchemy import event
 
@@ -21,7 +23,9 @@ from rankshot.survey.store.participation import (
     Finished,
     Participation,
     StoppedError,
+    Submission,
 )
+from rankshot.survey.web.participant_routes import WriteQueue
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
 TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")
@@ -244,3 +248,47 @@ def test_a_visit_counts_the_answers_of_one_question_unless_that_is_closed(databa
             assert person < 5
     # The state of the study and one question; at the end one, two and the last.
     assert counted == [2] * 5 + [4]
+
+
+# ---- Answers that wait together
+
+
+def test_answers_share_a_transaction_and_a_wrong_one_fails_alone(tmp_path):
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        visits = Participation(small_study(), database)
+        sent = []
+        for name, places in (("ann", "123"), ("bob", "113"), ("cem", "321"), ("dan", "1")):
+            rater = visits.start(f"none:id:{name}")
+            asked = visits.current_question(rater)
+            form = "0" * len(asked.form) if name == "cem" else asked.form
+            sent.append(Submission(rater, asked.number, form, [*places.ljust(3)]))
+        sent[-1] = sent[-1]._replace(places=["1", "", ""])
+        problems = visits.submit_all(sent)
+        assert [type(problem).__name__ for problem in problems] == [
+            "NoneType",
+            "ParticipantError",
+            "NotAssignedError",
+            "NoneType",
+        ]
+        with database.begin_read() as connection:
+            assert {a.rater for a in read_answers(connection)} == {sent[0].rater, sent[3].rater}
+
+
+def test_what_waits_for_a_thread_is_stored_together_and_each_hears_of_an_outage():
+    stored = []
+
+    def store(sent):
+        stored.append(sent)
+        if "outage" in sent:
+            raise OSError("no space")
+        return [None] * len(sent)
+
+    async def send():
+        queue = WriteQueue(store, 1)
+        answers = await asyncio.gather(*(queue.put(number) for number in range(5)))
+        outage = await asyncio.gather(*(queue.put(text) for text in ("x", "outage")))
+        # The queue goes on after an outage.
+        return answers, [str(problem) for problem in outage], await queue.put("z")
+
+    assert run_coroutine(send()) == ([None] * 5, ["no space"] * 2, None)
+    assert stored == [(0, 1, 2, 3, 4), ("x", "outage"), ("z",)]

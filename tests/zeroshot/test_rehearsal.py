@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
+from rankshot.zeroshot.examples import Weighed, find_weights
 from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.rehearsal import (
+from rankshot.zeroshot.predicted_accuracy import (
     STRENGTHS,
     find_strengths,
     predict_mean_accuracy,
@@ -113,6 +114,16 @@ def test_a_source_that_misleads_is_left_out():
     assert tried["near alone"].settings.source_weights == rehearsal.settings_.source_weights
     new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
     assert rehearsal.fit_head(new).rankings_.source_names == ("near",)
+    by_near, by_wrong = (
+        rehearsal.predict_accuracy(new, trial=tried[f"{source} alone"])
+        for source in ("near", "wrong")
+    )
+    assert by_wrong.high < by_near.low
+    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    with_reference = alone.predict_accuracy(ranked(NEW, SEEN), trial=alone.trials_[0])
+    assert by_near == with_reference
+    with pytest.raises(RankshotError, match="trial must be one of trials_"):
+        rehearsal.predict_accuracy(new, trial=alone.trials_[0])
     some = rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other", 2.5)])
     filled = rehearsal.fit_head(some)
     assert filled.source_weights_ == {"near": 1.0, "other": 0.0}
@@ -218,6 +229,32 @@ def test_heads_with_similarities(head):
     assert rehearsal.head_.temperature > 0
 
 
+# ---- Examples
+
+
+@pytest.mark.parametrize("informative", [False, True])
+def test_the_prior_of_examples_follows_from_how_much_they_tell(informative):
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    features = X if informative else noise
+    scores = rs.Scores(SCORES.values, SEEN, features=features)
+    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, ranked(PLAYERS, LEFT, turn=0.3))
+    by_head, by_examples = rehearsal.head_.example_prior
+    assert (by_examples > 0.2) == informative
+    X_new, y_new = inputs(NEW, n=1, seed=1)
+    new = rs.Scores(scores_of(X_new).values, SEEN, features=X_new)
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new, y_new))
+    np.testing.assert_allclose(head.example_weights_, [by_head, by_examples])
+
+
+def test_weights_of_parts_are_those_of_all_together(rng):
+    """Parts have classes of their own; here they are the same."""
+    labels = rng.integers(3, size=20)
+    parts = Weighed(*rng.normal(size=(2, 20, 3)), labels, rng.random(20))
+    halves = [Weighed(*(part[rows] for part in parts)) for rows in (slice(7), slice(7, 20))]
+    usual = np.array([0.8, 0.2])
+    np.testing.assert_allclose(find_weights(halves, usual), find_weights([parts], usual), rtol=1e-5)
+
+
 # ---- The prediction
 
 
@@ -299,6 +336,28 @@ REFUSED = {
             .fit_head(ranked(NEW, SEEN), classes="all", none=True)
         ),
         "'none of these' was not rehearsed",
+    ),
+    "examples for another head": (
+        lambda: (
+            rs.Rehearsal(rs.ProbabilisticRanking(), grid={})
+            .fit(SCORES, Y, RANKED)
+            .fit_head(ranked(NEW, SEEN), examples=(SCORES[:1], ["c03"]))
+        ),
+        "ProbabilisticRanking takes no examples",
+    ),
+    "evidence of other classes": (
+        lambda: rs.Rehearsal(grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=rs.Scores(SCORES.values, [*NAMES[:9], "x"])),
+            Y,
+            RANKED,
+        ),
+        "evidence: there is no column of 'c12', 'c14'",
+    ),
+    "evidence for another head": (
+        lambda: rs.Rehearsal(rs.ProbabilisticRanking(), grid={}).fit(
+            rs.Scores(SCORES.values, SEEN, evidence=SCORES), Y, RANKED
+        ),
+        "ProbabilisticRanking takes no evidence",
     ),
     "no rankings": (lambda: rs.Rehearsal().fit(SCORES, Y, [["a"]]), "rankings must be Rankings"),
     "labels": (

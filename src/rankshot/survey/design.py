@@ -32,9 +32,10 @@ reason: close the page. Then the answers that you have sent are kept. If you do 
 can withdraw: a link on every page deletes all your answers.
 
 We store your answers, when you gave them, how long each answer took, the language of the pages,
-and a code that is computed from your participant id (a hash). If a platform sent you, we also
-store the ids that came with you, since it pays by them, until everybody is paid. The answers are
-used for research.
+the kind of your screen, how much of each question was visible on it, the version of this text, and
+a code that is computed from your participant id (a hash). If a platform sent you, we also store the
+ids that came with you, since it pays by them, until everybody is paid. The answers are used for
+research.
 
 If you have a question about this study, please ask
 {CONSENT_PLACEHOLDER}."""

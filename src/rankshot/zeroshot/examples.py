@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
+from scipy.sparse import issparse
 from scipy.special import log_softmax
 
 from rankshot.core.errors import RankshotError, suggest_name
@@ -17,7 +18,7 @@ Floats = NDArray[np.float64]
 RIDGE = 1.0
 """The penalty, in units of the mean squared length of the features. From .3 to 3, the accuracy on
 held-out seen classes is the same."""
-HEAD_WEIGHT, EXAMPLE_WEIGHT = 0.8, 0.2
+USUAL_WEIGHTS = 0.8, 0.2
 """The usual weights of the head and of one example per class, chosen on held-out seen classes of
 three data sets. The second grows with the square root of the number of examples per class."""
 LOG_WEIGHT_STD = np.array([0.25, 0.5])
@@ -73,7 +74,21 @@ class Refinement(NamedTuple):
     example_weight: float
 
 
-def refine(log_proba: Floats, features: Floats, labels: NDArray[np.intp]) -> Refinement:
+class Weighed(NamedTuple):
+    """What a head and examples say of some labelled inputs, and the weights of these inputs."""
+
+    by_head: Floats
+    by_examples: Floats
+    labels: NDArray[np.intp]
+    weight: Floats
+
+
+def refine(
+    log_proba: Floats,
+    features: Any,
+    labels: NDArray[np.intp],
+    usual: tuple[float, float] = USUAL_WEIGHTS,
+) -> Refinement:
     """Learn from labelled examples how to correct the log-probabilities of a head.
 
     The slopes are those of a ridge regression to the classes, in which each class has the same
@@ -85,11 +100,14 @@ def refine(log_proba: Floats, features: Floats, labels: NDArray[np.intp]) -> Ref
     ----------
     log_proba : ndarray of shape (n, classes)
         Log-probabilities of the examples by the head.
-    features : ndarray of shape (n, features)
+    features : ndarray or sparse array of shape (n, features)
         What the regression sees of them.
     labels : ndarray of int
         The column of the class of each example.
+    usual : two numbers
+        The most probable weights beforehand, of the head and of one example per class.
     """
+    features = features.toarray() if issparse(features) else features
     n, n_classes = log_proba.shape
     there, counts = np.unique(labels, return_counts=True)
     size = np.bincount(labels, minlength=n_classes)[labels]
@@ -102,9 +120,11 @@ def refine(log_proba: Floats, features: Floats, labels: NDArray[np.intp]) -> Ref
     scale = left_out[:, there].std() or 1.0
     # The only example of a class cannot be predicted from the others.
     several = size > 1
-    head_weight, example_weight = _most_probable_weights(
-        *(log_proba[several], left_out[several] / scale, labels[several], weight[several]),
-        usual=np.array([HEAD_WEIGHT, EXAMPLE_WEIGHT * np.sqrt(n / n_classes)]),
+    known = Weighed(
+        *(log_proba[several], left_out[several] / scale, labels[several], weight[several])
+    )
+    head_weight, example_weight = find_weights(
+        [known], np.array([usual[0], usual[1] * np.sqrt(n / n_classes)])
     )
     return Refinement(head_weight, slopes * (example_weight / scale), center, example_weight)
 
@@ -123,27 +143,23 @@ def _ridge(features: Floats, targets: Floats, weight: Floats) -> tuple[Floats, F
     return slopes, targets - residual / (1 - leverage)[:, None]
 
 
-def _most_probable_weights(
-    by_head: Floats,
-    by_examples: Floats,
-    labels: NDArray[np.intp],
-    weight: Floats,
-    *,
-    usual: Floats,
-) -> tuple[float, float]:
-    """Return the weights of two predictions that make the labels most probable, given the prior."""
-    rows = np.arange(len(labels))
+def find_weights(parts: Sequence[Weighed], usual: Floats) -> tuple[float, float]:
+    """Return the weights of head and examples that make labels most probable, given the prior."""
 
     def loss(log_weights: Floats) -> tuple[float, Floats]:
         a, b = np.exp(log_weights)
-        log_proba = log_softmax(a * by_head + b * by_examples, axis=1)
-        excess = np.exp(log_proba)
-        excess[rows, labels] -= 1
-        excess *= weight[:, None]
         off = (log_weights - np.log(usual)) / LOG_WEIGHT_STD
-        value = 0.5 * off @ off - weight @ log_proba[rows, labels]
-        gradient = np.array([a * (excess * by_head).sum(), b * (excess * by_examples).sum()])
-        return value, gradient + off / LOG_WEIGHT_STD
+        value, gradient = 0.5 * off @ off, off / LOG_WEIGHT_STD
+        for by_head, by_examples, labels, weight in parts:
+            rows = np.arange(len(labels))
+            log_proba = log_softmax(a * by_head + b * by_examples, axis=1)
+            excess = np.exp(log_proba)
+            excess[rows, labels] -= 1
+            excess *= weight[:, None]
+            value = value - weight @ log_proba[rows, labels]
+            slopes = a * (excess * by_head).sum(), b * (excess * by_examples).sum()
+            gradient = gradient + np.array(slopes)
+        return value, gradient
 
     head_weight, example_weight = np.exp(minimize(loss, np.log(usual), jac=True).x)
     return float(head_weight), float(example_weight)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
@@ -24,6 +24,7 @@ from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.evidence import center_evidence, fit_evidence
+from rankshot.zeroshot.examples import USUAL_WEIGHTS, Weighed, find_weights, refine
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
@@ -45,6 +46,11 @@ from rankshot.zeroshot.metrics import (
     class_weights,
     expected_calibration_error,
     generalized_accuracy,
+)
+from rankshot.zeroshot.predicted_accuracy import (
+    correlate_classes,
+    find_strengths,
+    predict_mean_accuracy,
 )
 from rankshot.zeroshot.scores import Scores, sum_pair_scores
 from rankshot.zeroshot.settings import HeadSettings
@@ -69,6 +75,8 @@ SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
 """The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
+N_EXAMPLES = (1, 2, 5, 10)
+"""The numbers of examples of each held-out class with which their weight is rehearsed."""
 
 
 class Rehearsal(BaseEstimator):
@@ -84,6 +92,7 @@ class Rehearsal(BaseEstimator):
       for weights of sources, of which more are tried;
     - finds the temperature with which the probabilities are calibrated, and the weight of the
       evidence of another model, if the scores have evidence of the held-out classes;
+    - finds how much labelled examples count: some inputs of the held-out classes stand for these;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
       (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
@@ -184,8 +193,9 @@ class Rehearsal(BaseEstimator):
         X : Scores, or inputs of the ``estimator``
             Scores of inputs of seen classes that the classifier was not trained on: of the
             rehearsed classes, and of others for the reference. The rehearsed classes need no
-            columns. With an ``estimator``: its training inputs. It is trained here on a part of
-            them, and never on the inputs that it is tried on.
+            columns. Evidence of another model needs columns of the rehearsed classes. With an
+            ``estimator``: its training inputs. It is trained here on a part of them, and never on
+            the inputs that it is tried on.
         y : array-like of names
             Their classes.
         rankings : Rankings or Similarity
@@ -203,6 +213,7 @@ class Rehearsal(BaseEstimator):
         semantics = _require_rehearsed(rankings, labels)
         if self.estimator is None:
             _require_scores(X, labels, semantics)
+            _require_taken(head, [] if X.evidence is None else ["evidence"])
         groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
         self.classes_ = np.array(sorted(name for group in groups for name in group))
         grid = self._read_grid(head)
@@ -260,23 +271,21 @@ class Rehearsal(BaseEstimator):
         settings = stage.with_params(found)
         if stage.has_evidence and settings.evidence_weight is None:
             settings = replace(settings, evidence_weight=0.0)
+        settings = stage.rehearse_examples(settings)
         self.together_: GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
             settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
         self.settings_ = replace(settings, default_temperature=before)
         self.head_ = stage.build(self.settings_)
-        strengths = [
-            find_strengths(np.array([chosen.by_class[z] for z in one.classes]), one.correlations)
-            for one in outcomes
-        ]
-        self._strengths = np.concatenate(strengths)
+        self._chosen, self._correlations = chosen, stage.correlations
 
     def fit_head(
         self,
         rankings: Semantics,
         reference: Scores | None = None,
         *,
+        examples: tuple[Any, Any] | None = None,
         evidence: Scores | None = None,
         classes: Literal["new", "all"] = "new",
         none: bool = False,
@@ -290,8 +299,9 @@ class Rehearsal(BaseEstimator):
         reference : Scores, optional
             Scores of seen inputs by the classifier that will be used. By default those of `fit`;
             with an ``estimator``, these are training inputs, and held-out inputs are better.
-        evidence : Scores, optional
-            Scores with evidence, as for `WeightedMean.fit`.
+        examples, evidence : optional
+            Labelled examples of new classes, and scores with evidence of another model, as in
+            `WeightedMean.fit`.
         classes : {"new", "all"}
             Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
         none : bool
@@ -302,25 +312,49 @@ class Rehearsal(BaseEstimator):
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
         settings = replace(self.settings_, none=none)
-        head: BaseHead = clone(self.head_)
-        given = {"reference": table} if settings.reference else {}
-        if evidence is not None:
-            given["evidence"] = evidence
-        head.fit(weigh_for_head(settings, new), **given)
+        head = self._fit_new(settings, new, table, examples=examples, evidence=evidence)
         if classes == "new":
             return head
         require_gate(settings)
         return add_seen_classes(settings, head).fit(table)
 
-    def predict_accuracy(self, rankings: Semantics, reference: Scores | None = None) -> Interval:
+    def _fit_new(
+        self, settings: HeadSettings, new: Semantics, table: Scores, **more: Any
+    ) -> BaseHead:
+        """Return the head with some settings, fitted to the new classes."""
+        head: BaseHead = type(self.head_)(**decode_parameters(settings))
+        given: dict[str, Any] = {"reference": table} if settings.reference else {}
+        given |= {name: value for name, value in more.items() if value is not None}
+        _require_taken(head, given)
+        head.fit(weigh_for_head(settings, new), **given)
+        return head
+
+    def predict_accuracy(
+        self, rankings: Semantics, reference: Scores | None = None, trial: Trial | None = None
+    ) -> Interval:
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
 
         It depends on how well the rehearsed classes were recognised, on the number of new classes,
-        and on how similar their rankings are. The parameters are those of `fit_head`.
+        and on how similar their rankings are.
+
+        Parameters
+        ----------
+        rankings, reference
+            As for `fit_head`.
+        trial : Trial, optional
+            One of ``trials_``, such as a source alone; by default what was chosen.
         """
-        head = self.fit_head(rankings, reference)
+        check_is_fitted(self, "settings_")
+        tried = self._chosen if trial is None else trial
+        if tried not in self.trials_:
+            raise RankshotError(f"trial must be one of trials_, not {short_repr(trial)}")
         table = self._reference if reference is None else reference
-        return predict_mean_accuracy(self._strengths, _correlate_classes(head, table))
+        head = self._fit_new(tried.settings, only_new(align_to(rankings, table.items)), table)
+        strengths = [
+            find_strengths(np.array([tried.by_class[z] for z in classes]), correlations)
+            for classes, correlations in self._correlations[self.trials_.index(tried)]
+        ]
+        return predict_mean_accuracy(np.concatenate(strengths), correlate_classes(head, table))
 
 
 def require_gate(settings: HeadSettings) -> None:
@@ -444,6 +478,15 @@ def _require_scores(X: Any, labels: Labels, semantics: Semantics) -> None:
         )
 
 
+def _require_taken(head: BaseHead, names: Iterable[str]) -> None:
+    """Raise if a head cannot be fitted with something."""
+    for name in names:
+        if name not in signature(head.fit).parameters:
+            raise RankshotError(
+                f"{type(head).__name__} takes no {name}: leave it out, or use WeightedMean"
+            )
+
+
 def _listed_items(semantics: Semantics) -> set[str]:
     """Return the items that rankings list; of similarities, all."""
     if isinstance(semantics, Similarity):
@@ -541,6 +584,11 @@ class _Trials:
         """What the chosen head says, for each fold."""
         return self._outcomes[self.trials.index(self.chosen)]
 
+    @property
+    def correlations(self) -> list[list[tuple[Labels, Floats]]]:
+        """The classes of each fold and the correlations of their values, for each trial."""
+        return [[(one.classes, one.correlations) for one in each] for each in self._outcomes]
+
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
         self._choose_source_weights()
@@ -569,7 +617,12 @@ class _Trials:
         temperature, weight = fit_evidence(tables)
         found = {"temperature": temperature, "evidence_weight": weight}
         settings = self.with_params({**decode_parameters(self.chosen.settings), **found})
-        self._keep_if_better([self._evaluate("with evidence", settings)])
+        before = self.chosen_outcomes
+        tried = self._evaluate("with evidence", settings)
+        # Accuracies are predicted from rankings and a reference, which has no such evidence.
+        for one, other in zip(self._outcomes[-1], before, strict=True):
+            one.correlations[:] = other.correlations
+        self._keep_if_better([tried])
 
     def _choose_source_weights(self) -> None:
         """Try each source alone, then change one weight at a time while that is clearly better."""
@@ -606,6 +659,38 @@ class _Trials:
         found = HeadSettings.from_head(head, reference=chosen.reference)
         return replace(found, source_weights=chosen.source_weights)
 
+    def rehearse_examples(self, settings: HeadSettings) -> HeadSettings:
+        """Return settings with the usual weights of the head and of one example per class."""
+        if "example_prior" not in self._head.get_params():  # type: ignore[attr-defined]
+            return settings
+        parts = [part for fold in self.folds for part in self._try_examples(fold, settings)]
+        if not parts:
+            return settings
+        prior = list(find_weights(parts, np.array(USUAL_WEIGHTS)))  # a list, as in a file
+        return replace(settings, others=settings.others | {"example_prior": prior})
+
+    def _try_examples(self, fold: _Fold, settings: HeadSettings) -> Iterator[Weighed]:
+        """Yield what the head and some examples of each class say of the other inputs."""
+        head = self.fit(fold, settings)
+        log_proba = np.asarray(head.predict_log_proba(fold.new), np.float64)
+        features = head.features_of(fold.new)
+        labels = np.searchsorted(head.classes_, fold.new_label)
+        rng = np.random.default_rng(0)
+        place = np.empty(len(labels), int)  # of each input among those of its class
+        for z in range(len(head.classes_)):
+            of_class = np.flatnonzero(labels == z)
+            place[of_class] = rng.permutation(len(of_class))
+        for n in N_EXAMPLES:
+            given = place < n
+            if np.bincount(labels).min() < 2 * n:
+                return
+            found = refine(log_proba[given], features[given], labels[given])
+            per_example = np.sqrt(n) / found.example_weight
+            # Features may be sparse.
+            by_examples = features[~given] @ found.slopes - found.center @ found.slopes
+            weight = len(head.classes_) * class_weights(fold.new_label[~given])
+            yield Weighed(log_proba[~given], per_example * by_examples, labels[~given], weight)
+
     def build(self, settings: HeadSettings) -> Any:
         """Return the head with some settings."""
         return type(self._head)(**decode_parameters(settings))
@@ -628,7 +713,7 @@ class _Trials:
             head = self.fit(fold, settings)
             values = np.asarray(head.decision_function(fold.new), np.float64)
             # Without a reference, correlations are those over the inputs themselves.
-            correlations = _correlate_classes(head, fold.seen if len(fold.seen) > 1 else fold.new)
+            correlations = correlate_classes(head, fold.seen if len(fold.seen) > 1 else fold.new)
             outcomes.append(_Outcome(fold.new_label, head.classes_, values, correlations))
         labels = np.concatenate([one.labels for one in outcomes])
         right = np.concatenate(
@@ -707,93 +792,3 @@ def _features_of_halves(fold: _Fold, stage: _Trials) -> Iterator[tuple[Floats, F
         features = both.gate_features(fold.new)
         known = np.isin(fold.new_label, half)
         yield features[known], both.gate_features(fold.seen), features[~known]
-
-
-# ---- How accurate new classes will be
-#
-# A model with two parts. An input has one decision value per new class; over the reference these
-# values have mean 0, variance 1 and the correlations K. For an input of class z they are shifted by
-# d K_z: its own value by the *strength* d of the class, and those of similar classes with it. So
-# similar classes are confused, and the more candidates there are, the more often.
-#
-# The strengths of held-out classes follow from their accuracies. The correlations of the new
-# classes are known before there is any input of them: from their rankings and the reference.
-
-STRENGTHS = np.linspace(-1.0, 6.0, 141)
-"""The strengths that are told apart: from worse than chance to nearly always right."""
-N_INPUTS = 400
-"""The number of simulated inputs of each class."""
-N_DRAWS = 1000
-"""The number of draws of the strengths of the new classes."""
-LOG_ODDS_STD = 0.25
-"""What the model does not know: new classes are not drawn at random among all classes, and raters
-know some better than others. A standard deviation of the log-odds of the mean accuracy, chosen so
-that 95 % of the intervals of three data sets contain the accuracy of their new classes."""
-MOST_CLASSES = 100
-"""Of more new classes, this many are simulated, each against all."""
-
-
-def _correlate_classes(head: BaseHead, scores: Scores) -> Floats:
-    """Return the correlations of the decision values of the classes; 0 for a constant one."""
-    values = np.asarray(head.decision_function(scores), np.float64)
-    values = values - values.mean(axis=0)
-    size = np.sqrt((values**2).sum(axis=0))
-    values /= np.where(size > 0, size, 1.0)
-    correlations = values.T @ values
-    np.fill_diagonal(correlations, 1.0)
-    return np.asarray(correlations)
-
-
-def simulate_accuracies(
-    correlations: Floats, most: int | None = None, random_state: Seed = 0
-) -> Floats:
-    """Return the accuracy of each class, one row per class, for each of the `STRENGTHS`.
-
-    Of more than ``most`` classes, this many are chosen at random.
-    """
-    L = len(correlations)
-    variance, directions = np.linalg.eigh(correlations)
-    # The symmetric root: any other depends on the signs of eigenvectors, which are arbitrary.
-    root = (directions * np.sqrt(np.maximum(variance, 0.0))) @ directions.T
-    rng = np.random.default_rng(random_state)
-    noise = rng.standard_normal((N_INPUTS, L)) @ root
-    classes = np.arange(L) if most is None or most >= L else rng.choice(L, most, replace=False)
-    accuracy = np.empty((len(classes), len(STRENGTHS)))
-    for row, z in enumerate(classes):
-        # z beats j if noise_z + d > noise_j + d K_zj. Equal classes beat each other half the time.
-        lead = np.maximum(1 - correlations[z], 1e-6)
-        needed = (noise - noise[:, [z]]) / lead
-        needed[:, z] = -np.inf
-        least = np.sort(needed.max(axis=1))
-        accuracy[row] = np.searchsorted(least, STRENGTHS) / N_INPUTS
-    return accuracy
-
-
-def find_strengths(accuracies: Floats, correlations: Floats) -> Floats:
-    """Return the strength with which each class reaches its accuracy among the others."""
-    simulated = simulate_accuracies(correlations)
-    return np.array(
-        [np.interp(a, row, STRENGTHS) for a, row in zip(accuracies, simulated, strict=True)]
-    )
-
-
-def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
-    """Return the mean accuracy of new classes with these correlations, with a 95 % interval.
-
-    The strengths of the new classes are drawn at random from the given ones, which are themselves
-    a random sample: so they are resampled first. The interval is thus one for the *next* classes,
-    and wider than one for the mean of many classes. It also allows for what the model does not
-    know: see `LOG_ODDS_STD`.
-    """
-    simulated = simulate_accuracies(correlations, MOST_CLASSES)
-    rng = np.random.default_rng(0)
-    samples = rng.choice(strengths, (N_DRAWS, len(strengths)))
-    drawn = rng.integers(len(strengths), size=(N_DRAWS, len(simulated)))
-    column = np.searchsorted(STRENGTHS, np.take_along_axis(samples, drawn, axis=1))
-    column = np.minimum(column, len(STRENGTHS) - 1)
-    means = simulated[np.arange(len(simulated)), column].mean(axis=1)
-    # An accuracy of 1 has infinite odds.
-    error = LOG_ODDS_STD * rng.standard_normal(N_DRAWS)
-    shifted = expit(logit(np.clip(means, 0.005, 0.995)) + error)
-    low, high = np.quantile([means, shifted], [0.025, 0.975], axis=1)
-    return Interval(float(means.mean()), float(low.min()), float(high.max()))

@@ -357,7 +357,7 @@ class Database:
         is_postgresql = engine.dialect.name == "postgresql"
         options = {"isolation_level": "AUTOCOMMIT"} if is_postgresql else {}
         self._looks = engine.execution_options(**options)
-        # Threads of one process wait for a distant server together, but for a file in turn.
+        # Threads of one process wait for a distant server together, but write to a file in turn.
         self.n_threads = 4 if is_postgresql else 1
 
     @contextmanager

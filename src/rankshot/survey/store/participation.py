@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from random import Random, SystemRandom
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
-from rankshot.survey.languages import OwnText
+from rankshot.survey.languages import OwnText, ParticipantError
 from rankshot.survey.platforms import pilot_name
 from rankshot.survey.store.assignment import (
     NO_ANSWER,
@@ -151,6 +151,18 @@ class ExtraLeft:
     # The token that the answers to them must have.
     form: str
     pilot: bool
+
+
+class Submission(NamedTuple):
+    """An answer as it was sent: places of the items, the screen, and how many items were on it."""
+
+    rater: str
+    number: int
+    form: str
+    places: Sequence[str]
+    skip: bool = False
+    screen: str | None = None
+    n_seen: int | None = None
 
 
 class NotAssignedError(Exception):
@@ -376,54 +388,68 @@ class Participation:
         record_activity(connection, rater, now)
 
     def submit(
-        self,
-        rater: str,
-        number: int,
-        form: str,
-        places: Sequence[str],
-        *,
-        skip: bool = False,
-        screen: str | None = None,
-        n_seen: int | None = None,
+        self, rater: str, number: int, form: str, places: Sequence[str], **more: Any
     ) -> None:
-        """Store an answer. When this returns, it is on disk.
+        """Store an answer, or raise why it is not stored: see `submit_all`."""
+        (problem,) = self.submit_all([Submission(rater, number, form, places, **more)])
+        if problem is not None:
+            raise problem
+
+    def submit_all(self, sent: Sequence[Submission]) -> list[Exception | None]:
+        """Store answers. When this returns, they are on disk, but for those with a problem.
 
         Sending the same answer again changes nothing. It is a `NotAssignedError` if the question
-        was never shown to this participant, or the form token is wrong. ``screen`` is the class of
-        the screen, and ``n_seen`` says how many items were ever on it.
+        was never shown to this participant, or the form token is wrong. Answers that come together
+        share a transaction, and so wait once for the disk.
         """
-        now = self._clock()
+        problems: list[Exception | None] = []
         with self._database.begin_write() as connection:
-            mine = {"of_rater": rater, "of_number": number}
-            row = connection.execute(ASSIGNED, mine).first()
-            key = row and (rater, number, row.question, row.shown)
-            shown_at = self._identity.read_timed_token(form, *key) if key else None
-            if row is None or key is None or shown_at is None:
-                raise NotAssignedError
-            shown = json.loads(row.shown)
-            order = () if skip else order_from_places(shown, places)
-            if row.answered_at is not None:
-                kept = tuple(json.loads(row.answer))
-                if kept != order:
-                    raise AlreadyAnsweredError(kept)
-                return
-            seconds = self._first_shown.measure_seconds(key, shown_at, now)
-            times = {"shown_at": shown_at, "answered_at": now, "seconds": seconds}
-            seen = None if n_seen is None else min(1.0, n_seen / len(shown))
-            view = {"screen": screen, "seen": seen}
-            connection.execute(ANSWER, {**mine, **times, **view, "answer": json.dumps(order)})
-            if not order:
-                # A skipped question is not repeated.
-                again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
-                same = ASSIGNMENT.c.question == row.question
-                connection.execute(ASSIGNMENT.delete().where(again, same))
-            # After a long idle time, `current_question` must first replace lost questions. With
-            # extra questions, the next page finds out whether it is the end.
-            values = {
-                "since": idle_cutoff(self._study, now),
-                "may_end": not self._study.last_questions,
-            }
-            connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
+            for one in sent:
+                try:
+                    self._store(connection, one)
+                except (NotAssignedError, AlreadyAnsweredError, ParticipantError) as problem:
+                    # They are found before anything is written.
+                    problems.append(problem)
+                else:
+                    problems.append(None)
+        return problems
+
+    def _store(self, connection: Connection, sent: Submission) -> None:
+        now, rater, number = self._clock(), sent.rater, sent.number
+        mine = {"of_rater": rater, "of_number": number}
+        row = connection.execute(ASSIGNED, mine).first()
+        key = row and (rater, number, row.question, row.shown)
+        shown_at = self._identity.read_timed_token(sent.form, *key) if key else None
+        if row is None or key is None or shown_at is None:
+            raise NotAssignedError
+        shown = json.loads(row.shown)
+        order = () if sent.skip else order_from_places(shown, sent.places)
+        if row.answered_at is not None:
+            kept = tuple(json.loads(row.answer))
+            if kept != order:
+                raise AlreadyAnsweredError(kept)
+            return
+        values = {
+            "shown_at": shown_at,
+            "answered_at": now,
+            "seconds": self._first_shown.measure_seconds(key, shown_at, now),
+            "screen": sent.screen,
+            "seen": None if sent.n_seen is None else min(1.0, sent.n_seen / len(shown)),
+            "answer": json.dumps(order),
+        }
+        connection.execute(ANSWER, {**mine, **values})
+        if not order:
+            # A skipped question is not repeated.
+            again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
+            same = ASSIGNMENT.c.question == row.question
+            connection.execute(ASSIGNMENT.delete().where(again, same))
+        # After a long idle time, `current_question` must first replace lost questions. With extra
+        # questions, the next page finds out whether it is the end.
+        ending = {
+            "since": idle_cutoff(self._study, now),
+            "may_end": not self._study.last_questions,
+        }
+        connection.execute(GO_ON, {"of_rater": rater, "now": now, **ending})
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
         """Store the answers to the extra questions, and record the end.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from asyncio import Future, Task, create_task, get_running_loop
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial, wraps
 from math import ceil
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -35,6 +36,7 @@ from rankshot.survey.store.participation import (
     NotAssignedError,
     Participation,
     StoppedError,
+    Submission,
 )
 from rankshot.survey.study import MOST_ITEMS, Study
 from rankshot.survey.web.guards import LOGGER, RateLimit, find_address
@@ -49,6 +51,8 @@ from rankshot.survey.web.pages import (
 )
 
 HOUR = 3600.0
+# The most answers in one transaction.
+MOST_TOGETHER = 32
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Place = Annotated[str, StringConstraints(max_length=3)]
@@ -115,6 +119,48 @@ async def find_visit(
 AVisit = Annotated[Visit, Depends(find_visit)]
 
 
+class WriteQueue:
+    """Stores answers in few threads; those that wait for a thread are stored together.
+
+    ``store`` returns the problem of each, or None. A file has one thread, and a database server
+    several, each with one answer: a transaction of several would lock several participants.
+    """
+
+    def __init__(self, store: Callable[..., list[Exception | None]], n_threads: int) -> None:
+        self._store = store
+        self._n_free = n_threads
+        self._most = MOST_TOGETHER if n_threads == 1 else 1
+        self._waiting: deque[tuple[Submission, Future[Exception | None]]] = deque()
+        self._tasks: set[Task[None]] = set()
+
+    async def put(self, sent: Submission) -> Exception | None:
+        """Store an answer; return its problem, when the others in its transaction are stored."""
+        stored: Future[Exception | None] = get_running_loop().create_future()
+        self._waiting.append((sent, stored))
+        if self._n_free:
+            self._n_free -= 1
+            task = create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await stored
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                n = min(self._most, len(self._waiting))
+                sent, stored = zip(*(self._waiting.popleft() for _ in range(n)), strict=True)
+                problems: Sequence[Exception | None]
+                try:
+                    problems = await run_sync(self._store, sent)
+                except Exception as error:  # noqa: BLE001 (each request says it)
+                    problems = [error] * n
+                for future, problem in zip(stored, problems, strict=True):
+                    if not future.done():
+                        future.set_result(problem)
+        finally:
+            self._n_free += 1
+
+
 class ParticipantRoutes:
     """The routes of a study's participants."""
 
@@ -126,7 +172,8 @@ class ParticipantRoutes:
         self._study = study
         self._participation = participation
         self._n_threads = database.n_threads
-        self._limiter: RunVar[CapacityLimiter] = RunVar("limiter")
+        self._readers: RunVar[CapacityLimiter] = RunVar("readers")
+        self._writers: RunVar[WriteQueue] = RunVar("writers")
         self._identity = database.identity
         self._pages = pages
         # By the names of their fields: a question may have any name, such as "form".
@@ -148,31 +195,26 @@ class ParticipantRoutes:
         if self._extra:
             router.get("/p/{link}/extra")(self.extra)
             router.post("/p/{link}/extra")(self.answer_extra)
-        router.get("/p/{link}")(self._in_turn(self.question))
+        router.get("/p/{link}")(self.show_question)
         if self._study.completion_url is not None:
             router.get("/p/{link}/leave")(self.leave)
         router.post("/p/{link}/reopen")(self.reopen)
         router.get("/p/{link}/withdraw")(self.ask_to_withdraw)
         router.post("/p/{link}/withdrawn")(self.withdraw)
-        router.post("/p/{link}/{number}")(self._in_turn(self.answer))
+        router.post("/p/{link}/{number}")(self.answer)
         return router
 
-    def _in_turn(self, handle: Callable[..., Response]) -> Callable[..., Awaitable[Response]]:
-        """Return a handler of a frequent request, for which few threads are enough.
+    async def show_question(self, visit: AVisit) -> Response:
+        """Show the current question in one of few threads: more would mostly wait for each other.
 
-        More of them would mostly wait for each other, and take a third more of the processor.
+        Pages are read while answers wait for the disk.
         """
-
-        @wraps(handle)
-        async def wait_and_handle(**values: Any) -> Response:
-            limiter = self._limiter.get(None)
-            if limiter is None:
-                # One per event loop: it cannot wake up what waits in another one.
-                limiter = CapacityLimiter(self._n_threads)
-                self._limiter.set(limiter)
-            return await run_sync(partial(handle, **values), limiter=limiter)
-
-        return wait_and_handle
+        limiter = self._readers.get(None)
+        if limiter is None:
+            # One per event loop: it cannot wake up what waits in another one.
+            limiter = CapacityLimiter(self._n_threads)
+            self._readers.set(limiter)
+        return await run_sync(self.question, visit, limiter=limiter)
 
     # ---- Start
 
@@ -277,7 +319,7 @@ class ParticipantRoutes:
         """Show the instructions, with an example."""
         return self._render("instructions.html", visit)
 
-    def question(self, visit: AVisit) -> Response:
+    def question(self, visit: Visit) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
         now = self._find_current(visit)
         if isinstance(now, CurrentQuestion):
@@ -293,12 +335,16 @@ class ParticipantRoutes:
         code = self._completion_code or now.code
         return self._render("finished.html", visit, now=now, code=code)
 
-    def answer(
+    async def answer(
         self, visit: AVisit, number: Number, form: Annotated[AnswerForm, Form()]
     ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
-        try:
-            self._participation.submit(
+        queue = self._writers.get(None)
+        if queue is None:
+            queue = WriteQueue(self._participation.submit_all, self._n_threads)
+            self._writers.set(queue)
+        problem = await queue.put(
+            Submission(
                 visit.rater,
                 int(number),
                 form.form,
@@ -307,17 +353,24 @@ class ParticipantRoutes:
                 screen=form.screen or None,
                 n_seen=int(form.seen) if form.seen else None,
             )
-        except NotAssignedError:
+        )
+        if problem is None:
+            return visit.go_home()
+        return await run_sync(self._explain, visit, form, problem)
+
+    def _explain(self, visit: Visit, form: AnswerForm, problem: Exception) -> Response:
+        """Say why an answer was not stored."""
+        if isinstance(problem, ParticipantError):
+            return self._ask_again(visit, form, problem)
+        if isinstance(problem, NotAssignedError):
             # Who has withdrawn, for example in another tab, reads that.
             self._find_current(visit)
-            raise RefusedError(403, "closed", visit.home) from None
-        except AlreadyAnsweredError as before:
+            raise RefusedError(403, "closed", visit.home)
+        if isinstance(problem, AlreadyAnsweredError):
             raise RefusedError(
-                409, template="answered.html", order=before.order, continue_url=visit.home
-            ) from None
-        except ParticipantError as error:
-            return self._ask_again(visit, form, error)
-        return visit.go_home()
+                409, template="answered.html", order=problem.order, continue_url=visit.home
+            )
+        raise problem
 
     def _ask(
         self,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import (
@@ -29,7 +29,7 @@ from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
-from rankshot.zeroshot.examples import as_examples, refine
+from rankshot.zeroshot.examples import USUAL_WEIGHTS, as_examples, refine
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
     BaseHead,
@@ -119,7 +119,8 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     where g is a ridge regression on the features of the examples, or else on their standardised
     scores. How much the rankings and the examples count, a and b, follows from the examples: each
-    is predicted from the others. With one example per class, a = .8 and b = .2.
+    is predicted from the others. With one example per class, a = .8 and b = .2, unless a rehearsal
+    found other numbers.
 
     Evidence of another model, as rows of numbers e that mean more the larger they are, adds
     c (e - mean e) / s, where s is the standard deviation over all inputs of `fit`. Its weight c is
@@ -145,6 +146,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         By which the weights of the rankings of each source are multiplied, instead of the rule
         above; "" for rankings without a source. A source with the weight 0, or that is not named,
         fills in. A rehearsal finds good values.
+
+    example_prior : two numbers, optional
+        The usual a, and b for one example per class. By default .8 and .2; a rehearsal finds
+        better values.
 
     Attributes
     ----------
@@ -190,12 +195,14 @@ class WeightedMean(BaseHead, BaseEstimator):
         temperature: float | None = None,
         evidence_weight: float | None = None,
         source_weights: Mapping[str, float] | None = None,
+        example_prior: tuple[float, float] | None = None,
     ) -> None:
         self.k = k
         self.decay = decay
         self.temperature = temperature
         self.evidence_weight = evidence_weight
         self.source_weights = source_weights
+        self.example_prior = example_prior
 
     def fit(
         self,
@@ -226,6 +233,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         require_decay(self.decay)
         if self.evidence_weight is not None:
             require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
+        if self.example_prior is not None:
+            for number in self.example_prior:
+                require_number("example_prior", number, above=0, below=np.inf)
         if evidence is not None and not isinstance(evidence, Scores):
             raise RankshotError(
                 "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
@@ -353,9 +363,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         """Add to slopes and offsets what labelled examples tell."""
         f = self._standardize(table.values, table.kind).astype(np.float64)
         log_proba = log_softmax((f @ self._slopes.T + self._offsets) / self.temperature_, np, 1)
-        given = table.features
-        features = f if given is None else given.toarray() if issparse(given) else given
-        found = refine(log_proba, features, np.searchsorted(self.classes_, labels))
+        usual = USUAL_WEIGHTS if self.example_prior is None else self.example_prior
+        columns = np.searchsorted(self.classes_, labels)
+        found = refine(log_proba, self.features_of(table), columns, usual)
         self.example_weights_ = found.head_weight, found.example_weight
         slopes = self.temperature_ * found.slopes.T
         self._slopes = found.head_weight * self._slopes
@@ -364,6 +374,15 @@ class WeightedMean(BaseHead, BaseEstimator):
             self._slopes += slopes
         else:
             self._feature_slopes = slopes
+
+    def features_of(self, table: Scores) -> Any:
+        """Return what is learned from examples: their features, or else their standardised scores.
+
+        Used by `Rehearsal`. The features of a ``table`` may be sparse.
+        """
+        if table.features is not None:
+            return table.features
+        return self._standardize(table.values, table.kind).astype(np.float64)
 
     def _fit_evidence(self, table: Scores) -> None:
         """Add slopes of evidence: one column per class, of which the mean is subtracted."""
