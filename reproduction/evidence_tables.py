@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import permutations
@@ -17,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.evidence import word_evidence
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Interval, mean_class_accuracy
+from rankshot.zeroshot.metrics import Interval, format_share, mean_class_accuracy
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task, TextTask, find_unranked_targets
 from reproduction.classifiers import AnnounceStep
@@ -61,9 +62,11 @@ def examples_table(
 
     def by_regression(C: float) -> Predict:
         def predict(given: Any, labels: Labels, tested: Any) -> Labels:
-            return np.asarray(
-                LogisticRegression(C=C, max_iter=1000).fit(given, labels).predict(tested)
-            )
+            with warnings.catch_warnings():
+                # One example per class looks like a regression.
+                warnings.filterwarnings("ignore", "The number of unique classes")
+                model = LogisticRegression(C=C, max_iter=1000).fit(given, labels)
+            return np.asarray(model.predict(tested))
 
         return predict
 
@@ -232,8 +235,8 @@ def source_matrix(
                         "rehearsal" if task is evaluator.benchmark.rehearsal else "new classes",
                         name,
                         accuracy[name],
-                        f"{worst[0]:+.3f} ({worst[2]})",
-                        f"{worst_equal[1]:+.3f} ({worst_equal[2]})",
+                        f"{format_share(worst[0])} ({worst[2]})",
+                        f"{format_share(worst_equal[1])} ({worst_equal[2]})",
                     )
                 )
     return ResultTable(

@@ -80,8 +80,9 @@ def test_one_command_does_what_four_do(place):
 
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
-    explain, export = [line for line in out.splitlines() if line.startswith("  rankshot ")]
+    explain, suggest, export = [line for line in out.splitlines() if line.startswith("  rankshot ")]
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
+    assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))
     assert export == f"  rankshot export {FOLDER}/p.rankshot --attach net.onnx -o zero-shot.onnx"
     run_well(f"classify {FOLDER}/scores --head {FOLDER}/p.rankshot -o later --workers 1")
     labels = [row["label"] for row in read("p.csv")]

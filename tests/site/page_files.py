@@ -70,6 +70,18 @@ def write_sources():
     Path("config.json").write_text(json.dumps({"id2label": dict(enumerate(names))}), "utf-8")
 
 
+def fill_in_labels():
+    """What a person writes into the column of labels; and what another model says."""
+    data, path = load_cifar(), Path("labels.csv")
+    header, *rows = path.read_text(encoding="utf-8").splitlines()
+    labels = [data.new_label[int(row.partition(",")[0].removeprefix("img"))] for row in rows]
+    write_lines(path, [header, *(f"{row}{label}" for row, label in zip(rows, labels, strict=True))])
+    names = np.unique(data.new_label)
+    own = (data.new_label[:, None] == names).astype(float)
+    ids = [f"img{i}" for i in range(len(own))]
+    write_scores(Path("evidence.parquet"), own + np.eye(len(names))[0], list(names), ids)
+
+
 def answer_prompts():
     """The answer of a language model, which a reader saves."""
     panel = load_panel(question="similar")
@@ -225,6 +237,10 @@ BUILDERS = {
         f"rankshot rank {NAMES} --source answers": answer_prompts,
     },
     "docs/guide/class_names.md": {START: write_sources},
+    "docs/guide/examples.md": {
+        START: write_cifar_rankings,
+        "rankshot classify scores.parquet": fill_in_labels,
+    },
     "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
     "docs/guide/rehearsal.md": {START: write_cifar_rankings},
     "docs/guide/seen_and_new.md": {START: write_cifar_rankings},

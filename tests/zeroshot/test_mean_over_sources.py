@@ -99,6 +99,46 @@ def test_sources_without_a_common_class_are_compared_as_they_are(rng):
     assert MeanOverSources(own, np.array(["p", "q", "r"])).missing == {}
 
 
+@pytest.mark.parametrize("rater", [None, "somebody"])
+@pytest.mark.parametrize("has_reference", [False, True])
+def test_a_table_that_lacks_a_class_changes_nothing_in_the_default_head(rng, rater, has_reference):
+    """It fills in: so no class gains or loses by what the table does not know."""
+    one = [row for row in COMPLETE if row[1] == "one"]
+    usual = rng.normal(size=(30, len(ITEMS))) if has_reference else None
+    people = rankings(one, raters=rater)
+    both = rs.Rankings.concatenate([people, rankings([("q", "two", "dfe"), ("p", "two", "bad")])])
+    values = rng.normal(size=(50, len(ITEMS)))
+    plain, more = (rs.WeightedMean().fit(each, usual) for each in (people, both))
+    np.testing.assert_array_equal(more.predict_proba(values), plain.predict_proba(values))
+    assert more.source_weights_ == {"one": 1.0, "two": 0.0}
+    assert more.missing_ == {}
+    # A class that nobody else ranks is added, and the odds of the others stay.
+    extra = rs.Rankings.concatenate([people, rankings([("s", "two", "fce")])])
+    log_proba = rs.WeightedMean().fit(extra, usual).predict_log_proba(values)[:, :3]
+    odds = log_proba - log_proba[:, :1]
+    expected = plain.predict_log_proba(values)
+    np.testing.assert_allclose(odds, expected - expected[:, :1], atol=1e-12)
+
+
+@pytest.mark.parametrize("head", [rs.WeightedMean(), rs.ProbabilisticRanking(k=5)], ids=str)
+def test_a_class_that_a_rater_lacks_is_not_a_magnet(head):
+    """Scores without any class in them: no class is predicted much too often."""
+    rng = np.random.default_rng(0)
+    items, classes = [f"c{i}" for i in range(30)], [f"z{i}" for i in range(6)]
+    shares = []
+    for _ in range(20):
+        votes = rs.Rankings.from_orders(
+            [rng.permutation(items)[:5].tolist() for _ in range(11)],
+            items=items,
+            targets=[*classes, *classes[1:]],
+            sources=["one"] * 6 + ["two"] * 5,
+            raters="somebody",
+        )
+        found = head.fit(votes).predict(rng.normal(size=(500, 30)))
+        shares.append(np.mean(found == classes[0]))
+    assert np.mean(shares) < 1.2 / 6
+
+
 def test_what_a_source_lacks_is_known():
     head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
     assert head.missing_ == {"two": ["r"]}

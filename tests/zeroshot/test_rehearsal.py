@@ -114,6 +114,16 @@ def test_a_source_that_misleads_is_left_out():
     assert tried["near alone"].settings.source_weights == rehearsal.settings_.source_weights
     new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
     assert rehearsal.fit_head(new).rankings_.source_names == ("near",)
+    by_near, by_wrong = (
+        rehearsal.predict_accuracy(new, trial=tried[f"{source} alone"])
+        for source in ("near", "wrong")
+    )
+    assert by_wrong.high < by_near.low
+    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT))
+    with_reference = alone.predict_accuracy(ranked(NEW, SEEN), trial=alone.trials_[0])
+    assert by_near == with_reference
+    with pytest.raises(RankshotError, match="trial must be one of trials_"):
+        rehearsal.predict_accuracy(new, trial=alone.trials_[0])
     some = rs.Rankings.concatenate([ranked(NEW[1:], SEEN), ranked(NEW, SEEN, "other", 2.5)])
     filled = rehearsal.fit_head(some)
     assert filled.source_weights_ == {"near": 1.0, "other": 0.0}

@@ -294,12 +294,14 @@ def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) 
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
     first, *_ = read_first_ids(open_scores(run.scores), 1)
     evidence = [] if options.evidence is None else ["--evidence", options.evidence]
-    explain = ["explain", run.scores, "--head", run.head, *evidence, "--id", first]
+    using = [run.scores, "--head", run.head, *evidence]
+    explain = ["explain", *using, "--id", first]
+    suggest = ["suggest", *using, "-o", "labels.csv"]
     export = ["export", run.head, "-o", "head.onnx"]
     if model.endswith(".onnx"):
         export = ["export", run.head, "--attach", model, "-o", "zero-shot.onnx"]
-    say("to see why an input got its class, and to use the new classes elsewhere:")
-    for words in (explain, export):
+    say("to see why an input got its class, which ones to label, and to use the head elsewhere:")
+    for words in (explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 

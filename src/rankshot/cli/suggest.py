@@ -43,15 +43,15 @@ def suggest(
     and give the file to --examples of `classify`, `recognise` or `fit`. With --examples, inputs
     that have a label are not suggested again: they are at the top of the output, with their labels.
 
-    Example: rankshot suggest predictions.csv -n 20 -o labels.csv
+    Example: rankshot suggest scores.parquet --head new-classes.rankshot -n 20 -o labels.csv
 
-    Example: rankshot suggest scores.parquet --head new-classes.rankshot -o labels.csv
+    Example: rankshot suggest predictions.csv -n 20 -o labels.csv
 
     Parameters
     ----------
     inputs
-        The predictions that `classify` or `recognise` wrote (.csv, .parquet); or the scores of the
-        inputs (.csv, .parquet, .npz), with the options of `classify`.
+        The scores of the inputs, with the options of `classify` (.csv, .parquet, .npz); or
+        predictions (.csv, .parquet), whose probabilities tell inputs apart less well.
     output
         The table to fill in (.csv).
     number

@@ -278,11 +278,7 @@ class Rehearsal(BaseEstimator):
             settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
         self.settings_ = replace(settings, default_temperature=before)
         self.head_ = stage.build(self.settings_)
-        strengths = [
-            find_strengths(np.array([chosen.by_class[z] for z in one.classes]), one.correlations)
-            for one in outcomes
-        ]
-        self._strengths = np.concatenate(strengths)
+        self._chosen, self._correlations = chosen, stage.correlations
 
     def fit_head(
         self,
@@ -316,26 +312,49 @@ class Rehearsal(BaseEstimator):
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
         settings = replace(self.settings_, none=none)
-        head: BaseHead = clone(self.head_)
-        given: dict[str, Any] = {"reference": table} if settings.reference else {}
-        more = {"examples": examples, "evidence": evidence}
-        given |= {name: value for name, value in more.items() if value is not None}
-        _require_taken(head, given)
-        head.fit(weigh_for_head(settings, new), **given)
+        head = self._fit_new(settings, new, table, examples=examples, evidence=evidence)
         if classes == "new":
             return head
         require_gate(settings)
         return add_seen_classes(settings, head).fit(table)
 
-    def predict_accuracy(self, rankings: Semantics, reference: Scores | None = None) -> Interval:
+    def _fit_new(
+        self, settings: HeadSettings, new: Semantics, table: Scores, **more: Any
+    ) -> BaseHead:
+        """Return the head with some settings, fitted to the new classes."""
+        head: BaseHead = type(self.head_)(**decode_parameters(settings))
+        given: dict[str, Any] = {"reference": table} if settings.reference else {}
+        given |= {name: value for name, value in more.items() if value is not None}
+        _require_taken(head, given)
+        head.fit(weigh_for_head(settings, new), **given)
+        return head
+
+    def predict_accuracy(
+        self, rankings: Semantics, reference: Scores | None = None, trial: Trial | None = None
+    ) -> Interval:
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
 
         It depends on how well the rehearsed classes were recognised, on the number of new classes,
-        and on how similar their rankings are. The parameters are those of `fit_head`.
+        and on how similar their rankings are.
+
+        Parameters
+        ----------
+        rankings, reference
+            As for `fit_head`.
+        trial : Trial, optional
+            One of ``trials_``, such as a source alone; by default what was chosen.
         """
-        head = self.fit_head(rankings, reference)
+        check_is_fitted(self, "settings_")
+        tried = self._chosen if trial is None else trial
+        if tried not in self.trials_:
+            raise RankshotError(f"trial must be one of trials_, not {short_repr(trial)}")
         table = self._reference if reference is None else reference
-        return predict_mean_accuracy(self._strengths, correlate_classes(head, table))
+        head = self._fit_new(tried.settings, only_new(align_to(rankings, table.items)), table)
+        strengths = [
+            find_strengths(np.array([tried.by_class[z] for z in classes]), correlations)
+            for classes, correlations in self._correlations[self.trials_.index(tried)]
+        ]
+        return predict_mean_accuracy(np.concatenate(strengths), correlate_classes(head, table))
 
 
 def require_gate(settings: HeadSettings) -> None:
@@ -564,6 +583,11 @@ class _Trials:
     def chosen_outcomes(self) -> list[_Outcome]:
         """What the chosen head says, for each fold."""
         return self._outcomes[self.trials.index(self.chosen)]
+
+    @property
+    def correlations(self) -> list[list[tuple[Labels, Floats]]]:
+        """The classes of each fold and the correlations of their values, for each trial."""
+        return [[(one.classes, one.correlations) for one in each] for each in self._outcomes]
 
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
