@@ -290,6 +290,10 @@ def _jackknife(
         shares[number] = (length - expected) / (largest - expected) if n > 2 else np.nan
     W = min(float(blocks.measure(units.deviations.sum(axis=0))) / most, 1.0)
     chance = float(own.sum()) / most
+    if W > 1 - SMALLEST:
+        # Of n raters who all agree: a share q who do not leaves them with (1 - q)^n, and the mean
+        # correlation of two raters with (1 - q)².
+        return W, chance, (chance + (1 - chance) * (1 - level) ** (2 / n), 1.0)
     # The logarithm of what is missing to full agreement is closer to normal.
     logs = np.log(np.maximum(1 - shares, SMALLEST))
     error = float(np.sqrt((n_parts - 1) * np.var(logs)))

@@ -155,18 +155,22 @@ def prepare_raters(rankings: Some) -> Some:
 
 
 def _share_weight(rankings: AnyRankings) -> AnyRankings:
-    counts = reduce_parts(rankings, _count_raters)
-    repeated = {rater: n for rater, n in counts.items() if n > 1}
-    return map_parts(rankings, _share_part, repeated) if repeated else rankings
+    totals = reduce_parts(rankings, _weigh_raters)
+    other = {rater: weight for rater, weight in totals.items() if weight not in {0, 1}}
+    return map_parts(rankings, _share_part, other) if other else rankings
 
 
-def _count_raters(rankings: Rankings) -> Counter[str]:
-    counted = rankings.raters[rankings.weights > 0].tolist()
-    return Counter(rater for rater in counted if rater is not None)
+def _weigh_raters(rankings: Rankings) -> Counter[str]:
+    """Return the total weight of the rankings of each rater."""
+    totals: Counter[str] = Counter()
+    for rater, weight in zip(rankings.raters.tolist(), rankings.weights.tolist(), strict=True):
+        if rater is not None:
+            totals[rater] += weight
+    return totals
 
 
-def _share_part(rankings: Rankings, counts: dict[str, int]) -> Rankings:
-    shares = [1 / counts.get(rater, 1) for rater in rankings.raters]
+def _share_part(rankings: Rankings, totals: dict[str, float]) -> Rankings:
+    shares = [1 / totals.get(rater, 1) for rater in rankings.raters]
     return replace(rankings, weights=rankings.weights * shares)
 
 
@@ -302,8 +306,19 @@ def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
     before = precedence(strict[subset & (share > 0)])
     pairs = before + before.T + float(share[~subset].sum())
     np.fill_diagonal(pairs, 0)
-    times = np.maximum(rankings.weights, 1) * (squares > 0)
-    return pairs, float(times @ (n_compared - 1))
+    return pairs, _count_comparisons(rankings, np.where(squares > 0, n_compared - 1, 0))
+
+
+def _count_comparisons(rankings: Rankings, sizes: Ints) -> float:
+    """Return the sum of sizes over rankings; the same set counts once for each rater."""
+    alone = np.array([rater is None for rater in rankings.raters], bool)
+    # A set has the sum of random numbers of its items.
+    number = np.random.default_rng(0).integers(0, 2**62, rankings.n_items)
+    of_listed = np.add.reduceat(number[rankings.codes], rankings.starts[:-1])
+    key = np.where(rankings.is_subset, of_listed, -1)
+    named = (rankings.raters[~alone].tolist(), key[~alone].tolist(), sizes[~alone].tolist())
+    once = sum(size for *_, size in set(zip(*named, strict=True)))
+    return float(np.maximum(rankings.weights, 1)[alone] @ sizes[alone]) + once
 
 
 # ---- Agreement

@@ -306,7 +306,9 @@ class _MixedModel:
 
     def fit(self, std: float, tol: float) -> Optimum:
         """Return β, followed by z if there are effects; start from the last ones found."""
-        design, settings = self.design(std), self._model
+        # Effects make it sparse.
+        design: Any = csr_array(self.design(std)) if std else self._X
+        settings = self._model
         beta, effects = self._last
         is_coefficient = np.arange(design.shape[1]) < beta.size
         found = maximize(
@@ -326,7 +328,8 @@ class _MixedModel:
 
     def _log_evidence(self, std: float) -> float:
         """Return the log-likelihood with β and z integrated out by Laplace's method."""
-        design, found = self.design(std), self.fit(std, ENOUGH / self._weight)
+        found = self.fit(std, ENOUGH / self._weight)
+        design: Any = csr_array(self.design(std)) if std else self._X
         information = self._likelihood.information(design @ found.parameters)
         curvature = design.T @ information @ design + np.diag(self._ridge(design))
         # The prior of z is standard normal: its constant is that of the curvature's units.
