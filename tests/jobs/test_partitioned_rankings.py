@@ -131,14 +131,27 @@ def test_errors_are_those_of_one_file_in_memory(tmp_path, line):
     with pytest.raises(rs.RankshotError, match=r"votes\.jsonl:6: ") as expected:
         rs.read_rankings(path, ["a", "b"])
     for part_bytes in (1, 40, 1000):
-        parts = read_rankings(path, ["a", "b"], part_bytes=part_bytes)
         with pytest.raises(type(expected.value), match=re.escape(str(expected.value))):
-            parts.compute()
+            read_rankings(path, ["a", "b"], part_bytes=part_bytes).compute()
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])
+def test_parts_that_fit_in_memory_are_read_once(tmp_path, votes, ending):
+    path = tmp_path / f"votes.{ending.removesuffix('.gz')}"
+    rs.write_rankings(votes, path)
+    if ending.endswith("gz"):
+        path, plain = tmp_path / f"votes.{ending}", path
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+    parts = read_rankings(path, part_bytes=1000)
+    assert parts.reduce(len) == len(votes)
+    path.unlink()
+    assert parts.compute().with_items(votes.items) == votes
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_a_file_that_changes_between_passes_is_refused(tmp_path, votes, ending):
+def test_a_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch, votes, ending):
     """A file that is cut at the end of a line would else have fewer rankings, and no error."""
+    monkeypatch.setattr(partitioned_rankings, "find_memory", lambda client: 0)
     path = tmp_path / f"votes.{ending}"
     rs.write_rankings(votes, path)
     parts = read_rankings(path, part_bytes=1000)

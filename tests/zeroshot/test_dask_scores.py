@@ -112,7 +112,7 @@ def test_columns_of_data_frames_are_matched_by_name(rng, dtype):
     order = [3, 1, 4, 0, 2]
     values = (10 * rng.normal(size=(9, len(ITEMS)))).astype(dtype)
     frame = pd.DataFrame(values[:, order], columns=[ITEMS[i] for i in order])
-    lazy = dd.from_pandas(frame, npartitions=3)
+    lazy = dd.from_pandas(frame.assign(id="x"), npartitions=3)
     head = fitted("weighted")
     for method in METHODS:
         found, wanted = getattr(head, method)(lazy), getattr(head, method)(frame)

@@ -146,5 +146,9 @@ def test_data_frames_of_several_libraries(library):
     found = as_scores(make({"b": single, "a": single + 2}), ("a", "b")).values
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, [[3, 1], [4, 2]])
+    named = make({"id": ["x", "y"], "b": single, "a": single + 2})
+    np.testing.assert_array_equal(as_scores(named, ("a", "b")).values, found)
+    numbered = make({"b": single, "id": single + 2})
+    np.testing.assert_array_equal(as_scores(numbered, ("id", "b")).values, found)
     with pytest.raises(RankshotError, match="row 1, column 'b': the score is nan"):
         as_scores(make({"a": [1.0, 2.0], "b": [1.0, None]}), ("a", "b"))

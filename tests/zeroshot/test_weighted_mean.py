@@ -209,3 +209,22 @@ def test_rankings_that_contradict_each_other_have_no_weights(rng, has_reference)
     )
     np.testing.assert_array_equal(head.weights_[head.classes_ == "none"], 0)
     np.testing.assert_array_equal(log_posteriors(head, scores(rng))[:, 0], 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_table_has_one_result_in_any_order_of_memory(rng, dtype):
+    """Data frames have one column after the other, and sums are rounded in another order there."""
+    items = [f"c{i}" for i in range(100)]
+    rankings = rs.Rankings.from_orders(
+        [rng.permutation(items)[:10].tolist() for _ in range(30)],
+        items=items,
+        targets=[f"t{i % 10}" for i in range(30)],
+    )
+    scores = rng.normal(size=(3000, 100)).astype(dtype)
+    by_column = np.asfortranarray(scores)
+    for reference in (None, scores):
+        head = rs.WeightedMean().fit(rankings, reference)
+        other = head if reference is None else rs.WeightedMean().fit(rankings, by_column)
+        expected = head.predict_proba(scores)
+        np.testing.assert_array_equal(other.predict_proba(by_column), expected)
+        np.testing.assert_array_equal(other.predict_proba(by_column[::-1])[::-1], expected)

@@ -140,8 +140,11 @@ def _open_rankings(
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs import read_rankings as read_parts
     from rankshot.jobs.executors import open_client, require_workers
+    from rankshot.jobs.partitioned_rankings import list_ranking_files
 
     silence_dask()
+    # What is wrong with the files is said before workers are started.
+    list_ranking_files(rankings)
     n = workers or count_cores()
     with open_client(scheduler, workers, n, say) as client, client.as_current():
         require_workers(client, say)

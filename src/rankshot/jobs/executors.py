@@ -580,5 +580,5 @@ def count_slots(client: Any, resource: str | None = None) -> int:
     """Return how many tasks can run at a time: one per thread, or one per unit of a resource."""
     if resource is None:
         return sum(client.nthreads().values())
-    workers = client.scheduler_info()["workers"].values()
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
     return int(sum(worker["resources"].get(resource, 0) for worker in workers))

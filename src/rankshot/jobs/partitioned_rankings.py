@@ -5,6 +5,7 @@ Files are JSON lines, read in blocks, and Parquet, read in row groups.
 
 from __future__ import annotations
 
+import pickle
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,8 +14,9 @@ from functools import partial, reduce
 from gzip import BadGzipFile
 from io import BytesIO
 from itertools import chain
+from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module, require_whole_number
+from rankshot.jobs.executors import import_distributed
 from rankshot.jobs.storage import (
     Part,
     as_address,
@@ -50,10 +53,16 @@ Items = tuple[str, ...]
 ENDINGS = (*JSONL_ENDINGS, *(f"{ending}.gz" for ending in JSONL_ENDINGS), ".parquet")
 PART_NAME = re.compile(r"part-(\d+)-of-(\d+)\.parquet")
 T = TypeVar("T")
-Loader = Callable[[tuple[str, ...]], Rankings | None]
-"""Reads the rankings of a part over the items; None if there are none."""
+Loader = Callable[[Any], Rankings | None]
+"""Reads the rankings of a part over the items, or over those that occur for None."""
 SPLIT_EVERY = 8
 """Results of so many parts, or sums of them, are added in one task."""
+MEMORY_SHARE = 4
+"""Parts that need less than this fraction of the memory are read once and kept."""
+BYTES_PER_ENTRY, BYTES_PER_RANKING = 8, 64
+"""The memory of a listed item, and what a ranking takes besides."""
+JSON_GROWTH, GZIP_GROWTH = 4, 40
+"""Rankings in memory take at most about so many times the bytes of their file."""
 
 
 def import_dask(module: str = "dask") -> Any:
@@ -105,13 +114,13 @@ class PartitionedRankings(RankingParts):
 
     def __init__(self, parts: Sequence[Loader | Rankings | Any], items: Sequence[str]) -> None:
         self.items = as_names(items)
-        self._parts = tuple(parts)
+        self._parts = parts if isinstance(parts, _Files) else _Files(parts)
         self._job = _Job(self.items)
 
     @property
     def n_parts(self) -> int:
         """How many parts there are."""
-        return len(self._parts)
+        return len(self._parts.loaders)
 
     def __repr__(self) -> str:
         return (
@@ -151,9 +160,10 @@ class PartitionedRankings(RankingParts):
         dask = import_dask()
         job = dask.delayed(self._job.then(function, arguments), traverse=False)
         run = dask.delayed(_run, pure=False)
+        parts = self._parts.choose()
         if each is None:
-            return [run(part, job) for part in self._parts]
-        return [run(part, job, last) for part, last in zip(self._parts, each, strict=True)]
+            return [run(part, job) for part in parts]
+        return [run(part, job, last) for part, last in zip(parts, each, strict=True)]
 
     def map_parts(
         self,
@@ -162,7 +172,7 @@ class PartitionedRankings(RankingParts):
         items: tuple[str, ...] | None = None,
     ) -> PartitionedRankings:
         """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
-        mapped = PartitionedRankings(self._parts, items or self.items)
+        mapped = PartitionedRankings(cast("Any", self._parts), items or self.items)
         mapped._job = self._job.then(function, arguments)
         return mapped
 
@@ -197,7 +207,7 @@ class PartitionedRankings(RankingParts):
 
     def persist(self) -> PartitionedRankings:
         """Read all parts now and keep them in memory: that of the workers, if there are any."""
-        parts = import_dask().persist(*self.delay(Rankings.__getitem__, slice(None)))
+        parts = import_dask().persist(*self.delay(_Kept))
         return PartitionedRankings(parts, self.items)
 
     def compute(self) -> Rankings:
@@ -206,6 +216,41 @@ class PartitionedRankings(RankingParts):
         return Rankings.concatenate(
             [part for part in found if part is not None] or [no_rankings(self.items)]
         )
+
+
+@dataclass
+class _Files:
+    """Parts, which are read once and kept if they fit in the memory of those that read them.
+
+    ``items`` are those over which each part is kept, None for those that occur in it, and
+    ``n_bytes`` is what all need; parts that nobody knows the size of are not kept.
+    """
+
+    loaders: Sequence[Any]
+    items: Sequence[Items | None] = ()
+    n_bytes: float = inf
+    _chosen: tuple[Any, Sequence[Any]] | None = None
+
+    def choose(self) -> Sequence[Any]:
+        """Return what reads each part, or what is kept of it."""
+        dask = import_dask()
+        # The client of Dask whose workers compute, or nothing if this process does.
+        client = getattr(dask.base.get_scheduler(), "__self__", None)
+        if self._chosen is None or self._chosen[0] is not client:
+            parts = self.loaders
+            if self.n_bytes < inf and MEMORY_SHARE * self.n_bytes < find_memory(client):
+                keep = dask.delayed(_keep_part, pure=False)
+                parts = dask.persist(*map(keep, self.loaders, self.items))
+            self._chosen = client, parts
+        return self._chosen[1]
+
+
+def find_memory(client: Any) -> int:
+    """Return the bytes of memory of all workers of a client, or of this machine."""
+    if client is None:
+        return int(import_distributed().system.MEMORY_LIMIT)
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return sum(worker["memory_limit"] or 0 for worker in workers)
 
 
 class _Job(NamedTuple):
@@ -221,12 +266,31 @@ class _Job(NamedTuple):
 # ---- What workers run
 
 
+class _Kept:
+    """Rankings that workers keep; Dask moves them between workers only if their size allows it."""
+
+    def __init__(self, rankings: Rankings) -> None:
+        self.rankings = rankings
+
+    def __sizeof__(self) -> int:
+        buffers: list[pickle.PickleBuffer] = []
+        rest = pickle.dumps(self.rankings, protocol=5, buffer_callback=buffers.append)
+        return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)
+
+
+def _keep_part(part: Loader, items: Items | None) -> _Kept | None:
+    rankings = part(items)
+    return None if rankings is None else _Kept(rankings)
+
+
 def _run(part: Any, job: _Job, *last: Any) -> Any:
     """Read a part and apply the steps of a job; return None if no ranking is left."""
     value = part(job.items) if callable(part) else part
     if value is None:
         return None
-    value = value.with_items(job.items)
+    # What was kept may have been read before the items of all parts were known.
+    is_kept = isinstance(value, _Kept)
+    value = value.rankings.change_items(job.items) if is_kept else value.with_items(job.items)
     *changes, (function, arguments) = job.steps
     for change, values in changes:
         value = change(value, *values)
@@ -267,7 +331,9 @@ def read_rankings(
 ) -> PartitionedRankings:
     """Read rankings from many or large files, in parts.
 
-    The rankings are those of `rankshot.read_rankings`, of one file after the other.
+    The rankings are those of `rankshot.read_rankings`, of one file after the other. If they take
+    less than a quarter of the memory, of the workers or of this machine, all files are read once
+    and the rankings are kept; otherwise, each pass over the parts reads the files again.
 
     Parameters
     ----------
@@ -301,7 +367,7 @@ def read_rankings(
     dask = import_dask()
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
-    files = [StoredFile(part) for part in _list_parts(address)]
+    files = [StoredFile(part) for part in list_ranking_files(address)]
     plans = dask.compute(
         *(
             plan_parquet(file)
@@ -310,9 +376,11 @@ def read_rankings(
             for file in files
         )
     )
-    parts = [part for plan in plans for part in plan.parts]
-    names = _find_items(plans, address) if items is None else as_names(items)
-    return PartitionedRankings(parts, names)
+    named = [plan.items if items is None else as_names(items) for plan in plans for _ in plan.parts]
+    loaders = [part for plan in plans for part in plan.parts]
+    parts = _Files(loaders, named, sum(plan.n_bytes for plan in plans))
+    names = _find_items(parts, plans, address) if items is None else as_names(items)
+    return PartitionedRankings(cast("Any", parts), names)
 
 
 @dataclass(frozen=True)
@@ -333,10 +401,10 @@ class StoredFile:
         return self.part.address
 
 
-def _list_parts(address: str | Path | Iterable[str | Path]) -> list[Part]:
+def list_ranking_files(address: str | Path | Iterable[str | Path]) -> list[Part]:
     """Return the files of an address, a pattern or a folder, or of a list of them."""
     if not isinstance(address, (str, Path)):
-        return [part for one in address for part in _list_parts(one)]
+        return [part for one in address for part in list_ranking_files(one)]
     parts = list_parts(address, ENDINGS)
     if len({part.name.endswith(".parquet") for part in parts}) > 1:
         raise RankshotError(
@@ -361,24 +429,28 @@ def _list_parts(address: str | Path | Iterable[str | Path]) -> list[Part]:
 
 
 class _Plan(NamedTuple):
-    """The parts of a file, and its items if it names them."""
+    """The parts of a file, its memory at most, about, and its items if it names them."""
 
-    parts: list[partial[Rankings | None]]
+    parts: Sequence[Loader]
+    n_bytes: int
     items: Items | None = None
 
 
 def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
+    size = file.part.size
     if file.part.address.endswith(".gz"):
-        return _Plan([partial(_read_packed, file)])
-    offsets = range(0, file.part.size, part_bytes)
-    return _Plan([partial(_read_block, file, offset, part_bytes) for offset in offsets])
+        return _Plan([partial(_read_packed, file)], GZIP_GROWTH * size)
+    blocks = [
+        partial(_read_block, file, offset, part_bytes) for offset in range(0, size, part_bytes)
+    ]
+    return _Plan(blocks, JSON_GROWTH * size)
 
 
 def _plan_parquet(file: StoredFile) -> _Plan:
     """Put row groups together, up to a number of listed items."""
     with open_parquet(file) as parquet:
         runs: list[list[int]] = []
-        size = 0
+        size, n_bytes = 0, BYTES_PER_RANKING * parquet.metadata.num_rows
         for number in range(parquet.metadata.num_row_groups):
             group = parquet.metadata.row_group(number)
             columns = [group.column(i) for i in range(group.num_columns)]
@@ -389,16 +461,18 @@ def _plan_parquet(file: StoredFile) -> _Plan:
                 size = 0
             runs[-1].append(number)
             size += entries
+            n_bytes += BYTES_PER_ENTRY * entries
         names = read_item_names(parquet, file)
-    return _Plan([partial(_read_row_groups, file, run) for run in runs], names)
+    return _Plan([partial(_read_row_groups, file, run) for run in runs], n_bytes, names)
 
 
-def _find_items(plans: Iterable[_Plan], address: Any) -> Items:
+def _find_items(parts: _Files, plans: Iterable[_Plan], address: Any) -> Items:
     """Return the items that all files name, or those that are named or occur, sorted."""
     named = {plan.items for plan in plans if plan.items is not None}
-    unnamed = [part for plan in plans if plan.items is None for part in plan.parts]
-    if len(named) == 1 and not unnamed:
+    if len(named) == 1 and None not in parts.items:
         return named.pop()
+    of_part = zip(parts.choose(), parts.items, strict=True)
+    unnamed = [part for part, items in of_part if items is None]
     find = import_dask().delayed(_occurring_items, pure=False)
     found = reduce_tree([find(part) for part in unnamed], frozenset.union) or frozenset()
     items = sorted(found.union(*named))
@@ -410,9 +484,9 @@ def _find_items(plans: Iterable[_Plan], address: Any) -> Items:
 # ---- What workers run
 
 
-def _occurring_items(part: partial[Rankings | None]) -> frozenset[str]:
-    rankings = part(None)
-    return frozenset() if rankings is None else frozenset(rankings.items)
+def _occurring_items(part: Any) -> frozenset[str]:
+    kept = _keep_part(part, None) if callable(part) else part
+    return frozenset() if kept is None else frozenset(kept.rankings.items)
 
 
 def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:

@@ -27,7 +27,7 @@ from rankshot.core.arrays import (
     to_library,
 )
 from rankshot.core.errors import RankshotError, RowError, quote_names, short_repr, suggest_name
-from rankshot.core.tables import as_frame, frame_to_matrix
+from rankshot.core.tables import ID, as_frame, frame_to_matrix
 from rankshot.core.validation import as_names, require_choice
 
 Floats = NDArray[np.floating]
@@ -207,6 +207,9 @@ class Scores:
     def _inputs(self, rows: slice, head: Any) -> Array:
         """Return what ``head`` needs of some ``rows``: scores, features and evidence."""
         values = self.values[rows, :]
+        if isinstance(values, np.ndarray):
+            # Sums are rounded in the order of memory: a table has one result in any order.
+            values = np.ascontiguousarray(values)
         if not head.n_features_:
             return values
         wanted = head.n_features_ - len(head.evidence_classes_)
@@ -288,8 +291,12 @@ def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
     """Return an array or a data frame as `Scores` of its columns, in their own order."""
     if other_library(scores) is None:
         if is_dask(scores) and hasattr(type(scores), "columns"):
+            ids = [name for name in scores.columns if name == ID and ID not in items]
+            scores = scores.drop(columns=ids)
             return Scores(scores, as_frame(scores._meta).columns)
         if (frame := as_frame(scores)) is not None:
+            if ID in frame.columns and ID not in items:
+                frame = frame.drop(ID)
             return Scores(frame_to_matrix(frame), frame.columns)
     table = _as_floats(scores)
     C = len(items)

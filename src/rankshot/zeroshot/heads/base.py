@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar
@@ -478,7 +478,8 @@ def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Score
     """Return the scores of a reference in main memory, where heads are fitted."""
     table = as_scores(reference, items)
     if isinstance(table.values, np.ndarray):
-        return table
+        is_whole = table.values.flags.c_contiguous
+        return table if is_whole else replace(table, values=np.ascontiguousarray(table.values))
     return Scores(to_numpy(table.values), items, table.kind)
 
 
