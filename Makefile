@@ -82,6 +82,7 @@ docs: $(VENV)/.docs
 
 # The pictures in docs/images, from the built site, the demonstration and a survey.
 pictures: $(VENV)/.test docs
+	$(BIN)/python scripts/draw_examples.py
 	$(BIN)/python scripts/take_pictures.py
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test

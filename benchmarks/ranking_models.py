@@ -1,15 +1,22 @@
-"""The speed of Plackett-Luce fits of short lists, equal lists and few lists, against choix.
+"""The speed of Plackett-Luce fits of short lists, equal lists and few lists, against choix; of
+leaderboards from a file of votes, against pandas and evalica; of covariates, against scikit-learn.
 
 Run it with ``make bench``. Times are those of the processor, on one thread, and answers are
 compared before they count.
 """
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
 import choix
+import evalica
 import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array, hstack
+from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
 from ranking import Result, measure_time, show, show_header
@@ -99,6 +106,69 @@ def one_list() -> Result:
     )
 
 
+def draw_votes(rng: np.random.Generator, n: int, C: int) -> pd.DataFrame:
+    """Draw votes with ties by judges, and the differences of four features."""
+    theta, X = rng.normal(size=C), rng.normal(size=(n, 4))
+    a = rng.integers(0, C, n)
+    b = (a + rng.integers(1, C, n)) % C
+    chance = 1 / (1 + np.exp(theta[b] - theta[a] - X @ [0.3, -0.2, 0.1, 0.0]))
+    outcome = np.where(rng.random(n) < 0.15, 2, rng.random(n) > chance)
+    names = np.array([f"model {i:03}" for i in range(C)])
+    words = np.array(["model_a", "model_b", "tie"])
+    votes = pd.DataFrame({"model_a": names[a], "model_b": names[b], "winner": words[outcome]})
+    votes["judge"] = np.char.add("judge ", rng.integers(0, n // 50, n).astype(str))
+    return votes.join(pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"]))
+
+
+def from_file(rng: np.random.Generator, n: int) -> Result:
+    """A board with intervals, clustered by judge, against ratings without intervals."""
+    winners = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y, "tie": evalica.Winner.Draw}
+
+    def peer(path: Path) -> Any:
+        votes = pd.read_csv(path)
+        return evalica.bradley_terry(votes.model_a, votes.model_b, votes.winner.map(winners))
+
+    def board(path: Path) -> rs.ranking.Leaderboard:
+        return rs.leaderboard(path, rs.PlackettLuce(regularization=1e-6), ties="half")
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "votes.csv")
+        draw_votes(rng, n, 200).drop(columns=["x0", "x1", "x2", "x3"]).to_csv(path, index=False)
+        rs.leaderboard(path)
+        ours, found = measure_time(lambda: board(path), repeat=3, clock=process_time)
+        theirs, ratings = measure_time(lambda: peer(path), repeat=3, clock=process_time)
+    theta = np.log(ratings.scores[list(found.items)].to_numpy())
+    assert np.abs(found.log_worths - (theta - theta.mean())).max() < 0.01
+    work = f"leaderboard from CSV, {n:,} votes of 200 by judges"
+    return Result(work, "pandas and evalica, no intervals", ours, theirs, 1)
+
+
+def with_covariates(rng: np.random.Generator) -> Result:
+    votes = draw_votes(rng, 200_000, 100)
+    votes = votes[votes.winner != "tie"].reset_index(drop=True)
+    names = ["x0", "x1", "x2", "x3"]
+    ours, board = measure_time(
+        lambda: rs.leaderboard(votes, covariates=names), repeat=3, clock=process_time
+    )
+
+    def peer() -> LogisticRegression:
+        codes, items = pd.factorize(pd.concat([votes.model_a, votes.model_b]), sort=True)
+        n, rows = len(votes), np.arange(len(votes))
+        signs = np.repeat([1.0, -1.0], n)
+        sides = csr_array((signs, (np.tile(rows, 2), codes)), shape=(n, len(items)))
+        X = csr_array(hstack([sides, csr_array(votes[names].to_numpy())]))
+        model = LogisticRegression(C=100.0, fit_intercept=False, tol=1e-8, max_iter=1000)
+        return model.fit(X, votes.winner == "model_a")
+
+    theirs, model = measure_time(peer, clock=process_time)
+    effects = [board.effects[name].value for name in names]
+    assert np.abs(model.coef_[0, -4:] - effects).max() < 1e-3
+    return Result(
+        "votes with four covariates, 170,000 of 100, with errors", "LogisticRegression, no errors",
+        ours, theirs, 1,
+    )  # fmt: skip
+
+
 def main() -> None:
     rng = np.random.default_rng(1)
     show_header()
@@ -108,6 +178,9 @@ def main() -> None:
     show(equal_lists(rng))
     show(few_lists(rng))
     show(one_list())
+    for n in (20_000, 200_000, 2_000_000):
+        show(from_file(rng, n))
+    show(with_covariates(rng))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ NEARLY_BEST = 0.01
 """Configurations whose rehearsal accuracy is within this of the best count as nearly best."""
 REFINED = "settings chosen on seen classes, with the batch"
 CHOICE_NOTE = (
-    "Settings are chosen by the mean class accuracy on seen classes that play new ones; its "
+    "Settings are chosen by the mean class accuracy on held-out seen classes; its "
     "interval is from resamples of classes. New classes are only used to report."
 )
 KEPT_NOTE = (
@@ -98,7 +98,7 @@ class AblationResult:
                 "idea",
                 "chosen on seen classes",
                 "test data used",
-                "seen classes playing new ones",
+                "held-out seen classes",
                 "new classes",
                 "new classes, mean over classes",
             ),
@@ -305,7 +305,7 @@ def settings_table(evaluator: Evaluator, configurations: dict[str, Configuration
         rows.append((name, head.__name__, f"{k}", *map(evaluator.rehearse, heads)))
     return ResultTable(
         "settings",
-        "Which settings seen classes favour: mean class accuracy where they play new ones",
+        "Which settings seen classes favour: mean class accuracy on held-out seen classes",
         ("classifier", "head", "K", *(f"decay {decay:g}" for decay in DECAYS)),
         tuple(rows),
         ("All questions of the panel, with a reference of seen validation inputs.",),

@@ -105,7 +105,7 @@ class Benchmark:
         The similarity tables, by source.
     panels, held_out_panels : dict of str to Rankings
         The rankings by a language-model panel, by the question that it was asked: of the new
-        classes, and of the seen classes that play new ones.
+        classes, and of the held-out seen classes.
     vectors : ClassVectors
         The word vectors of all classes.
 

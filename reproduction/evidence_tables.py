@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.evidence import word_evidence
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Interval, mean_class_accuracy
+from rankshot.zeroshot.metrics import Interval, format_share, mean_class_accuracy
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task, TextTask, find_unranked_targets
 from reproduction.classifiers import AnnounceStep
@@ -235,8 +235,8 @@ def source_matrix(
                         "rehearsal" if task is evaluator.benchmark.rehearsal else "new classes",
                         name,
                         accuracy[name],
-                        f"{worst[0]:+.3f} ({worst[2]})",
-                        f"{worst_equal[1]:+.3f} ({worst_equal[2]})",
+                        f"{format_share(worst[0])} ({worst[2]})",
+                        f"{format_share(worst_equal[1])} ({worst_equal[2]})",
                     )
                 )
     return ResultTable(

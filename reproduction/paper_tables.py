@@ -103,7 +103,7 @@ def table_one(benchmark: Benchmark) -> ResultTable:
             f"{printed[4]}",
         ),
         (
-            "rankings of seen classes that play new ones",
+            "rankings of held-out seen classes",
             f"{len(held_out)}",
             "none",
         ),

@@ -245,7 +245,7 @@ def _describe_tuning(benchmark: Benchmark) -> str:
     n, play = len(benchmark.rehearsal.items), len(benchmark.rehearsal.targets)
     return (
         "Settings are those with the highest mean class accuracy in the rehearsal: of "
-        f"{n + play} seen classes, {n} to train on and {play} that play new ones. Then each method "
+        f"{n + play} seen classes, {n} to train on and {play} held out. Then each method "
         "was trained on all of them. Nothing was chosen on new classes. Intervals: 95 % of 1,000 "
         "resamples within each class."
     )

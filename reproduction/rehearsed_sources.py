@@ -117,7 +117,7 @@ def prediction_table(sources: Sequence[RehearsedSource], bootstrap: Bootstrap) -
         "predicted accuracy",
         "The accuracy on new classes: predicted by seen classes, and measured",
         (
-            *("source", "seen classes playing new ones", "predicted for the new classes"),
+            *("source", "held-out seen classes", "predicted for the new classes"),
             *("new classes, mean over classes", "inside the interval"),
         ),
         tuple(rows),

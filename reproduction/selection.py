@@ -31,8 +31,8 @@ LEAST_GAIN = 0.005
 """Smaller gains are not worth a change."""
 RULE_NOTE = (
     "The default uses all that there is: both classifiers and the answers to all questions, "
-    "because a mean has less noise than its parts. A change is kept only if, on the seen classes "
-    "that play new ones, it gains more than one standard error over these classes, and at least "
+    "because a mean has less noise than its parts. A change is kept only if, on the held-out seen "
+    "classes, it gains more than one standard error over these classes, and at least "
     f"{format_share(LEAST_GAIN)}; of several changes of one part, only the best can be kept. "
     "Questions are left out one at a time."
 )
@@ -96,7 +96,7 @@ class Selection:
             "selection",
             "Changes of the default: what seen classes support, and what did not help",
             (
-                *("part", "change", "seen classes playing new ones"),
+                *("part", "change", "held-out seen classes"),
                 *("gain ± standard error", "kept", "new classes"),
             ),
             tuple(rows),

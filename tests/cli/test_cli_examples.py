@@ -103,6 +103,30 @@ def test_a_saved_head_explains_and_exports_what_was_added(folder):
     run_well(f"report short.csv --scores scores.csv {saved} -o out.html")
 
 
+def test_features_of_an_archive_are_what_examples_are_compared_by(folder):
+    features = np.random.default_rng(0).normal(size=(7, 4)).astype(np.float32)
+    arrays = {"scores": LOGITS, "classes": np.array(SEEN), "id": np.array(IDS)}
+    np.savez(folder / "scores.npz", features=features, **arrays)
+    words = CLASSIFY.replace("scores.csv", "scores.npz")
+    done = run_well(f"{words} --examples labels.csv")
+    assert "examples: 3, compared by 4 features, with weight " in done
+    inputs = rs.Scores(LOGITS, SEEN, features=features)
+    head = rs.WeightedMean().fit(rankings(), examples=(inputs[:3], examples()[1]))
+    expected = head.predict_proba(inputs)
+    np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-6)
+    head.save(folder / "h.rankshot")
+    run_well("classify scores.npz --head h.rankshot -o saved.csv")
+    np.testing.assert_allclose(read_predictions("saved.csv").proba, expected, rtol=1e-6)
+    saved = "--head h.rankshot -o o.csv"
+    text = "h.rankshot: was fitted to examples with 4 features, and {} has {}: give scores (.npz)"
+    check_refused(folder, f"classify scores.csv {saved}", {}, text.format("scores.csv", 0))
+    np.savez(folder / "scores.npz", features=features[:, :3], **arrays)
+    check_refused(folder, f"classify scores.npz {saved}", {}, text.format("scores.npz", 3))
+    np.savez(folder / "scores.npz", features=features[:5], **arrays)
+    wrong = "scores.npz: 'features' must be numbers of shape (7, d), not float32 of shape (5, 4)"
+    check_refused(folder, f"classify scores.npz {saved}", {}, wrong)
+
+
 def test_probabilities_are_evidence_as_well(folder):
     write_scores(folder / "evidence.csv", softmax(EVIDENCE), TARGETS)
     done = run_well(f"{CLASSIFY} --evidence evidence.csv")
@@ -265,10 +289,6 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
     check_refused(
         folder, words, {}, "h.rankshot: needs features or evidence of each input, which a"
     )
-    features = rs.Scores(LOGITS, SEEN, features=LOGITS[:, :2])
-    head = rs.WeightedMean().fit(rankings(), examples=(features, [*"abcabca"]))
-    head.save(folder / "h.rankshot")
-    check_refused(folder, with_head, {}, "h.rankshot: was fitted to examples with features")
     rs.WeightedMean().fit(rankings()).save(folder / "h.rankshot")
     words = f"{with_head} --evidence evidence.csv"
     check_refused(folder, words, {}, "h.rankshot: was fitted without evidence; leave out")

@@ -46,7 +46,7 @@ def benchmark(data):
 
 
 def test_features_are_of_the_texts_that_are_trained_on(benchmark, data):
-    """What occurs only in requests of the classes that play new ones is unknown."""
+    """What occurs only in requests of the held-out classes is unknown."""
     task = benchmark.rehearsal
     assert isinstance(task, TextTask)
     assert task.train.shape == (90 * N["train"], task.test.shape[1])

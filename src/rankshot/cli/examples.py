@@ -113,7 +113,8 @@ def read_examples(
         batch = read_table(path, [LABEL], columns, rule=RULE)
         found = _filled_in(batch, 0)
         labels, rows = list(found.values()), list(found)
-        table, values = replace(scores, path=path, evidence=None), batch.numbers[rows]
+        table = replace(scores, path=path, evidence=None, features=None)
+        values = batch.numbers[rows]
     else:
         refuse(
             scores.n_rows == 0,
@@ -182,10 +183,19 @@ def _find_rows(
 
 
 def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
-    """Return a table of scores with what another model says of each input, matched by id."""
-    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type, open_scores
+    """Return a table of scores with its features, and what another model says of each input.
+
+    The evidence is matched by id.
+    """
+    from rankshot.zeroshot.files.score_tables import (
+        PROBABILITIES,
+        add_features,
+        guess_score_type,
+        open_scores,
+    )
     from rankshot.zeroshot.scores import Scores
 
+    table = add_features(table)
     if path is None:
         return table
     refuse(
@@ -246,8 +256,10 @@ def print_weights(head: Any, n_examples: int) -> None:
         say(f"reference: it covers {share} of the seen classes; what it lacks is left as it was")
     if getattr(head, "example_weights_", None) is not None:
         by_rankings, by_examples = head.example_weights_
+        n = head.n_features_ - len(head.evidence_classes_)
+        by = f", compared by {n:,} features" if n else ""
         say(
-            f"examples: {n_examples:,}, with weight {by_examples:.2f} beside the rankings with "
+            f"examples: {n_examples:,}{by}, with weight {by_examples:.2f} beside the rankings with "
             f"weight {by_rankings:.2f}"
         )
     if getattr(head, "evidence_weight_", None) is not None:

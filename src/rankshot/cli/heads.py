@@ -156,11 +156,6 @@ class HeadOptions:
             f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
             f"columns id, {names}",
         )
-        refuse(
-            fitted.n_features_ > len(fitted.evidence_classes_),
-            f"{path}: was fitted to examples with features, which tables of scores do not have; "
-            "use it in Python",
-        )
         settings = HeadSettings.from_head(innermost_head(fitted))
         return cls(settings, evidence=evidence, saved=path, fitted=fitted)
 
@@ -276,7 +271,7 @@ def _check_rehearsed(options: HeadOptions) -> None:
 
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
-    """Open the scores of inputs, with the evidence that the options name."""
+    """Open the scores of inputs, with their features, and the evidence that the options name."""
     from rankshot.zeroshot.files.score_tables import open_scores
 
     return add_evidence(open_scores(path), options.evidence)
@@ -358,6 +353,13 @@ def _check_scores(
     """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
     from rankshot.zeroshot.files.score_tables import name_by_columns, require_score_type
 
+    wanted = head.n_features_ - len(head.evidence_classes_)
+    given = 0 if scores.features is None else scores.features.shape[1]
+    refuse(
+        wanted not in {0, given},
+        f"{path}: was fitted to examples with {wanted} features, and {scores.path} has {given}: "
+        "give scores (.npz) with the array features",
+    )
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
     known = head.provenance_.get("score_type")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import inf, isfinite
@@ -678,7 +678,7 @@ class ColumnReader:
         """Return columns of text."""
         places = [find_column(self.columns, name, str(self)) for name in names]
         if self._frame is not None:
-            return [_code(self._frame[:, j].to_list()) for j in places]
+            return [_code_series(self._frame[:, j]) for j in places]
         arrow = self._read_arrow(places, numbers=False)
         if arrow is None:
             return [_code(column) for column in self._read_slowly(names, []).texts]
@@ -728,6 +728,16 @@ class ColumnReader:
         return table if table.num_rows else None
 
 
+def _code_series(series: Any) -> Coded:
+    import narwhals.stable.v2 as nw  # noqa: PLC0415
+
+    if series.dtype == nw.String:
+        with suppress(RankshotError):
+            import_pyarrow()
+            return _code_arrow(series.to_arrow())
+    return _code(series.to_list())
+
+
 def _code(values: list[Any]) -> Coded:
     """Give each different value a number, in the order of their first rows."""
     try:
@@ -740,7 +750,8 @@ def _code(values: list[Any]) -> Coded:
 
 def _code_arrow(column: Any) -> Coded:
     # One chunk: a dictionary of each chunk would take as long as reading the file.
-    coded = column.combine_chunks().dictionary_encode()
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    coded = whole.fill_null("").dictionary_encode()
     # PyArrow's own conversion would import pandas.
     codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
     return _merge_labels(codes, coded.dictionary.to_pylist())

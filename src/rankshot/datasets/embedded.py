@@ -154,7 +154,7 @@ def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
 
 
 def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
-    """Return the panel's rankings for some *seen* classes that play new ones.
+    """Return the panel's rankings for some *seen* held-out classes.
 
     Train on the items alone and classify inputs of the targets, to choose K, a regulariser or
     weights without any use of the new classes.

@@ -53,7 +53,7 @@ class TextData:
     seen_classes, new_classes : tuples of str
         The names of the classes, sorted.
     held_out_classes : tuple of str
-        The seen classes that play new ones, sorted.
+        The held-out seen classes, sorted.
     panel : Rankings
         Rankings of the seen classes, for each new class as target.
     held_out_panel : Rankings

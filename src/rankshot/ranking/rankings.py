@@ -141,7 +141,7 @@ class Rankings:
             ``where(i)`` is how an error message names row ``i``.
         """
         names, entries = encode_orders(list(orders), items, where)
-        if items is None and kind == "top":
+        if items is None and targets is None and kind == "top":
             warn_of_votes(entries, names)
         n = entries.sizes.size
         beside = validate_columns(n, targets, sources, raters, weights, kind, where)

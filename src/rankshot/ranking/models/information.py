@@ -46,26 +46,17 @@ def require_estimable(rankings: AnyRankings) -> None:
         )
 
 
-def describe_one_sided(rankings: Rankings, *, ties_compare: bool) -> str:
-    """Return which items are never placed before, or never after, others; "" if there are none."""
-    before, label = _connect_by_wins(rankings, ties_compare=ties_compare)
-    return _describe_groups(before, label, rankings.items) if label.max() > 0 else ""
+def find_one_sided(rankings: Rankings, *, ties_compare: bool) -> tuple[NDArray[np.bool_], str]:
+    """Return which items do not both win and lose against the largest group of those that do.
 
-
-def mark_one_sided(rankings: Rankings, *, ties_compare: bool) -> NDArray[np.bool_]:
-    """Return which items do not both win and lose against the largest group of those that do."""
-    _, label = _connect_by_wins(rankings, ties_compare=ties_compare)
-    return np.asarray(label != np.argmax(np.bincount(label)))
-
-
-def _connect_by_wins(
-    rankings: Rankings, *, ties_compare: bool
-) -> tuple[csr_array, NDArray[np.int32]]:
-    """Return the graph of "was placed before", and the strongly connected group of each item."""
+    The text says which are never placed before, or never after, others; "" if there are none.
+    """
     if ties_compare and rankings.has_ties:
         rankings = break_ties_both_ways(rankings)
     before = _count_neighbours(rankings).before
-    return before, connected_components(before, connection="strong")[1]
+    count, label = connected_components(before, connection="strong")
+    text = _describe_groups(before, label, rankings.items) if count > 1 else ""
+    return np.asarray(label != np.argmax(np.bincount(label))), text
 
 
 def break_ties_both_ways(rankings: Rankings) -> Rankings:

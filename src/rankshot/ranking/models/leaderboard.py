@@ -35,7 +35,7 @@ from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.information import (
-    describe_one_sided,
+    find_one_sided,
     find_quasi_variances,
     variances_of_differences,
 )
@@ -180,8 +180,6 @@ class Leaderboard:
         The covariance of the log-worths.
     degrees : float
         The degrees of freedom of Student's distribution, for all intervals.
-    rank_intervals : ndarray of int of shape (C, 2)
-        The best and the worst rank that each item may really have.
     level : float
         The level of all intervals, such as 0.95.
     votes : ndarray of shape (C,)
@@ -200,6 +198,8 @@ class Leaderboard:
         The items that have too few votes to be ranked, with their votes.
     scale : {"log-worth", "elo"}
         The scale of ratings.
+    n_draws, seed : int
+        For intervals of ranks.
 
     Examples
     --------
@@ -218,7 +218,6 @@ class Leaderboard:
     log_worths: Floats
     covariance: Floats
     degrees: float
-    rank_intervals: NDArray[np.int64]
     level: float
     votes: Floats
     wins: Floats
@@ -229,6 +228,8 @@ class Leaderboard:
     effects: dict[str, Estimate]
     thin: dict[str, float]
     scale: str
+    n_draws: int
+    seed: int
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -251,6 +252,15 @@ class Leaderboard:
     def intervals(self) -> Floats:
         """Intervals of the log-worths, which are relative to the mean, of shape (C, 2)."""
         return self._around_log_worths(self.standard_errors)
+
+    @cached_property
+    def rank_intervals(self) -> NDArray[np.int64]:
+        """The best and the worst rank that each item may really have, of shape (C, 2)."""
+        rng = np.random.default_rng(self.seed)
+        errors = draw_errors(self.covariance, self.degrees, self.n_draws, rng)
+        return find_rank_intervals(
+            self.log_worths, self.covariance, errors, self.degrees, self.level
+        )
 
     @cached_property
     def quasi_variances(self) -> Floats:
@@ -458,7 +468,7 @@ class Leaderboard:
     @property
     def summary(self) -> str:
         """The numbers of items and rankings, and what the intervals are, in words."""
-        by = f" by {self.n_raters:,} raters" if self.n_raters else ""
+        by = f" by {format_count(self.n_raters, 'rater')}" if self.n_raters else ""
         return (
             f"{format_count(len(self), 'item')}, {self.weight:,.12g} "
             f"ranking{'' if self.weight == 1 else 's'}{by}, {100 * self.level:g} % comparison "
@@ -614,7 +624,6 @@ def leaderboard(
     order = np.lexsort(([found.items[i] for i in kept], -values))
     at = kept[order]
     covariance = centre(found.covariance[np.ix_(at, at)])
-    errors = draw_errors(covariance, found.degrees, n_draws, rng)
     reach = stdtrit(found.degrees, (1 + level) / 2)
     thin = (i for i in np.argsort(-found.votes, kind="stable") if found.votes[i] < least)
     return Leaderboard(
@@ -622,7 +631,6 @@ def leaderboard(
         log_worths=values[order],
         covariance=covariance,
         degrees=found.degrees,
-        rank_intervals=find_rank_intervals(values[order], covariance, errors, found.degrees, level),
         level=level,
         votes=found.votes[at],
         wins=found.wins[np.ix_(at, at)],
@@ -636,6 +644,8 @@ def leaderboard(
         },
         thin={found.items[i]: float(found.votes[i]) for i in thin},
         scale=scale,
+        n_draws=n_draws,
+        seed=int(rng.integers(2**63)),
     )
 
 
@@ -685,13 +695,21 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
     data = halve_ties(merged) if halved else merged
     fitted = model if is_fitted else clone(model).fit(data)
     units = find_units(counted.raters, counted.weights, number)
-    _warn_of_one_sided(data, ties_compare=ties != "ignore")
-    if halved or units.n_raters > 1 or not units.weights_are_counts:
-        covariance = clustered_covariance(fitted, merged, units, half_ties=halved)
+    one_sided, described = find_one_sided(data, ties_compare=ties != "ignore")
+    if described:
+        warnings.warn(
+            f"some items always won, always lost or were not compared ({described}). They have no "
+            "finite estimate: only the penalty of the model holds them, and their intervals say "
+            "little. Leave them out, or give a model with more regularization",
+            stacklevel=3,
+        )
+    by_rater = units.n_raters > 0 and units.n > 1
+    if halved or by_rater or not units.weights_are_counts:
+        covariance = clustered_covariance(fitted, merged, units, one_sided, half_ties=halved)
         degrees = max(units.n - 1, 1.0)
     else:
         covariance, degrees = fitted.covariance(data), 2 * max(weight, 1.0)
-        if units.n_raters == 1:
+        if units.n_raters:
             warnings.warn(
                 "all rankings are of one rater: the intervals say how this rater would decide "
                 "again, not what other raters would say",
@@ -701,7 +719,7 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
     counts = _count(merged)
     return _Fit(
         fitted.items_, fitted.log_worths_, covariance, degrees, *counts, weight,
-        units.n_raters if units.n_raters > 1 else 0, delta, [],
+        units.n_raters * by_rater, delta, [],
     )  # fmt: skip
 
 
@@ -769,16 +787,6 @@ def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:
 
 def _choose_least(votes: Floats) -> float:
     return min(FEW_VOTES, float(np.median(votes[votes > 0])) / 10)
-
-
-def _warn_of_one_sided(rankings: Rankings, *, ties_compare: bool) -> None:
-    if one_sided := describe_one_sided(rankings, ties_compare=ties_compare):
-        warnings.warn(
-            f"some items always won, always lost or were not compared ({one_sided}). They have no "
-            "finite estimate: only the penalty of the model holds them, and their intervals say "
-            "little. Leave them out, or give a model with more regularization",
-            stacklevel=4,
-        )
 
 
 def _warn_of_names(items: tuple[str, ...]) -> None:

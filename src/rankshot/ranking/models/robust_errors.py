@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from rankshot.core.arrays import row_blocks
 from rankshot.ranking.construction import number_labels
-from rankshot.ranking.models.information import break_ties_both_ways, mark_one_sided
+from rankshot.ranking.models.information import break_ties_both_ways
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
@@ -74,7 +74,12 @@ def find_units(raters: NDArray[np.object_], weights: Floats, number: NDArray[np.
 
 
 def clustered_covariance(
-    model: WorthModel, rankings: Rankings, units: Units, *, half_ties: bool
+    model: WorthModel,
+    rankings: Rankings,
+    units: Units,
+    one_sided: NDArray[np.bool_],
+    *,
+    half_ties: bool,
 ) -> Floats:
     """Return the covariance of log-worths; ``rankings`` are the different ones.
 
@@ -84,12 +89,9 @@ def clustered_covariance(
     data = halve_ties(rankings) if half_ties else rankings
     inverse, gradients = model.inverse_and_gradients(data)
     if half_ties:
-        n = len(rankings)
-        listed = (gradients.listed[:n] + gradients.listed[n:]) / 2
-        rest = (gradients.rest[:n] + gradients.rest[n:]) / 2
-        gradients = gradients._replace(listed=listed, rest=rest)
+        gradients = _average_halves(gradients, rankings.rows_with_ties)
     found = sandwich(inverse, sum_squares(units, gradients), units.n)
-    C, one_sided = len(model.items_), mark_one_sided(data, ties_compare=True)
+    C = len(model.items_)
     if not one_sided.any():
         return centre(found[:C, :C])
     # Relative to the other items, the errors of one-sided ones are those of no other.
@@ -139,6 +141,18 @@ def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) ->
 
 
 def halve_ties(rankings: Rankings) -> Rankings:
-    """Return rankings with each tie of two items as half a win of each."""
-    broken = break_ties_both_ways(rankings)
-    return replace(broken, weights=broken.weights / 2)
+    """Return strict rankings, and then each tie of two items as half a win of each."""
+    tied = rankings.rows_with_ties
+    broken = break_ties_both_ways(rankings[tied])
+    halves = replace(broken, weights=broken.weights / 2)
+    return Rankings.concatenate([rankings[~tied], halves])
+
+
+def _average_halves(gradients: Gradients, tied: NDArray[np.bool_]) -> Gradients:
+    """Return the derivatives of rankings, from those of `halve_ties`."""
+    n, (listed, rest, worths) = len(tied), gradients
+    m = n - int(tied.sum())
+    back = np.argsort(np.append(np.flatnonzero(~tied), np.flatnonzero(tied)))
+    halves = (listed[m:n] + listed[n:]) / 2
+    rest = np.append(rest[:m], (rest[m:n] + rest[n:]) / 2)
+    return Gradients(vstack([listed[:m], halves], format="csr")[back], rest[back], worths)

@@ -70,8 +70,8 @@ Block = tuple[Sequence[str], NDArray[np.floating]]
 class ScoreTable:
     """A file of scores, of which only the header has been read; `batches` reads the rows.
 
-    ``n_rows`` is None for CSV, where it is only known at the end. ``evidence`` of another model, in
-    memory, has one row per row of the table.
+    ``n_rows`` is None for CSV, where it is only known at the end. ``features`` and the ``evidence``
+    of another model, both in memory, have one row per row of the table.
     """
 
     path: Path
@@ -81,6 +81,7 @@ class ScoreTable:
     n_rows: int | None
     batch_rows: int
     evidence: Scores | None = None
+    features: Any = None
 
     def batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         """Yield the ids (None if the table has none) and the scores of all rows, in batches.
@@ -142,7 +143,8 @@ def open_scores(
         ``scores``, ``classes`` (the names of the classes) and optionally ``id``. Its scores have
         one column per class or, one-vs-one, one column per pair of classes, in the order of
         ``numpy.triu_indices``. Three columns of three classes are interpreted as classes, unless
-        an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`).
+        an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`). An array
+        ``features`` is for commands with labelled examples.
     batch_rows : int, optional
         The most rows in a batch; by default, a batch has about a million scores.
     allow_empty : bool
@@ -362,6 +364,23 @@ def _write_npz(
     return n
 
 
+def add_features(table: ScoreTable) -> ScoreTable:
+    """Return a table with the array ``features`` of its file, if this is an .npz file with one."""
+    if table.path.suffix != ".npz":
+        return table
+    with _open_npz(table.path) as archive:
+        if "features" not in archive.files:
+            return table
+        features = archive["features"]
+        n = table.n_rows or 0
+        if features.ndim != 2 or len(features) != n or features.dtype.kind not in NUMBERS:
+            raise RankshotError(
+                f"'features' must be numbers of shape ({n}, d), not {features.dtype} of shape "
+                f"{features.shape}"
+            )
+    return replace(table, features=features)
+
+
 def _begin_array(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> IO[bytes]:
@@ -416,7 +435,9 @@ def build_scores(
     ``rows`` are the numbers of the rows in the table.
     """
     scores = _on_logarithmic_scale(values, table, score_type, rows)
-    return scores if table.evidence is None else replace(scores, evidence=table.evidence[rows])
+    more = {name: getattr(table, name) for name in ("features", "evidence")}
+    given = {name: part[rows] for name, part in more.items() if part is not None}
+    return replace(scores, **given) if given else scores
 
 
 def _on_logarithmic_scale(
