@@ -468,7 +468,7 @@ class Leaderboard:
     @property
     def summary(self) -> str:
         """The numbers of items and rankings, and what the intervals are, in words."""
-        by = f" by {self.n_raters:,} raters" if self.n_raters else ""
+        by = f" by {format_count(self.n_raters, 'rater')}" if self.n_raters else ""
         return (
             f"{format_count(len(self), 'item')}, {self.weight:,.12g} "
             f"ranking{'' if self.weight == 1 else 's'}{by}, {100 * self.level:g} % comparison "
@@ -703,12 +703,13 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
             "little. Leave them out, or give a model with more regularization",
             stacklevel=3,
         )
-    if halved or units.n_raters > 1 or not units.weights_are_counts:
+    by_rater = units.n_raters > 0 and units.n > 1
+    if halved or by_rater or not units.weights_are_counts:
         covariance = clustered_covariance(fitted, merged, units, one_sided, half_ties=halved)
         degrees = max(units.n - 1, 1.0)
     else:
         covariance, degrees = fitted.covariance(data), 2 * max(weight, 1.0)
-        if units.n_raters == 1:
+        if units.n_raters:
             warnings.warn(
                 "all rankings are of one rater: the intervals say how this rater would decide "
                 "again, not what other raters would say",
@@ -718,7 +719,7 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
     counts = _count(merged)
     return _Fit(
         fitted.items_, fitted.log_worths_, covariance, degrees, *counts, weight,
-        units.n_raters if units.n_raters > 1 else 0, delta, [],
+        units.n_raters * by_rater, delta, [],
     )  # fmt: skip
 
 
