@@ -112,8 +112,8 @@ class Estimate(NamedTuple):
     Examples
     --------
     >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[20, 20])
-    >>> round(rs.leaderboard(votes).probability("a", "b").value, 2)
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]])
+    >>> rs.leaderboard(votes).probability("a", "b").value
     0.5
     """
 
@@ -583,8 +583,6 @@ def leaderboard(
     The rank interval of an item contains its true rank with at least the probability ``level``,
     however close the worths are (Mogstad et al. 2024, with the step-down of their section 4).
 
-    The intervals of an item that won or lost nearly all its votes are too wide.
-
     References
     ----------
     Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility
@@ -616,7 +614,9 @@ def leaderboard(
     else:
         found = _fit(as_rankings(votes, **columns), model, ties)
     _warn_of_names(found.items)
-    least = _choose_least(found.votes) if min_votes is None else min_votes
+    least = min_votes
+    if least is None:
+        least = min(FEW_VOTES, float(np.median(found.votes[found.votes > 0])) / 10)
     kept = np.flatnonzero(found.votes >= least)
     if not kept.size:
         raise RankshotError(f"no item has {least:g} votes: lower min_votes")
@@ -783,10 +783,6 @@ def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:
 
 
 # ---- What a reader should know
-
-
-def _choose_least(votes: Floats) -> float:
-    return min(FEW_VOTES, float(np.median(votes[votes > 0])) / 10)
 
 
 def _warn_of_names(items: tuple[str, ...]) -> None:
