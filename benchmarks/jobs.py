@@ -3,7 +3,8 @@
 ``--workers 1 2 4 8`` measures other numbers of processes than 1 and 2; ``--small`` takes a tenth of
 the data; ``--only fits --rankings 100000000`` fits more rankings than fit in memory. What is asked
 for is a ratio of CPU times, or of memory, which other work on the machine hardly changes; that of
-two workers and one is asked for only on an idle machine. Elapsed times are printed, and mean something only if as many cores are free as there are workers.
+two workers and one is asked for only on an idle machine. Elapsed times are printed, and mean
+something only if as many cores are free as there are workers.
 """
 
 import argparse
