@@ -98,7 +98,7 @@ def test_reading_rankings_needs_numpy_alone():
 
 CORE = {
     *sys.stdlib_module_names,
-    *("lazy_loader", "narwhals", "numpy", "scipy", "sklearn", "rankshot"),
+    *("lazy_loader", "narwhals", "numpy", "scipy", "sklearn", "threadpoolctl", "rankshot"),
 }
 
 

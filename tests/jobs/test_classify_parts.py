@@ -5,9 +5,11 @@ import json
 import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from socket import gethostname
 from time import monotonic, sleep
 
 import numpy as np
@@ -19,6 +21,7 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
+from rankshot.cli import console
 from rankshot.jobs import classify, executors
 from rankshot.jobs.classify_parts import _ClassifyJob
 from rankshot.jobs.executors import run_parts
@@ -262,10 +265,41 @@ def test_another_job_in_the_same_folder_ends_this_one(place, client):
         if run.n_finished == 1:
             classify("scores", "other.rankshot", "out", executor=client, again=True)
 
-    with pytest.raises(rs.RankshotError, match="out: another job has begun there since this one"):
+    with pytest.raises(rs.RankshotError, match="out: another job has begun there since") as error:
         classify("scores", "new.rankshot", "out", executor=client, progress=intrude)
+    # The same command would be refused.
+    assert "goes on" not in str(error.value)
     classify("scores", "other.rankshot", "fresh", executor=client)
     assert list_outputs() == list_outputs("fresh")
+
+
+def test_a_second_client_says_that_there_is_another(place):
+    classify("scores", "new.rankshot", "out")
+    before, note = list_outputs(), place / "out/_running.json"
+    here = gethostname()
+    for found, is_said in {
+        (here, os.getppid()): True,
+        ("elsewhere", 5): True,
+        (here, 2**30): False,
+        (here, os.getpid()): False,
+    }.items():
+        note.write_text(json.dumps(found))
+        said, notes = [], []
+
+        def look(_, notes=notes):
+            notes.append(json.loads(note.read_text()))
+
+        classify("scores", "new.rankshot", "out", progress=look, notify=said.append)
+        assert any("does the same job, unless it was killed" in text for text in said) == is_said
+        assert notes == [[here, os.getpid()]] * 5
+        assert list_outputs() == before
+
+
+def test_what_is_refused_is_refused_before_workers_start(place, monkeypatch):
+    classify("scores", "new.rankshot", "out")
+    monkeypatch.delattr(executors, "open_client")
+    with pytest.raises(rs.RankshotError, match="out: belongs to another job"):
+        classify("scores", "other.rankshot", "out", workers=2)
 
 
 def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch):
@@ -273,9 +307,11 @@ def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch
     monkeypatch.setattr(executors, "require_workers", lambda *_: None)
     write = executors.open_output
 
-    def hide(output, *arguments, **options):
-        write(output, *arguments, **options)
-        (place / "out/_rankshot.json").unlink()
+    @contextmanager
+    def hide(*arguments):
+        with write(*arguments):
+            (place / "out/_rankshot.json").unlink()
+            yield
 
     monkeypatch.setattr(executors, "open_output", hide)
     with pytest.raises(rs.RankshotError, match=r"a worker does not see _rankshot.json there"):
@@ -348,6 +384,14 @@ def test_parts_that_kill_workers_and_stores_that_fail(place, client, monkeypatch
 
 
 # -------------------------------------------------------------------- the command
+
+
+def test_a_log_says_how_far_a_job_is(place, monkeypatch):
+    monkeypatch.setattr(console, "LOG_SECONDS", 0.0)
+    done = rankshot("classify scores --head new.rankshot -o out --workers 1")
+    lines = done.err.splitlines()
+    assert [line.rpartition("; ")[2] for line in lines] == [f"parts {i}/5" for i in range(1, 6)]
+    assert lines[-1].startswith("classifying: 210 rows, ")
 
 
 def test_the_command(place, client):

@@ -122,3 +122,14 @@ def test_errors_name_the_file_and_the_row(read, columns, message, row_group_size
     values = {name: (cells, kinds.get(name)) for name, cells in columns.items()}
     with pytest.raises(RankshotError, match=rf"votes\.parquet: (.*{message})"):
         read(ABC, row_group_size=row_group_size, **values)
+
+
+def test_a_byte_that_was_changed_is_found(tmp_path):
+    path = tmp_path / "votes.parquet"
+    write_rankings(Rankings.from_orders([["a", "b"], ["b", "a"]]), path)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"a\x01\x00\x00\x00b")
+    content[place] ^= 2
+    path.write_bytes(content)
+    with pytest.raises(RankshotError, match=r"votes\.parquet: .*(CRC|checksum|integrity)"):
+        read_rankings(path)

@@ -146,6 +146,9 @@ def test_a_single_rater_cannot_say_what_others_would(rng):
     with pytest.warns(UserWarning, match="all rankings are of one rater"):
         board = rs.leaderboard(votes)
     assert board.n_raters == 0
+    # Votes without a rater are raters of their own.
+    half = replace(votes, raters=np.where(np.arange(120) < 60, None, votes.raters))
+    assert rs.leaderboard(half).degrees == 60
 
 
 def test_an_item_that_never_lost_keeps_its_wide_interval(rng):

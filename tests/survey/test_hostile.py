@@ -246,7 +246,7 @@ PATHS = [
     "/static/survey.css%00", "/static/..%5capp.py", "/static//etc/passwd", "//evil.example/",
     "/\\evil.example", "/start/", "/researcher/", "/researcher//progress", "/researcher;/progress",
     "/%2e/researcher/progress", "/.git/config", "/.env", "/docs", "/redoc", "/p", "/p/", "/p//",
-    "/p/%00", "/p/..%2fresearcher", "/P/x", "/p/x/leave", "/%", "/%zz", "/%ff", "*",
+    "/p/%00", "/p/..%2fresearcher", "/P/x", "/p/x/extra", "/%", "/%zz", "/%ff", "*",
     "/" + "a" * 60_000,
 ]  # fmt: skip
 

@@ -235,7 +235,7 @@ def test_an_answer_takes_three_statements_and_the_next_question_one(database):
     assert [statement.split()[0] for statement in noted] == ["SELECT"], "a page writes nothing"
 
 
-def test_a_visit_counts_the_answers_of_one_question_unless_that_is_closed(database):
+def test_a_visit_counts_the_answers_of_few_questions_unless_those_are_closed(database):
     # Five people answer all four questions.
     survey = Participation(small_study(answers_per_question=5), database)
     counted = []
@@ -246,7 +246,7 @@ def test_a_visit_counts_the_answers_of_one_question_unless_that_is_closed(databa
         with suppress(StoppedError):
             assert survey.start(f"none:id:p{person}")
             assert person < 5
-    # The state of the study and one question; at the end one, two and the last.
+    # The state of the study and one question; at the end more of them, and all.
     assert counted == [2] * 5 + [4]
 
 

@@ -24,6 +24,8 @@ ITEMS_SHOWN = 10
 """How many items of a consensus are shown."""
 FAILED_SHOWN = 10
 """How many parts that failed are printed."""
+LOG_SECONDS = 30.0
+"""How often a log says how far a job is."""
 
 
 # ---- What is printed
@@ -196,20 +198,25 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
 
 @contextmanager
 def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[PartsRun], None]]:
-    """Yield the function that shows how far a job is; messages of Dask are switched off."""
+    """Yield the function that shows how far a job is; messages of Dask are switched off.
+
+    Without a terminal, it prints a line from time to time, for a log.
+    """
     if on_dask:
         silence_dask()
+    told = 0.0
     with progress_bar() as bar:
         task = bar.add_task(doing, total=None)
 
         def show(run: PartsRun) -> None:
+            nonlocal told
             rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
-            bar.update(
-                task,
-                completed=run.n_finished + len(run.failed),
-                total=run.n_parts,
-                description=f"{doing}: {run.n_rows:,} rows, {rate}; parts",
-            )
+            decided = run.n_finished + len(run.failed)
+            what = f"{doing}: {run.n_rows:,} rows, {rate}; parts"
+            bar.update(task, completed=decided, total=run.n_parts, description=what)
+            if bar.disable and run.elapsed - told >= LOG_SECONDS:
+                told = run.elapsed
+                say(f"{what} {decided:,}/{run.n_parts:,}", bar.console)
 
         yield show
 

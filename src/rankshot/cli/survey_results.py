@@ -112,6 +112,7 @@ def export(
     require_ending(output, (".csv", ".jsonl") if is_raw else (".jsonl",))
     view = _read_overview(study, database, pilot=pilot)
     from rankshot.survey import export as records
+    from rankshot.survey.answers import is_counted
 
     if is_raw:
         if not view.people:
@@ -131,9 +132,9 @@ def export(
     records.write_records(output, found, private=False)
     say(f"{format_count(len(found), 'answer')} written to {output}")
     if exclude_flagged:
-        n, n_raters = records.count_left_out(view.answers, view.flags)
-        who = format_count(n_raters, "flagged rater")
-        say(f"left out: {format_count(n, 'answer')} of {who}")
+        left = [a.rater for a in view.answers if view.flags.get(a.rater) and is_counted(a)]
+        who = format_count(len(set(left)), "flagged rater")
+        say(f"left out: {format_count(len(left), 'answer')} of {who}")
     others = Counter(
         "skip" if not answer.order else "gold answer" if answer.question.is_gold else "repeat"
         for answer in view.answers

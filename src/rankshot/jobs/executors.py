@@ -24,6 +24,7 @@ from concurrent.futures import (
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from secrets import token_hex
 from time import monotonic, sleep
 from typing import Any
@@ -41,6 +42,7 @@ from rankshot.jobs.part_jobs import (
     PartJob,
     PartsRun,
     Work,
+    check_output,
     do_part,
     fingerprint,
     open_output,
@@ -98,9 +100,13 @@ def run_parts(
     ``use_gpu``, only workers that declare a GPU are used, if there are any. The other options are
     those of `classify`.
     """
-    with _open_pool(executor, scheduler, workers, len(parts), output, notify) as pool:
+    # Outputs that are refused are refused before workers start, and nothing is removed before.
+    stale = check_output(output, job.description, parts, again=again, update=update)
+    with (
+        _open_pool(executor, scheduler, workers, len(parts), output, notify) as pool,
+        open_output(output, job.description, parts, stale, notify),
+    ):
         pool.use_gpu = use_gpu
-        open_output(output, job.description, parts, again=again, update=update)
         run = _Run(job, content, parts, output, pool, again, stop_on_error, progress, notify)
         try:
             run.finish_all()
@@ -244,12 +250,14 @@ class _Run:
             )
 
     def describe_rest(self) -> str:
-        """Say how much is finished, and how to go on."""
-        return (
-            f"{self.state.n_finished:,} of {format_count(self.state.n_parts, 'part')} are "
-            f"finished, and the same command {'without again ' if self.again else ''}goes on "
-            "with the others"
-        )
+        """Say how much is finished, and how to go on if this can be done."""
+        n_parts = format_count(self.state.n_parts, "part")
+        told = f"{self.state.n_finished:,} of {n_parts} are finished"
+        with suppress(OutputError, OSError):
+            require_own(self.output, self.key)
+            without = "without again " if self.again else ""
+            told += f", and the same command {without}goes on with the others"
+        return told
 
 
 # -------------------------------------------------------------------- this process, and others
@@ -499,6 +507,7 @@ def open_client(
     distributed = import_distributed()
     if scheduler is not None:
         client = connect(scheduler)
+        _tell_dashboard(client, notify)
         try:
             yield client
         finally:
@@ -525,7 +534,14 @@ def open_client(
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         client.run(_ignore_interrupt)
+        _tell_dashboard(client, notify)
         yield client
+
+
+def _tell_dashboard(client: Any, notify: Notify) -> None:
+    """Say where the dashboard is; Dask has one if bokeh is installed."""
+    if find_spec("bokeh") is not None:
+        notify(f"dashboard: {client.dashboard_link}")
 
 
 def _ignore_interrupt() -> None:
@@ -580,5 +596,9 @@ def count_slots(client: Any, resource: str | None = None) -> int:
     """Return how many tasks can run at a time: one per thread, or one per unit of a resource."""
     if resource is None:
         return sum(client.nthreads().values())
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return int(sum(worker["resources"].get(resource, 0) for worker in workers))
+    return int(sum(worker["resources"].get(resource, 0) for worker in list_workers(client)))
+
+
+def list_workers(client: Any) -> list[dict[str, Any]]:
+    """Return what the scheduler knows of each worker."""
+    return list(client.scheduler_info(n_workers=-1)["workers"].values())

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from socket import gethostname
 from threading import Lock
 from time import perf_counter
 from typing import Any, Protocol
@@ -41,6 +44,7 @@ from rankshot.jobs.storage import (
 )
 
 MANIFEST, FAILED, SKIPPED = "_rankshot.json", "_failed.csv", "_skipped.csv"
+RUNNING, PROCESSES = "_running.json", Path("/proc")
 """What is in an output folder beside the parts."""
 FORMAT, VERSION = "rankshot parts", 2
 PART_ENDING = ".parquet"
@@ -261,19 +265,19 @@ class PartsRun:
 # -------------------------------------------------------------------- the output folder
 
 
-def open_output(
+def check_output(
     output: str,
     description: Mapping[str, Any],
     parts: Sequence[Part],
     *,
     again: bool = False,
     update: bool = False,
-) -> None:
-    """Write the manifest of a job, if its output folder is new or was begun by the same job.
+) -> set[str]:
+    """Return the output parts to remove before a job begins; refuse the output of another job.
 
     ``description`` is what the result for a part depends on, by the names that a user knows.
-    ``again`` removes all output parts first, also those of another job; ``update`` removes those
-    of parts that changed or vanished.
+    ``again`` removes all output parts, also those of another job; ``update`` removes those of
+    parts that changed or vanished.
     """
     first: dict[str, Part] = {}
     for part in parts:
@@ -286,30 +290,43 @@ def open_output(
     kept = read_manifest(output)
     own = set() if kept is None else set(map(output_name, kept[1]))
     if foreign := sorted({name for name in present if is_visible(name)} - own):
-        why = (
-            "no job of rankshot has begun there"
-            if kept is None
-            else "the job there has no such part"
-        )
+        why = "the job there has no such part" if kept else "no job of rankshot has begun there"
         raise RankshotError(
             f"{output}: is not empty ({quote_names(foreign, 3)}), and {why}; give another output, "
             "or remove what is there"
         )
-    if kept is not None:
-        done = own & set(present)
-        stale = done if again else _find_stale(output, kept, description, parts, done)
-        if stale and not (again or update):
-            now = {output_name(part.name) for part in parts}
-            told = [
-                f"{quote_names(sorted(some), 3)} {what}"
-                for some, what in ((stale & now, "changed"), (stale - now, "vanished"))
-                if some
-            ]
-            raise RankshotError(
-                f"{output}: since they were done, {' and '.join(told)}; update=True does those "
-                "again that changed, and removes the output of those that vanished"
-            )
-        remove_files(output, sorted(stale))
+    if kept is None:
+        return set()
+    done = own & set(present)
+    stale = done if again else _find_stale(output, kept, description, parts, done)
+    if stale and not (again or update):
+        now = {output_name(part.name) for part in parts}
+        told = [
+            f"{quote_names(sorted(some), 3)} {what}"
+            for some, what in ((stale & now, "changed"), (stale - now, "vanished"))
+            if some
+        ]
+        raise RankshotError(
+            f"{output}: since they were done, {' and '.join(told)}; update=True does those "
+            "again that changed, and removes the output of those that vanished"
+        )
+    return stale
+
+
+@contextmanager
+def open_output(
+    output: str,
+    description: Mapping[str, Any],
+    parts: Sequence[Part],
+    stale: set[str],
+    notify: Callable[[str], None],
+) -> Iterator[None]:
+    """Remove stale output parts, as `check_output` found them, and write the manifest of a job.
+
+    A note in the output names this process until the block ends. If there is one of another
+    process, this is said: two clients that do the same job do no harm, but all work twice.
+    """
+    remove_files(output, sorted(stale))
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -318,6 +335,23 @@ def open_output(
         "parts": {part.name: part.version for part in parts},
     }
     write_text(join_address(output, MANIFEST), json.dumps(manifest, indent=0))
+    address, own = join_address(output, RUNNING), [gethostname(), os.getpid()]
+    with suppress(ValueError, TypeError):
+        host, process = json.loads(read_bytes(address) or b"[]")
+        # On this machine, a process that was killed can be told from one that works.
+        is_dead = host == own[0] and PROCESSES.exists() and not (PROCESSES / str(process)).exists()
+        if [host, process] != own and not is_dead:
+            notify(
+                f"{output}: process {process} on {host} does the same job, unless it was killed; "
+                "two clients do all work twice: stop one of them"
+            )
+    write_text(address, json.dumps(own))
+    try:
+        yield
+    finally:
+        with suppress(OutputError, OSError):
+            if read_bytes(address) == json.dumps(own).encode():
+                remove_files(output, [RUNNING])
 
 
 def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> None:

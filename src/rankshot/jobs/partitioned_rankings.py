@@ -25,7 +25,7 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module, require_whole_number
-from rankshot.jobs.executors import import_distributed
+from rankshot.jobs.executors import import_distributed, list_workers
 from rankshot.jobs.storage import (
     Part,
     as_address,
@@ -201,10 +201,6 @@ class PartitionedRankings(RankingParts):
         """
         return self.map_parts(_select, target, source, rater)
 
-    def top(self, k: int) -> PartitionedRankings:
-        """Keep the first ``k`` items of each ranking, as `Rankings.top` does."""
-        return self.map_parts(Rankings.top, k)
-
     def persist(self) -> PartitionedRankings:
         """Read all parts now and keep them in memory: that of the workers, if there are any."""
         parts = import_dask().persist(*self.delay(_Kept))
@@ -249,8 +245,7 @@ def find_memory(client: Any) -> int:
     """Return the bytes of memory of all workers of a client, or of this machine."""
     if client is None:
         return int(import_distributed().system.MEMORY_LIMIT)
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return sum(worker["memory_limit"] or 0 for worker in workers)
+    return sum(worker["memory_limit"] or 0 for worker in list_workers(client))
 
 
 class _Job(NamedTuple):
@@ -273,9 +268,7 @@ class _Kept:
         self.rankings = rankings
 
     def __sizeof__(self) -> int:
-        buffers: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(self.rankings, protocol=5, buffer_callback=buffers.append)
-        return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)
+        return len(pickle.dumps(self.rankings))
 
 
 def _keep_part(part: Loader, items: Items | None) -> _Kept | None:
@@ -376,11 +369,13 @@ def read_rankings(
             for file in files
         )
     )
-    named = [plan.items if items is None else as_names(items) for plan in plans for _ in plan.parts]
-    loaders = [part for plan in plans for part in plan.parts]
-    parts = _Files(loaders, named, sum(plan.n_bytes for plan in plans))
-    names = _find_items(parts, plans, address) if items is None else as_names(items)
-    return PartitionedRankings(cast("Any", parts), names)
+    given = None if items is None else as_names(items)
+    parts = _Files(
+        [part for plan in plans for part in plan.parts],
+        [given or plan.items for plan in plans for _ in plan.parts],
+        sum(plan.n_bytes for plan in plans),
+    )
+    return PartitionedRankings(cast("Any", parts), given or _find_items(parts, plans, address))
 
 
 @dataclass(frozen=True)
@@ -486,7 +481,7 @@ def _find_items(parts: _Files, plans: Iterable[_Plan], address: Any) -> Items:
 
 def _occurring_items(part: Any) -> frozenset[str]:
     kept = _keep_part(part, None) if callable(part) else part
-    return frozenset() if kept is None else frozenset(kept.rankings.items)
+    return frozenset(kept.rankings.items if kept else ())
 
 
 def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:

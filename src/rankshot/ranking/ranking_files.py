@@ -506,7 +506,8 @@ def put_rankings(rankings: Rankings, stream: BinaryIO) -> None:
     parquet = import_pyarrow("pyarrow.parquet")
     table = _to_table(rankings)
     # Without the schema of Arrow, other programs read plain lists of text.
-    with parquet.ParquetWriter(stream, table.schema, store_schema=False) as writer:
+    options = {"store_schema": False, "write_page_checksum": True}
+    with parquet.ParquetWriter(stream, table.schema, **options) as writer:
         writer.add_key_value_metadata({ITEMS_KEY: json.dumps(rankings.items)})
         rows = GROUP_ENTRIES * len(rankings) // max(1, rankings.codes.size)
         writer.write_table(table, row_group_size=max(1, rows))

@@ -318,7 +318,7 @@ def _count_comparisons(rankings: Rankings, sizes: Ints) -> float:
     key = np.where(rankings.is_subset, of_listed, -1)
     named = (rankings.raters[~alone].tolist(), key[~alone].tolist(), sizes[~alone].tolist())
     once = sum(size for *_, size in set(zip(*named, strict=True)))
-    return float(np.maximum(rankings.weights, 1)[alone] @ sizes[alone]) + once
+    return float(np.maximum(rankings.weights, 1)[alone] @ sizes[alone] + once)
 
 
 # ---- Agreement

@@ -1,13 +1,10 @@
 from .answers import Answer as Answer
 from .design import new_study as new_study
 from .export import (
-    answer_records as answer_records,
-    participant_records as participant_records,
     ranking_records as ranking_records,
     write_records as write_records,
 )
 from .overview import Overview as Overview, read_overview as read_overview
-from .quality import Flag as Flag, find_flags as find_flags
 from .store.database import Database as Database
 from .store.sqlite_files import backup_database as backup_database
 from .study import (

@@ -33,7 +33,7 @@ class Answer:
     Attributes
     ----------
     rater : str
-        The participant, as 16 hexadecimal digits: a keyed hash of the platform's id.
+        The participant: a keyed hash of the platform's id.
     question : Question
     number : int
         The number of the question in this participant's sequence, from 1.
@@ -42,13 +42,10 @@ class Answer:
     shown, order : tuples of str
         All items, in the order of the screen; and those that were ranked, best first: none if the
         participant skipped the question.
-    seconds : float or None
-        The time from first showing the question to the answer; None if it is unknown.
-    answered_at, shown_at : float
-        Unix times; ``shown_at`` is None if it was not read.
-    screen : {"phone", "tablet", "desktop"} or None
-    seen : float or None
-        The share of the items that were ever on the screen. Both are unknown without scripts.
+    seconds, answered_at, shown_at : float or None
+        The time from first showing the question to the answer, None if it is unknown; Unix times.
+    screen, seen : str, float or None
+        Phone, tablet or desktop; the share of the items that were ever on it.
 
     Examples
     --------
@@ -79,11 +76,6 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
 
     ``places`` has the place of each item, from "1"; "" if it has none. If they are not 1, 2, 3 and
     so on, each once, a `ParticipantError` says what to change.
-
-    Examples
-    --------
-    >>> order_from_places(["fox", "leopard", "bus"], ["2", "1", ""])
-    ('leopard', 'fox')
     """
     n = len(items)
     _require(len(places) == n, "errors.n_places", expected=n, n=len(places))
@@ -126,13 +118,6 @@ def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np
 
     The items that an answer shows but does not rank share the level after its last one; those
     that it does not show are `ABSENT`.
-
-    Examples
-    --------
-    >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> said = Answer("a1", cat, 1, False, cat.items, ("fox",), 7.25, 0.0)
-    >>> answer_levels([said], ("bus", "cup", "fox", "leopard"))
-    array([[ 1, -1,  0,  1]], dtype=int32)
     """
     code = {item: number for number, item in enumerate(items)}
     n_ranked = np.array([len(answer.order) for answer in answers])
@@ -159,14 +144,6 @@ def check_extra_answers(
     """Check the answers that somebody sent: a text for each name.
 
     Return the values to be stored, by name ("" if there is no answer), and what is to be changed.
-
-    Examples
-    --------
-    >>> age = ExtraQuestion("age", "How old are you?", "number", least=18, required=True)
-    >>> check_extra_answers([age], {"age": " 42 "})
-    ({'age': '42'}, {})
-    >>> check_extra_answers([age], {"age": "17"})
-    ({}, {'age': ParticipantError('Please write a number that is at least 18.')})
     """
     values, errors = {}, {}
     for question in questions:

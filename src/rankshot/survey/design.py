@@ -161,13 +161,6 @@ def select_nearest_items(
     place in five sources, or in WordNet alone. Items with the same average place are ordered by
     name. Items that no ranking of the target compares come last. A target that is also an item is
     not one of its own nearest items.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> similarity = rs.WordNet().similarity(["tiger"], ["leopard", "seal", "mole", "wolf"])
-    >>> select_nearest_items(similarity.to_rankings(), similarity.targets, similarity.items, 2)
-    [('leopard', 'wolf')]
     """
     require_rankings(rankings)
     counted = rankings.with_items(items)
@@ -190,16 +183,9 @@ def select_nearest_items(
 def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
     """Split a pool into overlapping sets of ``show`` items.
 
-    A pool of ``show`` items is the only set. Otherwise the pool is shuffled and closed to a ring,
-    and the sets are windows on it. Each window begins about half a window after the one before,
-    so that every item is in at least two sets and neighbouring sets share items. So the answers
-    connect all items of the pool. The order of the pool does not change the sets, and each set is
-    in this order.
-
-    Examples
-    --------
-    >>> split_pool(["a", "b", "c", "d"], 2, Random(1))
-    [('a', 'd'), ('a', 'c'), ('b', 'c'), ('b', 'd')]
+    A pool of ``show`` items is the only set. Otherwise the pool is shuffled and closed to a ring.
+    The sets are windows on it, each about half a window after the one before: every item is in at
+    least two sets, and the answers connect all items of the pool. Each set is in its order.
     """
     size = len(pool)
     if size == show:

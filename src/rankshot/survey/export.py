@@ -49,12 +49,9 @@ def ranking_records(
 
     A ranking is a top-K list of all the study's items if the question showed all of them, or if
     the items that were not shown come after those that were (``study.unshown`` is "after").
-    Otherwise it is a ranking of the subset shown, with the unranked items tied at its end, and
-    ``k`` is the number of ranked items, if not all are. This is also the case for a target whose
-    questions, current or earlier, show different items: an item that only another question shows
-    need not come after. Each record also has the items in the order of the screen, the seconds that
-    the answer took (None if unknown), and the names of the participant's flags, if any.
-    Skips, repeated answers and answers to gold questions are left out.
+    Otherwise, and for a target whose questions show different items, it is a ranking of the subset
+    shown, with the unranked items tied at its end, and ``k`` is the number of ranked items, if not
+    all are. Skips, repeated answers and answers to gold questions are left out.
 
     Parameters
     ----------
@@ -62,14 +59,9 @@ def ranking_records(
     answers : sequence of Answer
         All answers.
     flags : mapping
-        The flags of each participant; see `find_flags`.
+        The flags of each participant, as in an `Overview`.
     exclude_flagged : bool
         Leave out the answers of participants with a flag.
-
-    Raises
-    ------
-    RankshotError
-        If no answer is left to export, or if one ranks an item that the study no longer names.
 
     Examples
     --------
@@ -132,72 +124,14 @@ def ranking_records(
     return records
 
 
-def count_left_out(
-    answers: Iterable[Answer], flags: Mapping[str, Sequence[Flag]]
-) -> tuple[int, int]:
-    """Return how many answers a file without flagged participants leaves out, and of how many.
-
-    Flagged participants who skipped everything have no answers that could be left out.
-    """
-    raters = [answer.rater for answer in answers if flags.get(answer.rater) and is_counted(answer)]
-    return len(raters), len(set(raters))
-
-
 # ---- Raw data
 
 
 def answer_records(view: Overview) -> Iterator[Record]:
     """Yield one record per answer, skips, repeats, gold questions and excluded raters included.
 
-    ============ ================================================================================
-    rater        who answered
-    number       the number of the question in this rater's sequence, from 1
-    question     the key of the question: the same for all raters
-    target       what the items were compared with
-    shown        all items, in the order of the screen
-    order        the items that were ranked, best first
-    skipped      whether the question was skipped; then the order is empty
-    repeat       whether this is the second answer to a question that was asked twice
-    gold         whether the right answer is known
-    first        the items with which a right answer to a gold question begins
-    right        whether a gold question was answered rightly; null for skips and other questions
-    shown_at     when the question was first shown, as ISO 8601 in UTC
-    answered_at  when the answer came
-    seconds      the time in between, by a clock that is never set; null if it is unknown
-    screen       phone, tablet or desktop; null without scripts
-    seen         the share of the items that were ever on the screen; null without scripts
-    pilot        whether this is an answer of the pilot
-    excluded     whether the rater is excluded
-    flags        the names of the rater's flags; those who are excluded keep theirs
-    language     the language of the pages
-    ============ ================================================================================
-
-    Parameters
-    ----------
-    view : Overview
-        From `read_overview`.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import time
-    >>> from rankshot.survey import Database, Question, Study, answer_records, read_overview
-    >>> from rankshot.survey.store.participation import Participation
-    >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
-    >>> with TemporaryDirectory() as folder:
-    ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     visit = Participation(study, database)  # what the web pages call
-    ...     rater = visit.start("none:id:ada")
-    ...     asked = visit.current_question(rater)
-    ...     places = ["1" if item == "leopard" else "" for item in asked.shown]
-    ...     visit.submit(rater, asked.number, asked.form, places)
-    ...     view = read_overview(study, database, time.time())
-    ...     database.close()
-    >>> for record in answer_records(view):
-    ...     print(record["number"], record["target"], record["order"])
-    1 cat ('leopard',)
+    ``right`` says whether a gold question was answered rightly, and is null for others; ``screen``
+    and ``seen``, the share of the items that were ever on it, are null without scripts.
     """
     for answer in sorted(
         [*view.answers, *view.excluded_answers], key=lambda answer: (answer.rater, answer.number)
@@ -230,30 +164,9 @@ def answer_records(view: Overview) -> Iterator[Record]:
 def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[Record]:
     """Yield one record per participant, in the order of their start.
 
-    It has the rater, the completion code, the state, times as ISO 8601 in UTC, the reason of an
-    exclusion, the version of the consent, counts, the median seconds per answer, flags, and the
-    answers to the extra questions: ``extra_age`` for a question with the name "age". ``answers``
-    counts neither gold questions nor repeats; ``gold_and_repeats`` counts these.
-
-    Parameters
-    ----------
-    view : Overview
-    with_ids : bool
-        Whether the ids of the platform are included. They identify people.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from rankshot.survey import Database, Question, Study, participant_records, read_overview
-    >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
-    >>> with TemporaryDirectory() as folder:
-    ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     view = read_overview(study, database, now=0.0)
-    ...     database.close()
-    >>> list(participant_records(view))
-    []
+    ``answers`` counts neither gold questions nor repeats; ``gold_and_repeats`` counts these. The
+    answer to an extra question "age" is ``extra_age``; ``consent`` is the version of the text.
+    ``with_ids`` adds the ids of the platform, which identify people.
     """
     names = [question.name for question in view.study.extra]
     others = {name for person in view.people.values() for name in person.extra} - set(names)
@@ -306,10 +219,7 @@ def payment_records(view: Overview) -> list[Record]:
 
     A record has the id by which the platform pays (None if the ids were erased; without a platform
     the completion code), the decision, its reason, the rater, the code and the id of the
-    submission. The decisions are: approve (finished); look at (finished, but flagged, or withdrew
-    afterwards: the researcher decides); reject (finished, but excluded); return (withdrew or was
-    excluded before the end, or answered nothing); screened out (has its own completion code); wait
-    (has not finished; the platform ends such submissions itself).
+    submission. The guide on paid studies says who is in which decision.
     """
     found = []
     for rater, person in view.people.items():
@@ -352,14 +262,6 @@ def compare_submissions(view: Overview, listed: Iterable[tuple[str, str]]) -> di
 
     Return the ids of those who returned the submission or ran out of time; who are missing here;
     who have submitted without having finished here; and who came here by another way.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> ann = SimpleNamespace(platform_id="ann", finished_at=None, screened_at=None)
-    >>> view = SimpleNamespace(people={"a1": ann})
-    >>> compare_submissions(view, [("bob", "RETURNED"), ("eve", "AWAITING REVIEW")])
-    {'returned': ['bob'], 'missing': ['eve'], 'not finished': [], 'another way': ['ann']}
     """
     status: dict[str, str] = {}
     for person_id, given in listed:
@@ -392,13 +294,6 @@ def format_csv(records: Iterable[Record]) -> str:
     The text begins with a byte-order mark. Lists are JSON, true and false are written so, and
     what is unknown is empty. A text that a spreadsheet could read as a formula (it begins with
     =, +, -, @, a tab or a line end, and is not a number) gets an apostrophe before it.
-
-    Examples
-    --------
-    >>> print(format_csv([{"a": "=1+1", "b": ["x", "y"], "c": None}])[1:])
-    a,b,c
-    '=1+1,"[""x"", ""y""]",
-    <BLANKLINE>
     """
     stream = io.StringIO()
     writer = open_csv_writer(stream)
@@ -425,7 +320,7 @@ def write_records(path: Path, records: Iterable[Record], *, private: bool = True
     path : Path
         Ends in .csv or .jsonl.
     records : iterable of mappings
-        Such as `answer_records` yields.
+        Such as `ranking_records` returns.
     private : bool
         Whether only the owner of the file may read it.
 

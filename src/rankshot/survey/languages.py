@@ -34,13 +34,7 @@ HEADER_LENGTH = 400
 
 @validated
 class Catalogue:
-    """The fixed texts of the survey in one language: by key, with fields such as ``{name}``.
-
-    Examples
-    --------
-    >>> load_catalogue("de").text("question.title", number=3, total=12)
-    'Frage 3 von 12'
-    """
+    """The fixed texts of the survey in one language: by key, with fields such as ``{name}``."""
 
     language: Tag
     name: Name
@@ -52,11 +46,7 @@ class Catalogue:
         return self.texts[key].format(**self.isolate(fields))
 
     def isolate(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields that may have another direction than the text around them.
-
-        Without Unicode's marks of isolation, an English name in an Arabic sentence would move
-        the words and numbers next to it.
-        """
+        """Return fields so that an English name in an Arabic sentence does not move its words."""
         if self.direction == "ltr":
             return dict(fields)
         return {
@@ -139,15 +129,7 @@ def find_fields(text: str) -> set[str] | None:
 
 
 class Languages:
-    """The languages of a study.
-
-    Attributes
-    ----------
-    offered : dict
-        For each language that participants may get, its catalogue.
-    default : Catalogue
-        For participants whose browsers ask for no language that is offered.
-    """
+    """The languages of a study: the catalogues that are offered, and the default one."""
 
     def __init__(self, study: Study) -> None:
         given = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
@@ -199,13 +181,7 @@ class Languages:
 
 
 def sort_accepted(header: str) -> list[str]:
-    """Return the languages of the header Accept-Language, the preferred ones first.
-
-    Examples
-    --------
-    >>> sort_accepted("en;q=0.5, de-AT, de;q=0.9, fr;q=0")
-    ['de-AT', 'de', 'en']
-    """
+    """Return the languages of the header Accept-Language, the preferred ones first."""
     weights = {}
     for entry in header.split(","):
         tag, *parameters = (part.strip() for part in entry.split(";"))
@@ -218,13 +194,7 @@ def sort_accepted(header: str) -> list[str]:
 
 
 def match_language(tag: str, known: Iterable[str]) -> str | None:
-    """Return the known language that is nearest to a tag: itself, or a more general one.
-
-    Examples
-    --------
-    >>> match_language("de-AT", ["en", "de"]), match_language("de", ["de-AT"])
-    ('de', None)
-    """
+    """Return the known language that is nearest to a tag: itself, or a more general one."""
     by_name = {name.lower(): name for name in known}
     tag = tag.lower()
     while tag and tag not in by_name:
@@ -297,11 +267,9 @@ class OwnTexts:
         return self._choose(self._translation.names.get(name), name.replace("_", " "))
 
     def names(self, names: Sequence[str]) -> list[OwnText]:
-        """Return names as they are shown; unchanged if two would become the same.
-
-        In place of a hidden name, screen readers read what the picture shows.
-        """
+        """Return names as they are shown, or what the pictures of hidden names show."""
         shown = [self.alt(name) if name in self.hidden else self.name(name) for name in names]
+        # Unchanged if two would become the same.
         if self.hidden or len({text for text, _ in shown}) == len(names):
             return shown
         return [OwnText(name, self._study.language) for name in names]

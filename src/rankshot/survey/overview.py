@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import secrets
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -66,18 +64,10 @@ class QuestionProgress:
 class TargetProgress:
     """The result for one target so far; the counts are sums over the questions of the study.
 
-    Attributes
-    ----------
-    target : str
-    answered, planned, in_progress : int
-    consensus : tuple
-        The Kemeny order of the items that somebody ranked. Neighbours are tied, as a tuple
-        inside the tuple, if equally many answers prefer one and the other. Items that nobody
-        ranked are tied at the end. Empty if there is no answer. Of more than 20 items, another
-        order may be better.
-    concordance : float or None
-        Kendall's W within each set of shown items, averaged over the answers: 1 if all agree as
-        far as they went, about 1/m if m answers are unrelated. None if no set has two answers.
+    ``consensus`` is the Kemeny order of the items that somebody ranked, with ties as tuples inside
+    it: neighbours that equally many answers prefer, and at the end items that nobody ranked. Of
+    more than 20 items, another order may be better. ``concordance`` is Kendall's W within each set
+    of shown items, averaged over the answers; None if no set has two answers.
     """
 
     target: str
@@ -92,24 +82,11 @@ class TargetProgress:
 class Participant:
     """One participant, with times in Unix seconds.
 
-    Attributes
-    ----------
-    state : str
-        "active", "finished", "answered nothing", "left", "withdrawn", "screened out" or
-        "excluded". Withdrawn comes before excluded, and excluded before finished. Who came to the
-        end without an answer that counts has answered nothing.
-    n_answers, n_checks, n_skipped : int
-        Answers that count; answers to gold questions, and repeated answers; skips of any question.
-    seconds : float or None
-        The median of the known times per answer or skip.
-    duration : float or None
-        Seconds from the start to the end, or to the last activity. None if the computer's time
-        was set back in between.
-    flags : tuple of Flag
-        Excluded participants are compared with everybody, and others only with those who are not
-        excluded: a flag that was the reason of an exclusion stays.
-    extra : mapping
-        The answers to the extra questions, by name.
+    ``state`` is "withdrawn", "screened out", "excluded", "finished", "answered nothing" (came to
+    the end without an answer that counts), "active" or "left": the first that is true. ``n_checks``
+    counts gold questions and repeats; ``seconds`` is the median per answer; ``duration`` is None if
+    the computer's time was set back. Excluded participants are compared with everybody, and others
+    only with those who are not excluded: a flag that was the reason of an exclusion stays.
     """
 
     rater: str
@@ -251,8 +228,7 @@ class OverviewReader:
             version = self._read_version(connection, now)
             last = self._last.get(pilot)
             if last is None or last.version != version:
-                with _pause_garbage_collection():
-                    last = self._summarize(connection, now, version, pilot=pilot)
+                last = self._summarize(connection, now, version, pilot=pilot)
                 self._last[pilot] = last
             return last
 
@@ -351,22 +327,14 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
     >>> from tempfile import TemporaryDirectory
     >>> import time
     >>> from rankshot.survey import Database, Question, Study, read_overview
-    >>> from rankshot.survey.store.participation import Participation
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
     >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     visit = Participation(study, database)  # what the web pages call
-    ...     rater = visit.start("none:id:ada")
-    ...     asked = visit.current_question(rater)
-    ...     places = ["1" if item == "leopard" else "" for item in asked.shown]
-    ...     visit.submit(rater, asked.number, asked.form, places)
     ...     view = read_overview(study, database, time.time())
     ...     database.close()
-    >>> [(person.state, person.n_answers) for person in view.people.values()]
-    [('finished', 1)]
-    >>> view.targets[0].consensus
-    ('leopard', ('bus', 'fox'))
+    >>> view.targets[0].target, view.targets[0].planned
+    ('cat', 20)
     """
     return OverviewReader(study, database, lambda: now).read(pilot=pilot)
 
@@ -390,18 +358,6 @@ def read_answers(connection: Connection) -> list[Answer]:
             rows, shown, orders, strict=True
         )
     ]
-
-
-@contextmanager
-def _pause_garbage_collection() -> Iterator[None]:
-    """Do not look for garbage while many objects are made that all stay: a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 # ---- Summaries

@@ -73,12 +73,6 @@ def pilot_name(participant: str) -> str:
 
 
 def read_completion_code(completion_url: str | None) -> str | None:
-    """Return the code that Prolific has put into a completion URL (cc); None without one.
-
-    Examples
-    --------
-    >>> read_completion_code("https://app.prolific.com/submissions/complete?cc=C1A2B3")
-    'C1A2B3'
-    """
+    """Return the code that Prolific has put into a completion URL (cc); None without one."""
     query = urlsplit(completion_url or "").query
     return next(iter(parse_qs(query).get("cc", [])), None)

@@ -37,26 +37,7 @@ MOST_CHANCE = 0.01
 
 @dataclass(frozen=True)
 class Flag:
-    """One reason to look at a participant's answers.
-
-    Attributes
-    ----------
-    name : str
-        "fast", "repeats", "gold", "distance", "identical" or "skips"; see `find_flags`.
-    text : str
-        The reason in words, with the figures.
-    value : float
-        The figure that was compared with the rule.
-
-    Examples
-    --------
-    >>> from rankshot.survey import Answer, QualityRules, Question, find_flags
-    >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> hasty = Answer("a1", cat, 1, False, cat.items, ("bus",), 0.8, 0.0)
-    >>> flag = find_flags([hasty], QualityRules(seconds=3))["a1"][0]
-    >>> flag.name, flag.text
-    ('fast', '1 of 1 answers within 3 seconds')
-    """
+    """One reason to look at a participant's answers, in words, and the figure that was compared."""
 
     name: str
     text: str
@@ -84,49 +65,8 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     A skipped question is not an answer: it is neither fast nor wrong. "distance" and "identical"
     use neither repeated answers nor gold questions; "skips" counts both.
 
-    Parameters
-    ----------
-    answers : sequence of Answer
-        All answers, skips included.
-    rules : QualityRules
-
-    Notes
-    -----
-    How often the flags are right was measured on simulated studies, by
-    ``tests/survey/test_quality.py``. A study has 20 targets with 10 items, and 20 answers per
-    question. Each participant gets 10 questions, 1 repeat and 1 gold question, and ranks from 2
-    to all 10 items. The opinion of a careful participant follows a Mallows model of spread 0.7
-    around the truth, and the answers follow one of spread 1 around the opinion, so that Kendall's
-    W within a question is 0.55. One participant in ten answers at random. One person in forty
-    takes part twice, and repeats the first answers to questions that come again. The shares of
-    participants with each flag, for a ``repeat_distance`` of 0.5 and a ``consensus_distance`` of
-    0.4, are:
-
-    ========= ======= ========= ===============
-    flag      careful at random took part twice
-    ========= ======= ========= ===============
-    fast      0.000   0.90      0.00
-    repeats   0.001   0.42      0.00
-    gold      0.019   0.79      0.00
-    distance  0.000   0.97      0.00
-    identical 0.000   0.00      0.92
-    skips     0.000   0.00      0.00
-    ========= ======= ========= ===============
-
-    The shares for fast and gold follow from the assumptions: a median time of 12 seconds, or 2.5
-    for random answers, and gold questions that 1 in 50 careful participants gets wrong. One
-    repeated answer says little: a ``repeat_distance`` of 0.4 flags 0.71 of the random
-    participants, but also 0.03 of the careful ones. If people agree less, careful participants
-    are also farther from the majority: 0.006 of them get the flag "distance" at a W of 0.34, and
-    0.14 at a W of 0.24. A study of such questions needs a larger ``consensus_distance``.
-
-    Examples
-    --------
-    >>> from rankshot.survey import Answer, QualityRules, Question, find_flags
-    >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> hasty = Answer("a1", cat, 1, False, cat.items, ("bus",), 0.8, 0.0)
-    >>> find_flags([hasty], QualityRules())
-    {'a1': (Flag(name='fast', text='1 of 1 answers within 3 seconds', value=1.0),)}
+    The guide on surveys says how often the flags are right in simulated studies, which
+    ``tests/survey/test_quality.py`` repeats.
     """
     found: dict[str, list[Flag]] = {answer.rater: [] for answer in answers}
     for rule in (
@@ -147,11 +87,6 @@ def pair_signs(table: Levels) -> NDArray[np.int8]:
 
     ``table`` has the level of each item in each answer; an item that is `ABSENT` is neither before
     nor after any item.
-
-    Examples
-    --------
-    >>> pair_signs(np.array([[0, 1, ABSENT]]))[0].tolist()
-    [[0, 1, 0], [-1, 0, 0], [0, 0, 0]]
     """
     before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
     signs: NDArray[np.int8] = before.astype(np.int8) - before.transpose(0, 2, 1)
@@ -159,13 +94,7 @@ def pair_signs(table: Levels) -> NDArray[np.int8]:
 
 
 def pairwise_margins(table: Levels) -> NDArray[np.int64]:
-    """Return how many more answers have item i before j than after it.
-
-    Examples
-    --------
-    >>> pairwise_margins(np.array([[0, 1, 1], [0, 1, 2], [1, 0, 2]])).tolist()
-    [[0, 1, 3], [-1, 0, 2], [-3, -2, 0]]
-    """
+    """Return how many more answers have item i before j than after it."""
     n = table.shape[1]
     margins = np.zeros((n, n), np.int64)
     for rows in row_blocks(len(table), n * n):
@@ -180,13 +109,6 @@ def answer_distances(first: Levels, second: Levels) -> Floats:
     have the same order, 1 if they have opposite orders, 1/2 if only one of them orders the pair.
     Equal answers have distance 0, random answers about 1/2. Answers that differ only in their
     length stay below 1/2.
-
-    Examples
-    --------
-    >>> answer_distances(np.array([[0, 1, 2]]), np.array([[1, 0, 2]]))
-    array([0.33333333])
-    >>> answer_distances(np.array([[0, 1, 2]]), np.array([[0, 1, 1]]))
-    array([0.16666667])
     """
     a, b = pair_signs(first), pair_signs(second)
     either = np.count_nonzero(a | b, axis=(1, 2))
@@ -199,11 +121,6 @@ def distances_to_others(table: Levels) -> Floats:
     It is the mean over the pairs of items that the answer orders: 0 if more of the others agree
     than disagree, 1 if more disagree, 1/2 if equally many do. Whatever the others say, the mean
     distance of a random answer is exactly 1/2.
-
-    Examples
-    --------
-    >>> distances_to_others(np.array([[0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 1], [2, 1, 0]]))
-    array([0., 0., 0., 0., 1.])
     """
     margins = pairwise_margins(table)
     distance = np.empty(len(table))
@@ -309,10 +226,7 @@ def _flag_skips(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:  
 
 
 class IdenticalRater(NamedTuple):
-    """Another participant with the same answers to all shared questions.
-
-    ``chance`` is an upper bound of the probability that this happens by chance.
-    """
+    """Another participant with the same answers to all shared questions; the chance of this."""
 
     chance: float
     rater: str
@@ -328,26 +242,11 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     happen by chance. The least likely of the others comes first. ``answers`` has at most one by
     each participant to each question, and no skips.
 
-    Careful people also agree if a question is easy. The other answers to the same question say
-    how likely that is: if a and b answered independently, then b's answer is equally likely to be
-    any of the answers that participants other than a gave. Of n answers in total, let m have the
-    order that a and b share. Then the chance is (m - 1) / (n - 1), and for several questions it
-    is the product. This assumes nothing about how people rank. The chance is multiplied by the
-    number of participants that somebody is compared with. So somebody who answers independently
-    is flagged with a probability of at most `MOST_CHANCE`.
-
-    Examples
-    --------
-    >>> from itertools import permutations
-    >>> from rankshot.survey import Question
-    >>> asked = [Question(name, ("a", "b", "c", "d")) for name in ("cat", "dog", "owl", "elk")]
-    >>> orders = [*permutations("abcd")][:20]
-    >>> raters = {f"r{i}": order for i, order in enumerate([*orders, orders[7]])}
-    >>> said = [Answer(rater, question, 1, False, question.items, order, 9.0, 0.0)
-    ...         for rater, order in raters.items() for question in asked]
-    >>> same = find_identical_raters(said)["r20"][0]
-    >>> same.rater, same.n_shared, same.n_places, round(same.chance * 20**3, 9)
-    ('r7', 4, 16, 1.0)
+    If a and b answered independently, b's answer is equally likely to be any of the answers that
+    others than a gave. Of n answers, let m have the order that a and b share: the chance is
+    (m - 1) / (n - 1), and for several questions it is the product, times the number of participants
+    that somebody is compared with. So somebody who answers independently is flagged with a
+    probability of at most `MOST_CHANCE`, however people rank.
     """
     if not answers:
         return {}

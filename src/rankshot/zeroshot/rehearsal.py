@@ -16,10 +16,9 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_choice, require_whole_number
-from rankshot.ranking.matrices import restrict_items
+from rankshot.core.validation import Seed, require_choice
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
@@ -39,6 +38,7 @@ from rankshot.zeroshot.heads.base import (
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.held_out import Fold, choose_groups, hold_out
 from rankshot.zeroshot.metrics import (
     GeneralizedAccuracy,
     Interval,
@@ -52,7 +52,7 @@ from rankshot.zeroshot.predicted_accuracy import (
     find_strengths,
     predict_mean_accuracy,
 )
-from rankshot.zeroshot.scores import Scores, sum_pair_scores
+from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import HeadSettings
 from rankshot.zeroshot.source_weights import weigh_for_head
 
@@ -63,14 +63,8 @@ GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
 """The settings that are tried by default, as far as the head has these parameters."""
 REFERENCE_SHARE = 0.25
 """The share of the inputs that a classifier is not trained on, if it is trained again."""
-ENOUGH_TO_JUDGE = 50
-"""The number of inputs from which on a classifier that is no better than chance is noticed."""
-LEAST_CLASSES = 5
-"""With fewer classes, a rehearsal tells nothing about other classes."""
 LEAST_HALVED = 8
 """With fewer held-out classes, half of them are too few to learn "none of these" from."""
-USUAL_FOLDS = 5
-"""The number of groups, if there are classes enough for two in each."""
 SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
 """The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
@@ -246,16 +240,16 @@ class Rehearsal(BaseEstimator):
 
     def _make_fold(
         self, X: Any, labels: Labels, semantics: Semantics, group: tuple[str, ...]
-    ) -> _Fold:
+    ) -> Fold:
         """Hold out a group; train the classifier again without it, if there is one."""
         if self.estimator is None:
-            return _hold_out(X, labels, semantics, group)
+            return hold_out(X, labels, semantics, group)
         rng = np.random.default_rng(self.random_state)
         kept = np.isin(labels, group) | (rng.random(len(labels)) < REFERENCE_SHARE)
         train = np.flatnonzero(~kept)
         trained = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
         scores = scores_of(trained, _safe_indexing(X, np.flatnonzero(kept)))
-        return _hold_out(scores, labels[kept], semantics, group)
+        return hold_out(scores, labels[kept], semantics, group)
 
     def _calibrate(self, stage: _Trials) -> None:
         """Keep what was chosen, with its temperature and its gate."""
@@ -357,99 +351,6 @@ class Rehearsal(BaseEstimator):
         return predict_mean_accuracy(np.concatenate(strengths), correlate_classes(head, table))
 
 
-def require_gate(settings: HeadSettings) -> None:
-    """Raise if a rehearsal could not learn what decides between seen and new classes."""
-    if settings.gate is None:
-        raise RankshotError(
-            "there is no gate between seen and new classes: the rehearsal had fewer than "
-            f"{LEAST_INPUTS} inputs of other seen classes"
-        )
-    if settings.none and settings.gate["none"] is None:
-        raise RankshotError(
-            "'none of these' was not rehearsed: each group of held-out classes has fewer than "
-            f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"
-        )
-
-
-# ---- Folds: which seen classes are held out, their rankings and their inputs
-
-
-class _Fold(NamedTuple):
-    """Some held-out classes that stand for new ones.
-
-    ``semantics`` are those of the held-out classes, by the other seen classes. ``new`` are scores
-    of their inputs, without their own columns; ``seen`` those of inputs of the other classes.
-    """
-
-    semantics: Semantics
-    new: Scores
-    new_label: Labels
-    seen: Scores
-    seen_label: Labels
-
-
-def choose_groups(
-    semantics: Semantics, held_out: Any, n_folds: int | None, random_state: Seed
-) -> list[tuple[str, ...]]:
-    """Return the groups of classes that are held out together: see `Rehearsal`."""
-    ranked = sorted(set(semantics.targets))
-    if held_out is not None:
-        return _require_groups(held_out, ranked)
-    if len(ranked) < LEAST_CLASSES:
-        raise RankshotError(
-            f"only {format_count(len(ranked), 'seen class')} with rankings and inputs "
-            f"({quote_names(ranked)}): a rehearsal needs at least {LEAST_CLASSES}, and 20 are "
-            "better"
-        )
-    if not _listed_items(semantics) & set(ranked):
-        return [tuple(ranked)]
-    most = len(ranked) // 2
-    number = min(USUAL_FOLDS, most) if n_folds is None else n_folds
-    number = require_whole_number("n_folds", number, least=1, most=most)
-    mixed = np.random.default_rng(random_state).permutation(ranked)
-    return [tuple(group.tolist()) for group in np.array_split(mixed, number)]
-
-
-def _require_groups(held_out: Any, ranked: list[str]) -> list[tuple[str, ...]]:
-    """Return the groups of ``held_out``; each class must be one of the ranked seen classes."""
-    groups = [() if isinstance(group, str) else tuple(group) for group in held_out]
-    names = [name for group in groups for name in group]
-    is_odd = not {*names} <= {*ranked} or len(set(names)) < len(names)
-    if is_odd or min(map(len, groups), default=0) < 2:
-        raise RankshotError(
-            "held_out must be a list of groups, each a list of at least two ranked seen classes "
-            f"that are in no other group, not {short_repr(held_out)}"
-        )
-    return groups
-
-
-def _hold_out(
-    scores: Scores, labels: Labels, semantics: Semantics, group: tuple[str, ...]
-) -> _Fold:
-    """Hold out a group of classes: their columns leave the scores and the rankings."""
-    left = scores.select([name for name in scores.items if name not in group])
-    # Classes without a column that are in another group are neither.
-    is_new, is_seen = np.isin(labels, group), np.isin(labels, left.items)
-    _require_agreement(left[is_seen], labels[is_seen])
-    about = _restrict(semantics, group, left.items)
-    return _Fold(about, left[is_new], labels[is_new], left[is_seen], labels[is_seen])
-
-
-def _require_agreement(scores: Scores, labels: Labels) -> None:
-    """Raise if the classifier is no better than chance: then scores and labels do not belong."""
-    if len(scores) < ENOUGH_TO_JUDGE:
-        return
-    values = scores.values
-    if scores.kind == "one-vs-one":
-        values = sum_pair_scores(values, len(scores.items))
-    agreement = float(np.mean(np.array(scores.items)[values.argmax(axis=1)] == labels))
-    if agreement < 2 / len(scores.items):
-        raise RankshotError(
-            f"only {agreement:.1%} of the inputs of other seen classes have the highest score for "
-            "their own class: do the labels belong to these scores, row by row?"
-        )
-
-
 def _require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
     """Return the rankings of classes that have inputs; they can be rehearsed."""
     semantics = require_semantics(rankings)
@@ -487,30 +388,18 @@ def _require_taken(head: BaseHead, names: Iterable[str]) -> None:
             )
 
 
-def _listed_items(semantics: Semantics) -> set[str]:
-    """Return the items that rankings list; of similarities, all."""
-    if isinstance(semantics, Similarity):
-        return set(semantics.items)
-    return {semantics.items[code] for code in np.unique(semantics.codes)}
-
-
-def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ...]) -> Semantics:
-    """Return the rankings of the held-out group, by the remaining seen classes."""
-    about = select_targets(semantics, np.isin(np.array(semantics.targets, object), group))
-    if isinstance(about, Similarity):
-        return about.select(about.targets, items)
-    if wrong := sorted(_listed_items(about) - set(items) - set(group)):
+def require_gate(settings: HeadSettings) -> None:
+    """Raise if a rehearsal could not learn what decides between seen and new classes."""
+    if settings.gate is None:
         raise RankshotError(
-            f"the rankings list {quote_names(wrong)}, which the scores do not have"
-            f"{suggest_name(wrong[0], items)}"
+            "there is no gate between seen and new classes: the rehearsal had fewer than "
+            f"{LEAST_INPUTS} inputs of other seen classes"
         )
-    about = restrict_items(about, [name for name in about.items if name in set(items)])
-    if missing := sorted(set(group) - set(about.target_names)):
+    if settings.none and settings.gate["none"] is None:
         raise RankshotError(
-            f"the rankings of {quote_names(missing)} list no seen class that is left if "
-            f"{quote_names(group)} are held out"
+            "'none of these' was not rehearsed: each group of held-out classes has fewer than "
+            f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"
         )
-    return align_to(about, items)
 
 
 # ---- Trials: what is tried, what is chosen, and the temperature that calibrates it
@@ -555,7 +444,7 @@ class _Outcome(NamedTuple):
 class _Trials:
     """All trials with the scores of one classifier, and what was chosen among them."""
 
-    def __init__(self, head: BaseHead, folds: list[_Fold], line: ProgressLine) -> None:
+    def __init__(self, head: BaseHead, folds: list[Fold], line: ProgressLine) -> None:
         self._head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
         takes_evidence = "evidence" in signature(head.fit).parameters
@@ -669,7 +558,7 @@ class _Trials:
         prior = list(find_weights(parts, np.array(USUAL_WEIGHTS)))  # a list, as in a file
         return replace(settings, others=settings.others | {"example_prior": prior})
 
-    def _try_examples(self, fold: _Fold, settings: HeadSettings) -> Iterator[Weighed]:
+    def _try_examples(self, fold: Fold, settings: HeadSettings) -> Iterator[Weighed]:
         """Yield what the head and some examples of each class say of the other inputs."""
         head = self.fit(fold, settings)
         log_proba = np.asarray(head.predict_log_proba(fold.new), np.float64)
@@ -695,7 +584,7 @@ class _Trials:
         """Return the head with some settings."""
         return type(self._head)(**decode_parameters(settings))
 
-    def fit(self, fold: _Fold, settings: HeadSettings) -> Any:
+    def fit(self, fold: Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""
         given = {"reference": fold.seen} if settings.reference else {}
         if settings.evidence_weight and self.has_evidence:
@@ -776,7 +665,7 @@ def _rehearse_gate(
     return gate, seen_temperature, GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
 
 
-def _features_of_halves(fold: _Fold, stage: _Trials) -> Iterator[tuple[Floats, Floats, Floats]]:
+def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Yield the features of new classes, seen classes and neither.
 
     Half of the held-out classes stand for new ones. The inputs of the other half are of no class

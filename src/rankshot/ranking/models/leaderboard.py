@@ -112,8 +112,8 @@ class Estimate(NamedTuple):
     Examples
     --------
     >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[20, 20])
-    >>> round(rs.leaderboard(votes).probability("a", "b").value, 2)
+    >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]])
+    >>> rs.leaderboard(votes).probability("a", "b").value
     0.5
     """
 
@@ -468,7 +468,7 @@ class Leaderboard:
     @property
     def summary(self) -> str:
         """The numbers of items and rankings, and what the intervals are, in words."""
-        by = f" by {self.n_raters:,} raters" if self.n_raters else ""
+        by = f" by {format_count(self.n_raters, 'rater')}" if self.n_raters else ""
         return (
             f"{format_count(len(self), 'item')}, {self.weight:,.12g} "
             f"ranking{'' if self.weight == 1 else 's'}{by}, {100 * self.level:g} % comparison "
@@ -583,8 +583,6 @@ def leaderboard(
     The rank interval of an item contains its true rank with at least the probability ``level``,
     however close the worths are (Mogstad et al. 2024, with the step-down of their section 4).
 
-    The intervals of an item that won or lost nearly all its votes are too wide.
-
     References
     ----------
     Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility
@@ -616,7 +614,9 @@ def leaderboard(
     else:
         found = _fit(as_rankings(votes, **columns), model, ties)
     _warn_of_names(found.items)
-    least = _choose_least(found.votes) if min_votes is None else min_votes
+    least = min_votes
+    if least is None:
+        least = min(FEW_VOTES, float(np.median(found.votes[found.votes > 0])) / 10)
     kept = np.flatnonzero(found.votes >= least)
     if not kept.size:
         raise RankshotError(f"no item has {least:g} votes: lower min_votes")
@@ -703,12 +703,13 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
             "little. Leave them out, or give a model with more regularization",
             stacklevel=3,
         )
-    if halved or units.n_raters > 1 or not units.weights_are_counts:
+    by_rater = units.n_raters > 0 and units.n > 1
+    if halved or by_rater or not units.weights_are_counts:
         covariance = clustered_covariance(fitted, merged, units, one_sided, half_ties=halved)
         degrees = max(units.n - 1, 1.0)
     else:
         covariance, degrees = fitted.covariance(data), 2 * max(weight, 1.0)
-        if units.n_raters == 1:
+        if units.n_raters:
             warnings.warn(
                 "all rankings are of one rater: the intervals say how this rater would decide "
                 "again, not what other raters would say",
@@ -718,7 +719,7 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
     counts = _count(merged)
     return _Fit(
         fitted.items_, fitted.log_worths_, covariance, degrees, *counts, weight,
-        units.n_raters if units.n_raters > 1 else 0, delta, [],
+        units.n_raters * by_rater, delta, [],
     )  # fmt: skip
 
 
@@ -782,10 +783,6 @@ def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:
 
 
 # ---- What a reader should know
-
-
-def _choose_least(votes: Floats) -> float:
-    return min(FEW_VOTES, float(np.median(votes[votes > 0])) / 10)
 
 
 def _warn_of_names(items: tuple[str, ...]) -> None:

@@ -18,7 +18,6 @@ from rankshot.survey.study import Question, Study
 
 # How a skipped question is stored. A skip does not count as an answer.
 NO_ANSWER = "[]"
-MOST_COUNTED_AT_ONCE = 1_000
 # For how many questions the time of their first page is kept in memory.
 MOST_SHOWN = 100_000
 
@@ -32,11 +31,6 @@ def assign_questions(
     participant has had before. Taking the n smallest counts, each once, keeps all counts within one
     of each other: if they were m or m + 1 before, the questions with m are taken first, and none
     with m + 1 is taken while one with m is left. Equal counts are chosen from at random.
-
-    Examples
-    --------
-    >>> assign_questions({"cat": 2, "dog": 1, "cow": 3}, n=2, seen=[], rng=Random(0))
-    ['dog', 'cat']
     """
     open_questions = [key for key in counts if key not in seen]
     rng.shuffle(open_questions)
@@ -146,15 +140,15 @@ def count_answers(
     connection: Connection,
     study: Study,
     now: float,
+    questions: Sequence[Question] | None = None,
     *,
     pilot: bool = False,
-    questions: Sequence[Question] | None = None,
 ) -> dict[str, Load]:
     """Count the answers of each question, without skips, repeats and who is excluded.
 
     An assigned question is in progress while its participant is active. After an idle time of
     ``return_after_minutes`` it does not count any more, and others may get the question. Pilot
-    participants are counted, or all others. ``questions`` are by default those of the study.
+    participants are counted, or all others.
     """
     given = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
     is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
@@ -193,18 +187,13 @@ def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
 def is_any_open(
     connection: Connection, study: Study, now: float, rng: Random, *, pilot: bool = False
 ) -> bool:
-    """Return whether a question may be assigned.
-
-    While the survey is far from full, it is enough to count the answers of a few questions.
-    """
-    questions = rng.sample(study.questions, len(study.questions))
-    first, n = 0, 1
-    while first < len(questions):
-        some = questions[first : first + n]
-        if find_open(count_answers(connection, study, now, pilot=pilot, questions=some), study):
-            return True
-        first, n = first + n, min(2 * n, MOST_COUNTED_AT_ONCE)
-    return False
+    """Return whether a question may be assigned: while many may, counting few of them is enough."""
+    asked = rng.sample(study.questions, len(study.questions))
+    counts = (
+        count_answers(connection, study, now, some, pilot=pilot)
+        for some in (asked[:1], asked[:8], None)
+    )
+    return any(find_open(loads, study) for loads in counts)
 
 
 def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:

@@ -180,15 +180,6 @@ class Identity:
     A participant is identified by a keyed hash of the platform's id, and by a link that only the
     server can make. So participants need no cookie, and a stolen table of answers identifies
     nobody. Somebody who also has the key can test a guess, but cannot read an id.
-
-    Examples
-    --------
-    >>> identity = Identity(b"a key")
-    >>> rater = identity.rater("prolific:5f1e")
-    >>> identity.verify_link(identity.link(rater)) == rater
-    True
-    >>> identity.verify_link("0" * 48) is None
-    True
     """
 
     def __init__(self, key: bytes) -> None:
@@ -258,8 +249,7 @@ class Database:
     place : Path or str
         A file, or a URL such as ``postgresql://user@host/name``.
     create : bool
-        Whether a missing file, or missing tables in PostgreSQL, are created; if not, it is an
-        error.
+        Whether a missing file, or missing tables in PostgreSQL, are created.
     read_only : bool
         Nothing is written, into the file or beside it. An SQLite file is read into memory; if it
         has an older schema, it is migrated there. An older PostgreSQL database is an error.

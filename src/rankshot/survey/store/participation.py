@@ -170,10 +170,7 @@ class NotAssignedError(Exception):
 
 
 class StoppedError(Exception):
-    """Somebody cannot start or go on.
-
-    ``reason`` is full, paused, closed, screened, withdrawn or excluded.
-    """
+    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded."""
 
     def __init__(self, reason: str, *, has_started: bool = False) -> None:
         super().__init__(reason)
@@ -405,13 +402,12 @@ class Participation:
         problems: list[Exception | None] = []
         with self._database.begin_write() as connection:
             for one in sent:
+                problems.append(None)
                 try:
                     self._store(connection, one)
                 except (NotAssignedError, AlreadyAnsweredError, ParticipantError) as problem:
                     # They are found before anything is written.
-                    problems.append(problem)
-                else:
-                    problems.append(None)
+                    problems[-1] = problem
         return problems
 
     def _store(self, connection: Connection, sent: Submission) -> None:
@@ -429,7 +425,7 @@ class Participation:
             if kept != order:
                 raise AlreadyAnsweredError(kept)
             return
-        values = {
+        stored = {
             "shown_at": shown_at,
             "answered_at": now,
             "seconds": self._first_shown.measure_seconds(key, shown_at, now),
@@ -437,7 +433,7 @@ class Participation:
             "seen": None if sent.n_seen is None else min(1.0, sent.n_seen / len(shown)),
             "answer": json.dumps(order),
         }
-        connection.execute(ANSWER, {**mine, **values})
+        connection.execute(ANSWER, {**mine, **stored})
         if not order:
             # A skipped question is not repeated.
             again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
@@ -445,11 +441,8 @@ class Participation:
             connection.execute(ASSIGNMENT.delete().where(again, same))
         # After a long idle time, `current_question` must first replace lost questions. With extra
         # questions, the next page finds out whether it is the end.
-        ending = {
-            "since": idle_cutoff(self._study, now),
-            "may_end": not self._study.last_questions,
-        }
-        connection.execute(GO_ON, {"of_rater": rater, "now": now, **ending})
+        values = {"since": idle_cutoff(self._study, now), "may_end": not self._study.last_questions}
+        connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
         """Store the answers to the extra questions, and record the end.

@@ -43,15 +43,12 @@ LEAST_FREE = 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Rates:
-    """How many requests one address may make.
+    """How many requests per minute one address may make; and wrong tokens of a researcher.
 
-    A whole university or telephone company may share one address. These limits are meant for
-    programs that send too much, not for many people.
+    Many people may share an address: these limits are meant for programs.
     """
 
-    # Per minute.
     requests: int = 600
-    # Wrong tokens of a researcher per minute.
     logins: int = 10
 
 

@@ -204,14 +204,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 class RateLimit:
-    """A token bucket per address, in bounded memory: ``most`` requests in some seconds.
-
-    Examples
-    --------
-    >>> limit = RateLimit(2, clock=lambda: 0.0)
-    >>> [limit.wait("192.0.2.1") for _ in range(3)]
-    [0.0, 0.0, 30.0]
-    """
+    """A token bucket per address, in bounded memory: ``most`` requests in some seconds."""
 
     def __init__(
         self, most: int, clock: Callable[[], float] = time.monotonic, seconds: float = 60.0

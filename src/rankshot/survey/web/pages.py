@@ -51,11 +51,7 @@ SCRIPT_KEYS = (
 
 
 class Pages:
-    """The pages of one study. Everything that people wrote is escaped.
-
-    ``pictures`` has the addresses of the pictures of items and targets; ``find_language`` returns
-    the language that a rater chose at the start.
-    """
+    """The pages of one study, with the addresses of its pictures; what people wrote is escaped."""
 
     def __init__(
         self, study: Study, pictures: dict[str, str], find_language: Callable[[str], str | None]
@@ -127,11 +123,7 @@ class Pages:
         link: str | None = None,
         **fields: object,
     ) -> HTMLResponse:
-        """Return a page that says why a request is refused: a heading and one paragraph.
-
-        ``message`` is the key of the text among the catalogue's texts of refusals, with its fields;
-        ``link`` is where the participant can continue.
-        """
+        """Return a page that says why a request is refused; see `RefusedError`."""
         if status >= 500 and not hasattr(reader.state, "language"):
             # The database may be what fails.
             reader.state.language = None
@@ -147,12 +139,9 @@ class Pages:
 
 
 class PageTexts:
-    """All texts for the readers of one language, as HTML.
+    """All texts for the readers of one language, as HTML."""
 
-    ``own`` has the study's texts, ``script`` those of the script of a question as JSON, and
-    ``controls`` what is the same on every page of a question.
-    """
-
+    # What is the same on every page of a question.
     controls: Markup
 
     def __init__(self, study: Study, catalogue: Catalogue, languages: Languages) -> None:

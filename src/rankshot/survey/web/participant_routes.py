@@ -196,8 +196,6 @@ class ParticipantRoutes:
             router.get("/p/{link}/extra")(self.extra)
             router.post("/p/{link}/extra")(self.answer_extra)
         router.get("/p/{link}")(self.show_question)
-        if self._study.completion_url is not None:
-            router.get("/p/{link}/leave")(self.leave)
         router.post("/p/{link}/reopen")(self.reopen)
         router.get("/p/{link}/withdraw")(self.ask_to_withdraw)
         router.post("/p/{link}/withdrawn")(self.withdraw)
@@ -450,13 +448,6 @@ class ParticipantRoutes:
             now=now,
             most_characters=MOST_CHARACTERS,
         )
-
-    def leave(self, visit: AVisit) -> Response:
-        """Return to the platform when all questions are answered."""
-        now = self._find_current(visit)
-        if not isinstance(now, Finished) or now.n_counted == 0:
-            raise RefusedError(409, "unfinished", visit.home)
-        return RedirectResponse(str(self._study.completion_url), 303)
 
     def reopen(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
         """Ask again what somebody has skipped who has answered nothing."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 import time
 from datetime import UTC, datetime
+from functools import partial
 from math import ceil
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -20,7 +21,6 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.export import (
     answer_records,
     consent_records,
-    count_left_out,
     format_csv,
     format_jsonl,
     participant_records,
@@ -91,13 +91,7 @@ def format_time(at: float | None) -> str:
 
 
 def format_duration(seconds: float | None) -> str:
-    """Return a duration in seconds as minutes and seconds, or hours and minutes.
-
-    Examples
-    --------
-    >>> format_duration(67.2), format_duration(3 * 3600 + 120)
-    ('1:07 min', '3:02 h')
-    """
+    """Return a duration in seconds as minutes and seconds, or hours and minutes."""
     if seconds is None:
         return "–"
     minutes, rest = divmod(round(seconds), 60)
@@ -244,23 +238,21 @@ class ResearcherRoutes:
         view = self._reader.read(pilot=query.pilot)
         if not view.people:
             _refuse(404, "Nothing to download", "Nobody has started yet.")
+        make: dict[str, Any] = {
+            "answers.csv": answer_records,
+            "consents.csv": consent_records,
+            "participants.csv": partial(participant_records, with_ids=query.with_ids),
+            "payments.csv": payment_records,
+        }
         try:
             if name == "rankings.jsonl":
-                flagged = query.exclude_flagged
-                text = format_jsonl(
-                    ranking_records(view.study, view.answers, view.flags, exclude_flagged=flagged)
-                )
-            elif name == "answers.csv":
-                text = format_csv(answer_records(view))
-            elif name == "participants.csv":
-                text = format_csv(participant_records(view, with_ids=query.with_ids))
-            elif name == "consents.csv":
-                text = format_csv(consent_records(view))
+                left_out = {"exclude_flagged": query.exclude_flagged}
+                rankings = ranking_records(view.study, view.answers, view.flags, **left_out)
+                kind, text = "application/x-ndjson", format_jsonl(rankings)
             else:
-                text = format_csv(payment_records(view))
+                kind, text = "text/csv", format_csv(make[name](view))
         except RankshotError as error:
             _refuse(404, "Nothing to download", f"{error}.")
-        kind = "text/csv" if name.endswith(".csv") else "application/x-ndjson"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, media_type=kind, headers=headers)
 
@@ -273,7 +265,6 @@ def _show_progress(view: Overview) -> dict[str, Any]:
     """Return the values for the template of the part that changes."""
     return {
         "view": view,
-        "left_out": count_left_out(view.answers, view.flags),
         # Those with most flags come first, and then those who started first.
         "people": sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS],
         "id_heading": ID_HEADINGS[view.study.platform],

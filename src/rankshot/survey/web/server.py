@@ -67,14 +67,8 @@ def find_network_address() -> str | None:
 def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
     """Serve requests until a signal comes; open requests are finished first.
 
-    Parameters
-    ----------
-    app : FastAPI
-    port : socket
-        As `open_port` returns it.
-    idle_seconds : int
-        A connection without a request is closed after this time, and so is one on which a request
-        does not come to its end.
+    A connection without a request is closed after ``idle_seconds``, and so is one on which a
+    request does not come to its end.
     """
     _raise_open_files()
     sys.setswitchinterval(SWITCH_SECONDS)

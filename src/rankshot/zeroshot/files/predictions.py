@@ -9,12 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import ThreadpoolController
 
 from rankshot.core.errors import (
     RankshotError,
@@ -44,6 +46,9 @@ from rankshot.zeroshot.runner import REJECTED, label_or_reject
 PROBABILITY = "probability"
 RULE = Rule("probabilities must be numbers")
 STAGES = ("reading", "classifying", "writing")
+THREADED_CELLS = 2**16
+"""Seen times new classes from which the matrix products of a head take longer than to read its
+scores: with fewer, the threads of BLAS wait for one another and take twice the CPU time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +292,11 @@ class Classified:
             self.seconds[stage] += perf_counter() - begin
 
 
+@cache
+def _find_threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
 def classify_to_file(
     table: ScoreTable,
     head: BaseHead,
@@ -310,6 +320,8 @@ def classify_to_file(
     done, n_rows = Classified(), 0
     metadata: dict[str, str] = {}
     with ExitStack() as stack:
+        if len(head.items_) * len(head.classes_) < THREADED_CELLS:
+            stack.enter_context(_find_threads().limit(limits=1, user_api="blas"))
         writer = stack.enter_context(open_predictions(output, head.classes_, metadata))
         batches = table.batches()
         while True:
