@@ -167,9 +167,10 @@ def test_a_folder_of_another_model_is_refused(place):
     write_onnx(place / "other.onnx", metadata={"classes": CLASSES}, softmax=True)
     other = ["recognise", "photos", "--model", "other.onnx", *RUN[4:]]
     (place / "names.txt").write_text("leopard\nbus\nrose\n")
+    (place / "other.json").write_text(json.dumps(CONFIG | {"image_mean": [0, 0, 0]}))
     for words, what in (
         (other, "another model"),
-        ([*RUN, "--preprocessing", "mean=0"], "another model, with other preprocessing"),
+        ([*RUN, "--preprocessing", "other.json"], "another model, with other preprocessing"),
         ([*RUN, "--seen", "names.txt"], "another model, with other classes"),
     ):
         done = rankshot(words)

@@ -1,5 +1,7 @@
 """``rankshot score``: from a model and inputs to a table that the other commands read."""
 
+import json
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -17,7 +19,15 @@ from tiny_models import (
     write_text_transformer,
 )
 
-PLAIN = "--preprocessing 'size=8 mean=0.5 std=0.25,0.25,0.25'"
+PLAIN = "--preprocessing plain.json"
+CONFIG = {
+    "size": {"shortest_edge": 8},
+    "do_center_crop": True,
+    "crop_size": 8,
+    "resample": 2,
+    "image_mean": 0.5,
+    "image_std": 0.25,
+}
 
 
 @pytest.fixture
@@ -28,6 +38,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "photos/bad.jpg").write_bytes(b"damaged")
     (tmp_path / "photos/notes.txt").touch()
     write_onnx(tmp_path / "net.onnx")
+    (tmp_path / "plain.json").write_text(json.dumps(CONFIG))
     (tmp_path / "classes.txt").write_text("\n".join(CLASSES) + "\n")
     return tmp_path
 
@@ -94,16 +105,16 @@ def test_texts(place):
     assert "preprocessing" not in out
     assert "skipped 1 input: 1 no text in the column 'request'; all are listed" in out
     done = rankshot(
-        "score t.csv --model ./bert --preprocessing size=8 --text-column request -o other.csv"
+        "score t.csv --model ./bert --preprocessing imagenet --text-column request -o other.csv"
     )
-    assert "./bert: takes texts; --preprocessing is for pictures" in done.err
+    assert "./bert: takes texts, which need no preprocessing" in done.err
     assert read("s.csv")[0] == ["a", "c"]
 
 
 REFUSED = {
     "photos --model net.onnx -o s.csv": "not known how a picture becomes its input",
     f"photos --model net.onnx {PLAIN} -o s.csv": "the names of its classes are not in it",
-    "photos --model net.onnx --preprocessing size=big -o s.csv": "'size=big' is not one of",
+    "photos --model net.onnx --preprocessing imagnet -o s.csv": "did you mean 'imagenet'",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
     "photo --model net.onnx -o s.csv": "photo: there is no such file or folder",
     "photos --model net.pt -o s.csv": "pickles, which can run any code",

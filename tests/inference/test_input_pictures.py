@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 import zlib
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -19,7 +20,6 @@ from rankshot.inference.pictures import (
     MAX_PIXELS,
     PRESETS,
     as_preprocessing,
-    change_preprocessing,
     find_layout,
     fit_to_shape,
     ignore_pillow_warnings,
@@ -264,29 +264,11 @@ def test_small_pictures_are_padded_as_torchvision_does():
         assert (found[begin : begin + side, begin : begin + side] == 1).all()
 
 
-def test_changes_keep_the_share_that_is_cropped_away(rng):
-    """Given means are those of pixels whose white is one, whatever it is in the preset."""
-    larger = change_preprocessing(PRESETS["imagenet"], None, size=(448, 448), mean=[0.5])
-    assert (larger.resize, larger.size, larger.mean) == (512, (448, 448), (0.5, 0.5, 0.5))
-    assert larger.std == (0.229, 0.224, 0.225)
-    image = noise(rng, 40, 40)
-    for name in ("imagenet", "efficientnet-lite"):
-        changed = change_preprocessing(PRESETS[name], None, size=8, mean=0.5, std=[0.25])
-        wanted = (Preprocessing(8, 0, 1, changed.resize, changed.interpolation)(image) - 0.5) / 0.25
-        np.testing.assert_allclose(changed(image), wanted, atol=1e-5)
-    made = change_preprocessing(None, ("n", 64, 32, 3), mean=(0.5,), std=(0.5,))
-    assert (made.size, made.resize) == ((64, 32), 32)
-    last = change_preprocessing(made, None, layout="NHWC")
-    np.testing.assert_array_equal(last(image), made(image).transpose(1, 2, 0))
-    with pytest.raises(RankshotError, match="lacks std; give size, mean and std"):
-        change_preprocessing(None, None, size=(4, 4), mean=(0.5,))
-
-
 def test_means_of_pixels_from_0_to_255_are_refused():
     message = r"(mean|std) is (123.7|58.4), but white is 1 here; divide .* by 255"
     for values in ({"mean": (0.5, 123.7, 0.5)}, {"std": 58.4}):
         with pytest.raises(RankshotError, match=message):
-            change_preprocessing(PRESETS["imagenet"], None, **values)
+            replace(PRESETS["imagenet"], **values)
     assert Preprocessing(8, 127, 128, white=255).mean == (127, 127, 127)
 
 

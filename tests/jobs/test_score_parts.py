@@ -1,6 +1,7 @@
 """Scores of a model on a local cluster of two processes: those of one process, to the last bit."""
 
 import csv
+import json
 import os
 import signal
 from pathlib import Path
@@ -149,9 +150,12 @@ def test_tables_of_texts_are_parts(place):
 
 def test_the_command_and_then_classify(place, client):
     address = client.scheduler.address
+    crop = {"size": {"shortest_edge": 8}, "do_center_crop": True, "crop_size": 8, "resample": 2}
+    config = {**crop, "image_mean": 0.5, "image_std": 0.25}
+    (place / "plain.json").write_text(json.dumps(config))
     command = (
         "score photos --model net.onnx --seen classes.txt "
-        "--preprocessing 'size=8 mean=0.5 std=0.25' "
+        "--preprocessing plain.json "
         f"-o out --batch 16 --scheduler {address}"
     )
     out = run_well(command)

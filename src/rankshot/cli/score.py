@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankshot.cli.console import (
     check_writable,
@@ -16,7 +16,7 @@ from rankshot.cli.console import (
     say,
     show_parts,
 )
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import format_count
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
@@ -77,12 +77,9 @@ def score(
     seen : <file or imagenet-1k>
         The names of the classes in the order of the model's outputs: a file, or imagenet-1k. Not
         needed if they are in the model.
-    preprocessing : <name or settings>
+    preprocessing : <name or file>
         How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file
-        preprocessor_config.json (one beside the model is read by itself). Then, or instead,
-        settings separated by spaces, such as 'size=224 mean=0.5 std=0.2,0.2,0.2 layout=NHWC': the
-        size of the network's input (or height x width), what is subtracted from red, green and
-        blue (white is 1), what they are divided by, and the order of the axes.
+        preprocessor_config.json (one beside the model is read by itself).
     text_column
         The column with the inputs. The default is text, or path.
     id_column
@@ -150,45 +147,12 @@ def score(
 
 def open_plan(model: str, classes: str | None, preprocessing: str | None) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
-    from rankshot.inference.model import open_model
-    from rankshot.inference.pictures import as_preprocessing, change_preprocessing
     from rankshot.inference.scoring import plan_scoring
 
-    words = (preprocessing or "").split()
-    named = [word for word in words if "=" not in word]
-    text = f"--preprocessing {preprocessing!r}: give one name or file, then settings"
-    refuse(len(named) > 1, f"{text} such as size=224")
-    changes = dict(map(_parse_setting, (word for word in words if "=" in word)))
-    given = as_preprocessing(named[0]) if named else None
-    opened = open_model(model)
-    is_useless = opened.takes == "texts" and changes
-    refuse(is_useless, f"{opened.name}: takes texts; --preprocessing is for pictures")
-    base = opened.preprocessing if given is None else given
-    changed = change_preprocessing(base, opened.input_shape, **changes)
-    plan = plan_scoring(opened, classes, None if changed is opened.preprocessing else changed)
+    plan = plan_scoring(model, classes, preprocessing)
     for line in plan.describe():
         say(line)
     return plan
-
-
-def _parse_setting(word: str) -> tuple[str, Any]:
-    """Return the name and the value of one setting of --preprocessing."""
-    name, _, text = word.partition("=")
-    try:
-        match name:
-            case "size":
-                sides = [int(side) for side in text.lower().split("x")]
-                return name, (sides[0], sides[-1])
-            case "mean" | "std":
-                return name, tuple(float(part) for part in text.split(","))
-            case "layout" if text in {"NCHW", "NHWC"}:
-                return name, text
-    except ValueError:
-        pass
-    raise RankshotError(
-        f"--preprocessing: {short_repr(word)} is not one of size=224 (or 224x320), mean=0.5, "
-        "std=0.2,0.2,0.2 and layout=NCHW or NHWC"
-    )
 
 
 def print_skipped(run: PartsRun, listed_in: str | Path) -> None:

@@ -367,34 +367,6 @@ def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> P
     return Preprocessing.from_name(str(given))
 
 
-def change_preprocessing(
-    base: Preprocessing | None, shape: Sequence[Any] | None, **changes: Any
-) -> Preprocessing | None:
-    """Return a preprocessing with another size, mean, std or layout; without a base, make one.
-
-    The share that is cropped away stays the same. ``mean`` and ``std`` are those of pixels whose
-    white is 1, whatever ``white`` is in the base. ``shape`` is that of the network's input: a size
-    that is fixed there need not be given.
-    """
-    if not changes:
-        return base
-    if base is None:
-        _, fixed = find_layout(shape or ()) or (None, None)
-        values = {"size": fixed, "mean": None, "std": None, **changes}
-        if missing := [name for name, value in values.items() if value is None]:
-            raise RankshotError(
-                f"the preprocessing lacks {' and '.join(missing)}; give size, mean and std, or a "
-                "preset"
-            )
-        made = Preprocessing(**values)
-        return replace(made, resize=min(made.size))
-    mean, std = (tuple(one / base.white for one in values) for values in (base.mean, base.std))
-    changed = replace(base, **{"white": 1.0, "mean": mean, "std": std, **changes})
-    if base.resize is None:
-        return changed
-    return replace(changed, resize=round(base.resize * min(changed.size) / min(base.size)))
-
-
 def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] | None:
     """Read layout and size from the shape of a network's input, such as ("N", 3, 224, 224).
 
@@ -440,8 +412,8 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name)) if name else None
     if kind is not None and kind not in _KNOWN_TYPES:
         raise RankshotError(
-            f"what {short_repr(name)} does is not all in this file; give the size, mean and std "
-            "instead"
+            f"what {short_repr(name)} does is not all in this file; if it only resizes, crops and "
+            "normalises, write a file without its name"
         )
     steps = {step for step, value in config.items() if step.startswith("do_") and value is True}
     unknown = steps - _KNOWN_STEPS

@@ -328,8 +328,8 @@ def set_preprocessing(
             raise RankshotError(
                 f"{opened.name}: it is not known how a picture becomes its input"
                 f"{opened.odd}; give the preprocessing: a preset "
-                f"({', '.join(PRESETS)}), a file preprocessor_config.json (also read from beside "
-                "the model), or size, mean and std"
+                f"({', '.join(PRESETS)}), or a file preprocessor_config.json (also read from "
+                "beside the model)"
             )
         if opened.input_shape is not None:
             fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)
