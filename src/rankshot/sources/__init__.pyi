@@ -10,7 +10,7 @@ from .associations import (
     ppmi as ppmi,
     read_hit_counts as read_hit_counts,
 )
-from .corpus import Corpus as Corpus, train_word2vec as train_word2vec
+from .corpus import Corpus as Corpus
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .names.labels import ClassLabels as ClassLabels, read_class_labels as read_class_labels
 from .names.look_up import (

@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import MARK
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import as_names, require_module, require_whole_number
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.associations import ppmi
 from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.similarity import Similarity
@@ -45,8 +45,6 @@ SIBILANTS = ("s", "x", "z", "ch", "sh")
 MAX_WORD_LETTERS = 64
 """Longer words are ignored as contexts: a hostile file could fill the memory with them."""
 Ints = NDArray[np.int64]
-MAX_SENTENCE_WORDS = 10_000
-"""gensim silently drops the words of a sentence beyond it."""
 
 
 @dataclass(frozen=True)
@@ -385,89 +383,3 @@ def count_block(block: TextBlock, path: Path, names: NameIndex, width: int) -> C
         totals[kept],
         near[:, kept],
     )
-
-
-# ---- word2vec
-
-
-def train_word2vec(
-    path: str | Path,
-    names: Iterable[Any],
-    vector_size: int = 100,
-    *,
-    window: int = 10,
-    epochs: int = 5,
-    min_count: int = 5,
-    seed: int = 0,
-    workers: int = 1,
-) -> dict[str, NDArray[np.float32]]:
-    """Train skip-gram word2vec on a text and return the vectors of the names.
-
-    Names are found as `Corpus` finds them (phrases, plurals, the longest first), and each is one
-    word to the model: "pickup trucks" is trained as ``pickup_truck``. Use it for texts of a
-    special field whose words pretrained vectors do not contain; a small corpus gives poor
-    vectors.
-
-    Parameters
-    ----------
-    path : str or Path
-        UTF-8 text, plain or compressed, as for `Corpus`. It is read once to count the words, and
-        then once per epoch.
-    names : iterable of names
-        The names to find vectors for.
-    vector_size, window, epochs, min_count, seed : int
-        As in gensim. Names that occur fewer than ``min_count`` times get no vector.
-    workers : int
-        The number of threads. With more than one, the vectors differ from run to run.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from rankshot.sources import train_word2vec
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "zoo.txt"
-    ...     _ = path.write_text("Sea lions swim. Cats do not. " * 9)
-    ...     vectors = train_word2vec(path, ["sea_lion", "cat", "bus"], vector_size=4)
-    >>> {name: vector.shape for name, vector in vectors.items()}
-    {'sea_lion': (4,), 'cat': (4,)}
-    """
-    wanted = as_names(names, "names")
-    index, entry = NameIndex.build(wanted)
-    model = require_module("gensim.models", "trained word vectors", "corpus").Word2Vec(
-        vector_size=vector_size,
-        window=window,
-        min_count=min_count,
-        seed=seed,
-        workers=workers,
-        epochs=epochs,
-        sg=1,
-    )
-    sentences = _Sentences(Path(path), index)
-    model.build_vocab(sentences)
-    if len(model.wv):
-        model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
-    words = [index.entries[i].replace(" ", "_") for i in entry]
-    return {
-        name: np.array(model.wv[word])
-        for name, word in zip(wanted, words, strict=True)
-        if word in model.wv.key_to_index
-    }
-
-
-@dataclass(frozen=True)
-class _Sentences:
-    """The paragraphs of a text as lists of words; each iteration reads the file again."""
-
-    path: Path
-    names: NameIndex
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for block in read_blocks(self.path):
-            found = tokenize(block.text(self.path), self.names, blank_lines=block.blank_lines)
-            words = [*found.vocabulary, *(name.replace(" ", "_") for name in self.names.entries)]
-            tokens = found.tokens()
-            for sentence in np.split(tokens, np.flatnonzero(np.diff(found.texts)) + 1):
-                for start in range(0, sentence.size, MAX_SENTENCE_WORDS):
-                    part = sentence[start : start + MAX_SENTENCE_WORDS]
-                    yield [words[token] for token in part.tolist()]
