@@ -18,7 +18,7 @@ from rankshot.cli.console import (
     say,
     show_parts,
 )
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
+from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
-LONG = 5.0
-"""If the inputs take more seconds than this, it is said beforehand."""
 
 
 def classify(
@@ -75,7 +73,6 @@ def classify(
         Remove the predictions for a dataset that are there, also those of another head, and begin
         again.
     """
-    from rankshot.zeroshot.heads.sum_over_rankings import describe_cost
     from rankshot.zeroshot.runner import REJECTED
 
     is_wrong = reject_below is not None and not 0 <= reject_below <= 1
@@ -101,13 +98,6 @@ def classify(
     model, score_type = fit_head(table, score_type, options)
     is_wrong = reject_below is not None and REJECTED in model.classes_
     refuse(is_wrong, f"--reject-below: a class is called {REJECTED!r}; rename it")
-    if options.settings.posterior == "sum":
-        seconds, work = describe_cost(innermost_head(model), table.kind)
-        # The number of rows of a text file is not known beforehand.
-        n_inputs = table.n_rows or 1000
-        seconds *= n_inputs
-        if seconds > LONG:
-            say(f"posterior=sum: {work}; {n_inputs:,} inputs take about {seconds:.0f} s")
     classify_table(table, model, score_type, target, reject_below)
 
 

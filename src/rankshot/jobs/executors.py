@@ -252,13 +252,12 @@ class _Run:
     def describe_rest(self) -> str:
         """Say how much is finished, and how to go on if this can be done."""
         n_parts = format_count(self.state.n_parts, "part")
-        finished = f"{self.state.n_finished:,} of {n_parts} are finished"
-        try:
+        told = f"{self.state.n_finished:,} of {n_parts} are finished"
+        with suppress(OutputError, OSError):
             require_own(self.output, self.key)
-        except (OutputError, OSError):
-            return finished
-        without = "without again " if self.again else ""
-        return f"{finished}, and the same command {without}goes on with the others"
+            without = "without again " if self.again else ""
+            told += f", and the same command {without}goes on with the others"
+        return told
 
 
 # -------------------------------------------------------------------- this process, and others
@@ -597,5 +596,9 @@ def count_slots(client: Any, resource: str | None = None) -> int:
     """Return how many tasks can run at a time: one per thread, or one per unit of a resource."""
     if resource is None:
         return sum(client.nthreads().values())
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return int(sum(worker["resources"].get(resource, 0) for worker in workers))
+    return int(sum(worker["resources"].get(resource, 0) for worker in list_workers(client)))
+
+
+def list_workers(client: Any) -> list[dict[str, Any]]:
+    """Return what the scheduler knows of each worker."""
+    return list(client.scheduler_info(n_workers=-1)["workers"].values())

@@ -25,7 +25,7 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module, require_whole_number
-from rankshot.jobs.executors import import_distributed
+from rankshot.jobs.executors import import_distributed, list_workers
 from rankshot.jobs.storage import (
     Part,
     as_address,
@@ -245,8 +245,7 @@ def find_memory(client: Any) -> int:
     """Return the bytes of memory of all workers of a client, or of this machine."""
     if client is None:
         return int(import_distributed().system.MEMORY_LIMIT)
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return sum(worker["memory_limit"] or 0 for worker in workers)
+    return sum(worker["memory_limit"] or 0 for worker in list_workers(client))
 
 
 class _Job(NamedTuple):
@@ -269,9 +268,7 @@ class _Kept:
         self.rankings = rankings
 
     def __sizeof__(self) -> int:
-        buffers: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(self.rankings, protocol=5, buffer_callback=buffers.append)
-        return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)
+        return len(pickle.dumps(self.rankings))
 
 
 def _keep_part(part: Loader, items: Items | None) -> _Kept | None:

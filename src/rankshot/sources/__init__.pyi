@@ -6,7 +6,6 @@ from .answers import (
 )
 from .associations import (
     dice as dice,
-    normalized_web_similarity as normalized_web_similarity,
     pmi as pmi,
     ppmi as ppmi,
     read_hit_counts as read_hit_counts,

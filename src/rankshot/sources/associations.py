@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.tables import Rule, read_table
-from rankshot.core.validation import require_choice, require_number
 from rankshot.sources.similarity import Similarity, refuse_huge_table
 
 Floats = NDArray[np.float64]
@@ -93,38 +91,6 @@ def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Float
     return np.maximum(pmi(n_a, n_b, n_ab, N), 0)
 
 
-def normalized_web_similarity(
-    n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike
-) -> Floats:
-    """Return exp(-2 d), where d is the normalised web distance: a similarity in [0, 1].
-
-    The distance of Cilibrasi and Vitányi (2007),
-    d = (max(log n_a, log n_b) - log n_ab) / (log N - min(log n_a, log n_b)), runs from 0 to
-    infinity; Gracia and Mena (2008) turn it into a similarity in this way. It is 1 for names that
-    always occur together and 0 for names that never do.
-
-    Parameters
-    ----------
-    n_a, n_b, n_ab, N : array of int
-        As for `pmi`.
-
-    Examples
-    --------
-    >>> from rankshot.sources import normalized_web_similarity
-    >>> normalized_web_similarity(10, [10, 100, 100], [10, 10, 0], 1000).round(3)
-    array([1.   , 0.368, 0.   ])
-    """
-    a, b, ab, n = _broadcast_counts(n_a, n_b, n_ab, N)
-    occurs = (a > 0) & (b > 0)
-    met = occurs & (ab > 0)
-    above = np.maximum(_log(np.maximum(a, b), met) - _log(ab, met), 0)
-    below = _log(n, met) - _log(np.minimum(a, b), met)
-    # For two names that are in every unit, the denominator is zero.
-    limit = np.where(above > 0, np.inf, 0.0)
-    distance = np.divide(above, below, out=limit, where=below > 0)
-    return np.where(occurs, np.where(met, np.exp(-2 * distance), 0.0), np.nan)
-
-
 def _broadcast_counts(*counts: ArrayLike) -> tuple[Floats, ...]:
     return np.broadcast_arrays(*(np.asarray(count, dtype=np.float64) for count in counts))
 
@@ -133,13 +99,8 @@ def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
     return np.log(values, out=np.zeros(values.shape), where=where)
 
 
-HIT_MEASURES: dict[str, Any] = {"dice": dice, "pmi": pmi, "nwd": normalized_web_similarity}
-
-
-def read_hit_counts(
-    path: str | Path, total: float | None = None, measure: Literal["dice", "pmi", "nwd"] = "dice"
-) -> Similarity:
-    r"""Read hit counts from CSV or Parquet as a similarity table.
+def read_hit_counts(path: str | Path) -> Similarity:
+    r"""Read hit counts from CSV or Parquet as a similarity table, by Dice's coefficient.
 
     Impossible counts, such as more hits together than alone, are refused with their line.
 
@@ -149,10 +110,6 @@ def read_hit_counts(
         Has the columns ``target``, ``item``, ``n_target``, ``n_item`` and ``n_both``, in any order;
         other columns are ignored. Every row holds one pair. A pair that is not in the file is
         unknown. The file's name becomes the source.
-    total : float, optional
-        How many pages the engine searches; Dice does not need it.
-    measure : {"dice", "pmi", "nwd"}
-        `dice`, `pmi` or `normalized_web_similarity`.
 
     Examples
     --------
@@ -168,10 +125,6 @@ def read_hit_counts(
     Rankings: 1 ranking of 2 items, 1 target, 1 source
       cat: tiger > bus
     """
-    require_choice("measure", measure, HIT_MEASURES)
-    if measure != "dice" or total is not None:
-        # None is refused as well.
-        require_number("the total number of pages", total, above=0, below=np.inf)  # type: ignore[arg-type]
     path = Path(path)
     columns = ["target", "item"], ["n_target", "n_item", "n_both"]
     table = read_table(path, *columns, rule=HIT_RULE, strip=True)
@@ -182,7 +135,7 @@ def read_hit_counts(
         if pair in both:
             problem = f"the pair {pair[0]!r} and {pair[1]!r} occurs twice"
         else:
-            problem = _find_problem(pair, counts, alone, total or np.inf)
+            problem = _find_problem(pair, counts, alone)
         if problem:
             raise RankshotError(f"{table.where(row)}: {problem}")
         both[pair] = counts[2]
@@ -193,13 +146,12 @@ def read_hit_counts(
     for (target, item), count in both.items():
         n_ab[row_of[target], column_of[item]] = count
     n_a, n_b = np.array([*targets.values()])[:, None], np.array([*items.values()])
-    hits = [n_a, n_b, np.nan_to_num(n_ab), *([] if measure == "dice" else [total])]
-    values = np.where(np.isnan(n_ab), np.nan, HIT_MEASURES[measure](*hits))
+    values = np.where(np.isnan(n_ab), np.nan, dice(n_a, n_b, np.nan_to_num(n_ab)))
     return Similarity(values, targets, items, path.stem)
 
 
 def _find_problem(
-    pair: tuple[str, str], counts: list[float], alone: Sequence[dict[str, float]], total: float
+    pair: tuple[str, str], counts: list[float], alone: Sequence[dict[str, float]]
 ) -> str:
     """Return what is wrong with the counts of a pair; add those of its names to ``alone``."""
     *single, together = counts
@@ -209,8 +161,6 @@ def _find_problem(
         before = known.setdefault(name, count)
         if together > count:
             return f"{count:.16g} hits of {name!r}, but {together:.16g} with the other name"
-        if count > total:
-            return f"{count:.16g} hits of {name!r}, more than the total of {total:.16g}"
         if before != count:
             return f"{count:.16g} hits of {name!r}, but {before:.16g} in an earlier row"
     return ""

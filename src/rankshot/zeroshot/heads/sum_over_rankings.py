@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 from math import perm
-from time import perf_counter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,14 +17,12 @@ from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.likelihoods.scorers import Scorers
-from rankshot.zeroshot.scores import Kind, Scores
+from rankshot.zeroshot.scores import Kind
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 MAX_RANKINGS = 20_000
 """Up to this number of rankings the sum is computed by enumeration."""
-TIMED = 8
-"""The number of inputs that are timed to estimate how long many take."""
 LEAST_PRODUCT = 1e-280
 """Sums of products below this may have lost terms by underflow. They are computed again with
 logarithms, which takes longer."""
@@ -123,23 +120,6 @@ class SumOverRankings:
         log_odds[np.triu_indices(C, 1)] = scores
         model = BabingtonSmith.from_log_odds(log_odds - log_odds.T, items=self._items)
         return model.sample(n_samples, k, self._seed).codes.reshape(-1, k)
-
-
-def describe_cost(head: Any, kind: Kind) -> tuple[float, str]:
-    """Return how many seconds a head with ``posterior="sum"`` takes for an input, and why.
-
-    The head, which must be fitted, is timed on a few random scores.
-    """
-    C = len(head.items_)
-    possible = perm(C, C if head.k is None else min(head.k, C))
-    n_columns = C * (C - 1) // 2 if kind == "one-vs-one" else C
-    values = np.random.default_rng(0).normal(scale=3, size=(TIMED, n_columns))
-    begin = perf_counter()
-    head.sum_over_rankings(Scores(values, head.items_, kind))
-    seconds = (perf_counter() - begin) / TIMED
-    if possible <= MAX_RANKINGS:
-        return seconds, f"all {possible:,} rankings are added up for each input"
-    return seconds, f"{head.n_samples:,} of {possible:,} rankings are sampled for each input"
 
 
 def multiply_logs(a: Floats, b: Floats) -> Floats:
