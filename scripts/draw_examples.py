@@ -11,7 +11,11 @@ from matplotlib.figure import Figure
 
 DOCS = Path(__file__).parents[1] / "docs"
 TITLE = "## Accuracy against labelled examples"
-PANELS = {"cifar": "CIFAR, 10 classes", "animals": "Animals, 10 classes", "intents": "Intents, 30 classes"}
+PANELS = {
+    "cifar": "CIFAR, 10 classes",
+    "animals": "Animals, 10 classes",
+    "intents": "Intents, 30 classes",
+}
 CURVES = {
     "rankings and examples, features": ("rankings and examples", "#1b6ca8", "o"),
     "examples alone: logistic regression on the features": ("examples alone", "#c8553d", "s"),
