@@ -111,8 +111,7 @@ def classify_table(
     """Write the predictions of a fitted head for a table of scores, and print their counts."""
     from rankshot.zeroshot.files.predictions import classify_to_file
 
-    if score_type is ScoreType.AUTO:
-        score_type = infer_score_type(next(table.batches())[1].values, table)
+    score_type = infer_score_type(table, score_type)
     with progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
         done = classify_to_file(

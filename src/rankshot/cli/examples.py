@@ -125,14 +125,9 @@ def read_examples(
         rows, values = _find_rows(by_id, scores)
         labels, table = list(by_id.values()), scores
     require_new(labels, scores.items, ranked)
-    if score_type is ScoreType.AUTO:
-        score_type = infer_score_type(values if columns else _first_rows(scores), table)
+    score_type = infer_score_type(table, score_type, values if columns else None)
     names = np.array([label.name for label in labels])
     return (build_scores(values, table, score_type, rows), names), score_type
-
-
-def _first_rows(table: ScoreTable) -> NDArray[np.floating]:
-    return next(table.batches())[1].values
 
 
 def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:

@@ -58,8 +58,8 @@ def fit(
     require_ending(output, (ENDING,))
     check_writable(output, *list_label_files(seen), *options.files)
     table, rows = _open_seen(seen, options.reference)
-    if score_type is ScoreType.AUTO and rows is not None:
-        score_type = infer_score_type(next(rows.batches())[1].values, rows)
+    if rows is not None:
+        score_type = infer_score_type(rows, score_type)
     model, score_type = fit_head(add_evidence(table, options.evidence), score_type, options)
     save_head(model, output, options, score_type, note)
     n_new = len(innermost_head(model).classes_)

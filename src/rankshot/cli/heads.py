@@ -335,8 +335,7 @@ def _read_more(
             options.examples, scores, score_type, semantics.target_names
         )
     if scores.evidence is not None:
-        if score_type is ScoreType.AUTO:
-            score_type = infer_score_type(next(scores.batches())[1].values, scores)
+        score_type = infer_score_type(scores, score_type)
         given["evidence"] = sample_scores(scores, score_type)
     return reference, given, score_type
 
@@ -455,12 +454,11 @@ def _read_reference(
         "reference has scores of the same kind",
     )
     _, values = read_all_scores(table)
-    if score_type is ScoreType.AUTO:
-        score_type = infer_score_type(next(scores.batches())[1].values, scores)
-        if (other := infer_score_type(next(table.batches())[1].values, table)) is not score_type:
-            raise RankshotError(
-                f"{path}: the scores look like {other}, and those of {scores.path} like "
-                f"{score_type}; both must be the same: give --score-type"
-            )
+    own, other = (infer_score_type(each, score_type) for each in (scores, table))
+    refuse(
+        own is not other,
+        f"{path}: the scores look like {other}, and those of {scores.path} like {own}; both must "
+        "be the same: give --score-type",
+    )
     named = replace(table, items=items)
-    return build_scores(values, named, score_type, range(len(values))), score_type
+    return build_scores(values, named, own, range(len(values))), own

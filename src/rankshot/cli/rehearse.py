@@ -152,8 +152,7 @@ def _read_labelled(
     labels = read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
     labels = as_text_array(rename_all(labels.tolist(), column_of))
-    if score_type is ScoreType.AUTO:
-        score_type = infer_score_type(next(table.batches())[1].values, table)
+    score_type = infer_score_type(table, score_type)
     return build_scores(values, table, score_type, range(len(values))), labels
 
 

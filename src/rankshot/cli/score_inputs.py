@@ -35,10 +35,17 @@ class ScoreType(StrEnum):
     ONE_VS_ONE = "one-vs-one"
 
 
-def infer_score_type(values: Any, table: ScoreTable) -> ScoreType:
-    """Return the type of scores whose first rows are ``values``, and print it."""
+def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) -> ScoreType:
+    """Return the type that was given or, for auto, that of the first rows, and print this.
+
+    ``values`` are the first rows, if they have been read.
+    """
     from rankshot.zeroshot.files.score_tables import guess_score_type
 
+    if given is not ScoreType.AUTO:
+        return given
+    if values is None:
+        values = next(table.batches())[1].values
     score_type = ScoreType(guess_score_type(values, table))
     remark = "see --score-type"
     if score_type is ScoreType.LOGITS and values.min() >= 0 and values.max() <= 1:
@@ -84,8 +91,7 @@ def find_inputs(
     wanted = set(ids)
     first = 0
     for names, values in iterate_names(table):
-        if score_type is ScoreType.AUTO:
-            score_type = infer_score_type(values, table)
+        score_type = infer_score_type(table, score_type, values)
         for i, name in enumerate(names):
             if name in wanted:
                 wanted.remove(name)

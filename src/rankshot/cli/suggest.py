@@ -121,8 +121,7 @@ def _classify(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guess
 
     table = open_table(path, options)
     model, score_type = fit_head(table, score_type, options)
-    if score_type is ScoreType.AUTO:
-        score_type = infer_score_type(next(table.batches())[1].values, table)
+    score_type = infer_score_type(table, score_type)
     ids, values = read_all_scores(table)
     scores = build_scores(values, table, score_type, range(len(values)))
     best = model.top(scores, 1)
