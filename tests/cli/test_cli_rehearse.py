@@ -101,6 +101,9 @@ def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     assert re.search(rf"{re.escape(str(in_python.accuracy_))} │ chosen", out)
     predicted = in_python.predict_accuracy(new_rankings(folder))
     assert f"of the 5 new classes, with 95% interval: {predicted} (random guessing: .200)" in out
+    (lin,) = (trial for trial in in_python.trials_ if trial.what == "wordnet-lin alone")
+    by_lin = in_python.predict_accuracy(new_rankings(folder), trial=lin)
+    assert f"  predicted for wordnet-lin alone: {by_lin}\n" in out
     assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
 
 

@@ -170,9 +170,8 @@ class HeadOptions:
             has_reference and chosen.posterior == "sum",
             "--reference is for posterior=mean and consensus, not sum",
         )
-        merges_rankings = chosen.posterior in {"consensus", "sum"}
         refuse(
-            not self.saved and chosen.prior and takes_reference and not merges_rankings,
+            not self.saved and chosen.prior and takes_reference and not self.merges_rankings,
             f"prior={chosen.prior}: these settings do not merge rankings; use --head "
             "probabilistic --set posterior=consensus, or leave out the prior",
         )
@@ -210,6 +209,11 @@ class HeadOptions:
         if self.settings_file is not None:
             return self.settings.reference
         return self.reference is not None and self.head in REFERENCE_HEADS
+
+    @property
+    def merges_rankings(self) -> bool:
+        """Whether --head probabilistic fits a model to the rankings of a class."""
+        return self.settings.posterior in {"consensus", "sum"}
 
     @property
     def model(self) -> Any:

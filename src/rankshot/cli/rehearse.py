@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
+    from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.rehearsal import Rehearsal
     from rankshot.zeroshot.scores import Scores
 
@@ -100,10 +101,11 @@ def rehearse(
         rehearsal.fit(values, labels, about)
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
         say(f"{rankings}: left out, since no input is of them: {quote_names(without)}")
-    predicted = None
+    predicted, alone = None, {}
     if about_new is not None:
         with prefix_errors(new_rankings):
             predicted = rehearsal.predict_accuracy(about_new)
+            alone = _predict_alone(rehearsal, about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
@@ -114,6 +116,8 @@ def rehearse(
             f"predicted mean accuracy of the {format_count(n, 'new class')}, with 95% interval: "
             f"{predicted} (random guessing: {format_share(1 / n)})"
         )
+        for source, interval in alone.items():
+            say(f"  predicted for {source} alone: {interval}")
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
@@ -121,6 +125,19 @@ def rehearse(
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
+
+
+def _predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
+    """Return the predicted accuracy of the new classes by each of several sources alone."""
+    from rankshot.zeroshot.heads.base import source_names
+
+    found = {}
+    for trial in rehearsal.trials_:
+        weights = trial.settings.source_weights or {}
+        used = [source for source, weight in weights.items() if weight > 0]
+        if trial.what.endswith(" alone") and used[0] in source_names(rankings):
+            found[used[0] or "no source"] = rehearsal.predict_accuracy(rankings, trial=trial)
+    return found
 
 
 def _read_labelled(
