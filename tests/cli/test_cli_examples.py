@@ -81,6 +81,7 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
         assert f"evidence: weight {head.evidence_weight_:.2f} beside the rankings" in done
 
 
+@pytest.mark.slow
 def test_a_saved_head_explains_and_exports_what_was_added(folder):
     words = "--rankings rankings.jsonl --examples labels.csv --evidence evidence.csv"
     classify = run_well(f"classify scores.csv {words} --set evidence_weight=.5 -o full.csv")

@@ -99,7 +99,7 @@ def test_texts_in_lines_and_lists(tmp_path):
 
 
 REFUSED = [
-    ("t.csv", "id,txt\na,b\n", "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
+    ("t.csv", "id,txt,more\na,b,c\n", "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
     ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
     ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", r"t.jsonl:1: an id must be text"),
     ("t.csv", "id,text\nb,c\na\0,b\n", "texts", r"t.csv:3: an id must be text without NUL"),

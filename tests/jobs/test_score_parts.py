@@ -87,6 +87,7 @@ def read_skipped(path="out/_skipped.csv"):
 # -------------------------------------------------------------------- the same scores
 
 
+@pytest.mark.slow
 def test_the_scores_are_those_of_one_process(place, client):
     run = run_parts(client, model="softmax.onnx")
     assert run.n_rows == N - 1

@@ -45,6 +45,7 @@ def test_plackett_luce_and_mallows_of_the_ballots(request, which):
         assert rs.kemeny(votes, "exact").score == 26_967
 
 
+@pytest.mark.slow
 def test_two_mallows_groups_of_the_complete_ballots(complete):
     """The best found by separate EM code from all 7,260 pairs of centres.
 

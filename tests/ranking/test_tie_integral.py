@@ -111,7 +111,10 @@ def test_sums_over_classes_of_the_derivatives_by_item(rng, counts, taken, scale)
 
 
 @pytest.mark.parametrize("log_ratio", [-20.0, -2.0, 0.0, 60.0])
-@pytest.mark.parametrize(("size", "taken"), [(2, 2), (118, 10), (900, 3), (900, 450), (2000, 2000)])
+@pytest.mark.parametrize(
+    ("size", "taken"),
+    [(2, 2), (118, 10), (900, 3), pytest.param(900, 450, marks=pytest.mark.slow), (2000, 2000)],
+)
 def test_equal_items_have_a_closed_form(size, taken, log_ratio):
     """m of g items of worth v before a rest of worth r: Π j v / (j v + r), g ≥ j > g - m."""
     log_worths, rest = np.array([[log_ratio]]), np.zeros(1)

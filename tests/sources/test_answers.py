@@ -213,6 +213,7 @@ def test_a_hostile_answer_takes_no_time():
 WORDS = [*ITEMS, *TARGETS, *'{}[]":,>|#*-', "\n", "1. ", "**", "```", ": ", "é"]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from(WORDS) | st.text(max_size=5), max_size=60).map("".join))
 def test_whatever_comes_is_read_or_reported(text):

@@ -4,6 +4,7 @@ import pytest
 from pages import arrive, begin, choose, ranked_names, send, skip, status, unranked_names
 
 
+@pytest.mark.slow
 def test_an_unsent_order_outlives_reload_and_instructions_and_goes_when_it_is_sent(
     open_page, survey
 ):

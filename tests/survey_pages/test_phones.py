@@ -126,6 +126,7 @@ def test_a_phone_shows_six_items_of_a_question(open_page, serve, language, size,
     check_phone(page, serve[content], language)
 
 
+@pytest.mark.slow
 def test_the_screen_and_what_was_seen_of_the_items_are_stored_with_the_answer(open_page, tmp_path):
     names = tuple(f"item {i}" for i in range(30))
     study = small_study(Question("cat", names), Question("dog", names), repeats=0)

@@ -38,6 +38,7 @@ def code_of(page):
     return code
 
 
+@pytest.mark.slow
 def test_a_whole_survey_by_mouse(open_page, survey):
     page = open_page(viewport={"width": 1280, "height": 900})
     begin(page, survey.url, "mouse")

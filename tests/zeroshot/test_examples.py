@@ -111,6 +111,7 @@ def test_the_head_and_a_ridge_regression_add_up(problem, with_features, with_ref
     np.testing.assert_allclose(head.example_weights_, weights)
 
 
+@pytest.mark.slow
 def test_files_exports_and_heads_around_it_have_the_examples(problem, tmp_path):
     torch = pytest.importorskip("torch")
     onnxruntime = pytest.importorskip("onnxruntime")

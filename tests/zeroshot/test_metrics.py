@@ -212,6 +212,7 @@ def test_pairwise_accuracy_is_what_loops_say(rng, table):
     assert np.isnan(found).sum() == 5 + 2
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_pairs_of_classes_times_inputs(rng):
     classes = [f"c{i}" for i in range(100)]
     y_true, proba = labelled(rng, 60_000, classes), rng.random((60_000, 100))

@@ -187,6 +187,7 @@ def test_probabilities_become_logarithms_or_log_odds(tmp_path, end, kind):
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_network_with_several_outputs(tmp_path):
     head = fitted("weighted", "multiclass", False)
     with pytest.raises(RankshotError, match=r"several outputs may be the scores .*'y', 'other'"):
@@ -201,6 +202,7 @@ def test_a_network_with_several_outputs(tmp_path):
         attach(tmp_path, head, columns=6)
 
 
+@pytest.mark.slow
 def test_class_names_of_the_network_are_checked(tmp_path):
     head = fitted("weighted", "multiclass", False)
 

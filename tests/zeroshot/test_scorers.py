@@ -93,7 +93,7 @@ def test_the_probabilities_of_all_lists_add_up_to_one(k, gap):
 
 
 @each_decay
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_plackett_luce_is_right_for_confident_classifiers(dtype, decay):
     """The confident class first, last, in the tie, in a cut tie or left out.
 

@@ -89,6 +89,7 @@ def test_gradients_are_those_of_the_head(monkeypatch, name, kind, with_reference
 # ------------------------------------------------------------------ precisions and devices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("name", ["weighted", "uneven"])
 def test_half_precision_is_computed_in_single_precision(name, dtype):
