@@ -193,7 +193,11 @@ def find_named_commands(page):
     """Return the words of all commands that a page names without running them."""
     text = (ROOT / page).read_text(encoding="utf-8")
     inline = re.findall(r"(?<!`)`rankshot ([^`\n]+)`(?!`)", text)
-    unrun = [f.text.replace("\\\n", " ") for f in read_fences(page) if f.note == "not run"]
+    unrun = [
+        fence.text.replace("\\\n", " ")
+        for fence in read_fences(page)
+        if fence.note == "not run" and fence.language != "python"
+    ]
     blocks = re.findall(r"\brankshot ((?:[a-z]+ ).+)", "\n".join(unrun))
     return [re.split(r"[|&;<>#]", command)[0].split() for command in inline + blocks]
 
