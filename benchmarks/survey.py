@@ -51,9 +51,8 @@ FILES = ("survey.css", "question.js", "icon.svg", "survey.css", "question.js")
 FAST = 200
 """Up to so many participants have only one connection each."""
 TOKEN = "a token of the benchmark"
-RATIO, RATE, GROWTH = 2.5, 0.6, 1.15
-"""CPU per answer and answers per second against the plain handler, and memory at the end of a run
-against its begin."""
+RATIO, GROWTH = 2.5, 1.15
+"""CPU per answer against the plain handler, and memory at the end of a run against its begin."""
 N_PEOPLE, N_EACH = 1_650, 8
 """The participants and their answers in the survey whose pages are measured alone."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -338,10 +337,9 @@ def compare_loads(folder: Path, people: list[int], share: int) -> list[bool]:
             share = rate[name, n_people] / rate["plain", n_people]
             print(
                 f"{name}, {n_people:,} participants: {ratio:.2f} times the CPU of the plain "
-                f"handler (at most {RATIO:g} is asked), {share:.2f} of its answers per second (at "
-                f"least {RATE:g} is asked)"
+                f"handler (at most {RATIO:g} is asked), {share:.2f} of its answers per second"
             )
-            kept += [ratio <= RATIO, share >= RATE]
+            kept.append(ratio <= RATIO)
     return kept
 
 
