@@ -159,7 +159,6 @@ def test_bad_predictions_are_not_written(tmp_path, ids, labels, proba, message):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
     """The probabilities have up to 5 MB, a batch 160 kB."""

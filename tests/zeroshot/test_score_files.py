@@ -276,7 +276,6 @@ def test_files_that_are_not_there_or_change(tmp_path, ending):
 # -------------------------------------------------------------------- memory
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "n", "batch_rows", "buffers"),
     [
