@@ -65,8 +65,8 @@ def ask(
     raters
         How many prompts are written, each with the classes in another order.
     max_tokens
-        The most tokens of a prompt and its answer together (an estimate). Many new classes are
-        divided among several prompts.
+        The maximum number of tokens of a prompt and its answer together (an estimate). Many new
+        classes are divided among several prompts.
     overwrite
         Replace the prompts in a folder; never one that has answers.
     """

@@ -119,7 +119,7 @@ def rank(
         `--head conse`. Several sources are rescaled to [0, 1] and averaged.
     question : <question>
         What a language model is asked. images: which seen classes would an image classifier say
-        most often? text: the same for a classifier of texts. similar: which are most similar?
+        most often? text: the same for a text classifier. similar: which are most similar?
         What the classifier gets may follow, as in 'images:X-ray images of hands'. Or a text file
         with a template that has {target}, {items} and {k}.
     base_url

@@ -201,7 +201,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         What decides between the groups; `fit_gate` learns it. By default a gate that was fitted
         to held-out seen classes of three data sets.
     none : bool
-        Whether inputs that are of no class at all may get the class "none of these".
+        Whether inputs that are of no class at all may be assigned the class "none of these".
     seen_temperature : float, optional
         T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass,
         .75 for one-vs-rest and .4 for one-vs-one scores.
@@ -209,7 +209,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of str
-        The seen and the new classes, and "none of these" if wanted, sorted.
+        The seen and the new classes, and "none of these" if requested, sorted.
     seen_ : ndarray of bool
         Which of ``classes_`` are seen classes.
     gate_ : Gate
@@ -406,7 +406,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return features
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
-        """Return P(seen|x), P(new|x) and, if wanted, P(none|x), as columns."""
+        """Return P(seen|x), P(new|x) and, if requested, P(none|x), as columns."""
         log_proba = self.gate_.log_proba(self.gate_features(scores), none=self.none)
         return np.asarray(np.exp(log_proba))
 
