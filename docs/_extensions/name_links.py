@@ -172,11 +172,7 @@ def insert_users(app: Sphinx, doctree: nodes.document, page: str, users: list[st
         items.append(nodes.list_item("", nodes.paragraph("", "", link)))
     section = next(doctree.findall(nodes.section))
     parts = [nodes.rubric("", "In the guide"), nodes.bullet_list("", *items, classes=["users"])]
-    gallery = (
-        place
-        for place, node in enumerate(section)
-        if isinstance(node, nodes.rubric) and node.astext().startswith("Examples using")
-    )
+    gallery = (place for place, node in enumerate(section) if isinstance(node, nodes.section))
     place = next(gallery, len(section))
     section[place:place] = parts
 
