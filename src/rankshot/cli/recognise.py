@@ -93,7 +93,7 @@ def recognise(
         The new classes: names separated by commas, or a file with one name per line.
     source : <source>
         Where the rankings of the model's classes come from, as for `rankshot rank`; may be
-        repeated: wordnet, glove, answers:FOLDER, model:NAME and others. The default is wordnet,
+        repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. The default is wordnet,
         which needs nothing else.
     folder
         Where scores, rankings and the fitted head are kept for the next run. The default is beside

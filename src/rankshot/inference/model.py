@@ -23,9 +23,14 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_module
-from rankshot.inference.pictures import CONFIG_FILE, Preprocessing
+from rankshot.inference.pictures import (
+    CONFIG_FILE,
+    Preprocessing,
+    as_preprocessing,
+    fit_to_shape,
+)
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.onnx_export import CLASS_KEYS
+from rankshot.zeroshot.onnx_export import CLASS_KEYS, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
 
 Takes = Literal["pictures", "texts", "values"]
@@ -306,6 +311,24 @@ def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing |
         return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
     beside = path.parent / CONFIG_FILE
     return Preprocessing.from_file(beside) if beside.is_file() else None
+
+
+def find_preprocessing(path: Path, given: str | None = None) -> Preprocessing | None:
+    """Return how a picture becomes the input of an ONNX network.
+
+    That is what was given, or what the file or one beside it says; None if nothing is known, or if
+    its input is not pictures.
+    """
+    network = load_network(path)
+    sides = network.graph.input[0].type.tensor_type.shape.dim
+    shape = tuple(side.dim_value or side.dim_param or None for side in sides)
+    if given is not None:
+        return fit_to_shape(as_preprocessing(given), shape, path.name)
+    found = None
+    with suppress(RankshotError):
+        metadata = {entry.key: entry.value for entry in network.metadata_props}
+        found = _find_preprocessing(metadata, path)
+    return None if found is None or len(shape) != 4 else fit_to_shape(found, shape, path.name)
 
 
 def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] | None, str]:

@@ -140,8 +140,9 @@ class LanguageModel:
         next run asks only the missing questions. `read_rankings` reads it as well.
     question : str
         ``"images"``: which items would an image classifier say most often? ``"text"``: the same
-        for a classifier of texts. ``"similar"``: which items are most similar? Or a template that
-        asks for a JSON list, with the fields {target}, {items} and {k}.
+        for a classifier of texts. ``"contrast"``: which items would it say more often than for the
+        other targets? ``"similar"``: which items are most similar? Or a template that asks for a
+        JSON list, with the fields {target}, {items} and {k}, and perhaps {classes}: all targets.
     inputs : str, optional
         What the classifier gets, in the plural; the default is "ordinary photographs" or "texts".
     parallel : int
@@ -240,10 +241,8 @@ class LanguageModel:
     def _list_questions(
         self, targets: tuple[str, ...], items: tuple[str, ...]
     ) -> list[dict[str, Any]]:
-        k, template = (
-            choose_length(self.k, items),
-            make_question(self.question, self.inputs).template,
-        )
+        k = choose_length(self.k, items)
+        template = make_question(self.question, self.inputs, targets).template
         return [
             {
                 "target": target,

@@ -182,7 +182,8 @@ class WordNet:
                 if name in self.pins:
                     options.append(pin_sense(nouns, name, self.pins[name]))
                 else:
-                    options.append(find_candidates(nouns, name, self.categories))
+                    found = find_candidates(nouns, name, self.categories)
+                    options.append(_prefer_first_words(nouns, found))
             except UnknownNounError as error:
                 unknown[name] = error
         chosen = choose_senses(nouns, options) if options else []
@@ -338,6 +339,16 @@ def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None)
             f"{quote_names(there)}"
         )
     return replace(found, candidates=tuple(kept))
+
+
+def _prefer_first_words(nouns: Nouns, found: SenseCandidates) -> SenseCandidates:
+    """Leave out senses that have another first word than a compound name, if not all have.
+
+    A sea horse, or seahorse, is a fish, although walruses have this name as well.
+    """
+    is_compound = any("_" in lemma for lemma in nouns.spellings(found.name))
+    first = tuple(candidate for candidate in found.candidates if candidate.is_first)
+    return replace(found, candidates=first) if is_compound and first else found
 
 
 def pin_sense(nouns: Nouns, name: str, sense: str) -> SenseCandidates:

@@ -306,7 +306,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if isinstance(self.gate_, dict):
             self.gate_ = Gate(**self.gate_)
         self._name_classes()
-        rankings = self._find_rankings()
+        # A head of similarities has no rankings.
+        rankings: Rankings | None = getattr(self.head, "rankings_", None)
         if rankings is not None:
             self._rankings = ProbabilisticRanking(k=self._places, decay=self._decay).fit(rankings)
         elif self.reference_ is None:
@@ -320,11 +321,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
     @property
     def _has_third_group(self) -> bool:
         return self.none and self.seen
-
-    def _find_rankings(self) -> Rankings | None:
-        """Return the rankings of the head inside, unless it has similarities instead."""
-        found: Rankings | None = getattr(self.head, "rankings_", None)
-        return found
 
     def _name_classes(self) -> None:
         """Set the classes, and the column of each of them: seen, new, none."""
