@@ -66,7 +66,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
         head, and a gate decides between the two. Rankings of seen classes are not used.
     gate, seen_temperature, none
-        Parameters of this `SeenAndNew`.
+        Parameters of this `SeenAndNew`. With ``none=True`` and new classes only, inputs of seen
+        classes and of no class are "none of these".
     calibration : float
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
@@ -180,7 +181,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if examples is not None:
             more["examples"] = self._describe(trained, examples[0]), examples[1]
         self._examples = more.get("examples")
-        if self.classes == "new":
+        if self.classes == "new" and not self.none:
             head.fit(new, **more)
             remarks = describe_indistinguishable(head)
         else:
@@ -191,7 +192,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             # A single new class is not the only class here.
             remarks = describe_indistinguishable(head) if len(head.classes_) > 1 else []
             both = SeenAndNew(
-                head, gate=self.gate, none=self.none, seen_temperature=self.seen_temperature
+                head,
+                gate=self.gate,
+                none=self.none,
+                seen=self.classes == "all",
+                seen_temperature=self.seen_temperature,
             )
             head = both.fit(reference)
         if self.reject_below is not None and self.reject_label in head.classes_:
@@ -221,8 +226,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         require_semantics(self.rankings)
         require_choice("classes", self.classes, ("new", "all"))
-        if self.batch and self.classes == "all":
-            raise RankshotError("batch=True is for classes='new', not 'all'")
+        if self.batch and (self.classes == "all" or self.none):
+            raise RankshotError("batch=True is for classes='new' without none=True")
         require_number("calibration", self.calibration, below=np.inf)
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)

@@ -300,15 +300,15 @@ class Rehearsal(BaseEstimator):
         classes : {"new", "all"}
             Whether only new classes are answered, or seen classes as well, by a `SeenAndNew`.
         none : bool
-            With ``classes="all"``: whether "none of these" is an answer as well.
+            Whether "none of these" is an answer as well.
         """
         check_is_fitted(self, "settings_")
         require_choice("classes", classes, ("new", "all"))
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
-        settings = replace(self.settings_, none=none)
+        settings = replace(self.settings_, classes=classes, none=none)
         head = self._fit_new(settings, new, table, examples=examples, evidence=evidence)
-        if classes == "new":
+        if classes == "new" and not none:
             return head
         require_gate(settings)
         return add_seen_classes(settings, head).fit(table)
@@ -396,7 +396,7 @@ def require_gate(settings: HeadSettings) -> None:
             "there is no gate between seen and new classes: the rehearsal had fewer than "
             f"{LEAST_INPUTS} inputs of other seen classes"
         )
-    if settings.none and settings.gate["none"] is None:
+    if settings.none and settings.classes == "all" and settings.gate["none"] is None:
         raise RankshotError(
             "'none of these' was not rehearsed: each group of held-out classes has fewer than "
             f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"

@@ -157,8 +157,8 @@ class HeadSettings:
     )
     none: bool = _option(
         bool,
-        "With seen and new classes together, and a reference: an input that is of no class at all "
-        "gets the class `none of these`.",
+        "An input that is of no class gets the class `none of these`. With seen and new classes "
+        "together, this needs a reference.",
         default=False,
     )
     gate: dict[str, Any] | None = _option(dict)  # noqa: RUF009

@@ -74,12 +74,16 @@ def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
 
 
 def add_seen_classes(settings: HeadSettings, head: BaseHead) -> SeenAndNew:
-    """Return a `SeenAndNew` of a fitted head, with the gate of some settings; not fitted."""
+    """Return a `SeenAndNew` of a fitted head, with the gate of some settings; not fitted.
+
+    If the settings are for new classes only, seen classes are "none of these".
+    """
     own = HeadSettings(
         head="seen-and-new",
         none=settings.none,
         gate=settings.gate,
         seen_temperature=settings.seen_temperature,
+        others={} if settings.classes == "all" else {"seen": False},
     )
     both: SeenAndNew = build_head(own, head)
     return both
