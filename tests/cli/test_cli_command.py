@@ -84,7 +84,7 @@ def test_senses_are_written_corrected_and_read(folder):
 
 
 def test_a_language_model_is_asked_only_after_its_estimate(folder):
-    done = rank("--source", "model:some-model", "--base-url", "http://127.0.0.1:9/v1")
+    done = rank("--source", "llm:some-model")
     assert done.status == 1
     assert "10 calls" in done.out
     assert not (folder / "out.jsonl").exists()
@@ -95,7 +95,7 @@ def test_a_language_model_is_asked_only_after_its_estimate(folder):
     [
         (("--source", "wordnt"), "no source 'wordnt' (did you mean 'wordnet'?)"),
         (("--source", "vectors"), "source 'vectors' needs a file, as in vectors:FILE"),
-        (("--source", "model"), "source 'model' needs a name, as in model:NAME"),
+        (("--source", "llm"), "source 'llm' needs a model, as in llm:MODEL"),
         (
             ("--source", "glove:50"),
             "source 'glove' takes no file or name; it was given as 'glove:50'",

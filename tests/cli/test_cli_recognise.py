@@ -203,7 +203,7 @@ def test_answers_of_a_language_model_are_asked_for_once(place, monkeypatch):
         return json.dumps(CLASSES)
 
     monkeypatch.setattr(rs.LanguageModel, "_connect", lambda _: ask)
-    words = [*RUN, "--source", "model:m", "--yes"]
+    words = [*RUN, "--source", "llm:m", "--yes"]
     assert "no connection; earlier answers are in photos.rankshot-run" in rankshot(words).err
     out = run_well(words)
     assert "from WordNet" not in out
@@ -212,7 +212,7 @@ def test_answers_of_a_language_model_are_asked_for_once(place, monkeypatch):
     run_well(words)
     run_well([*words, "--again"])
     assert len(asked) == 11
-    run_well([*BASE, "--new", "tulip, cat", "--source", "model:m", "--yes", "-o", "p.csv"])
+    run_well([*BASE, "--new", "tulip, cat", "--source", "llm:m", "--yes", "-o", "p.csv"])
     assert len(asked) == 16
     assert {row["label"] for row in read("p.csv")} <= {"tulip", "cat"}
 

@@ -66,6 +66,15 @@ def test_a_network_and_a_folder(place):
     assert len((place / "s.skipped.csv").read_text().splitlines()) == 3
 
 
+def test_what_the_network_itself_says_is_printed(place):
+    out = run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
+    _, scores = read("s.csv")
+    first = np.bincount(scores.values.argmax(axis=1)).max() / 6
+    assert "the network itself says of 6 inputs: " in out
+    assert f" {first:.0%}" in out
+    assert "; mean top probability ." in out
+
+
 def stop_at_batch(monkeypatch, last):
     calls, call = [], ScoringPlan._call
 

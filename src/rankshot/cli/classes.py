@@ -20,7 +20,8 @@ class ClassLists:
     """The classes to rank for, the seen classes to be ranked, and what is known of their names.
 
     The first are new classes, or seen classes that are held out (``is_rehearsal``). The user gives
-    the words ``look_up`` in place of some names; ``synonyms`` and ``synsets`` are in the labels.
+    the words ``look_up`` in place of some names; ``synonyms`` are in the labels, and ``synsets`` in
+    the labels or among the words of the user.
     """
 
     targets: tuple[str, ...]
@@ -73,6 +74,7 @@ def read_class_lists(
     """Read the names of the new classes, or choose the seen classes that are rehearsed."""
     from rankshot.core.validation import require_whole_number
     from rankshot.sources import choose_rehearsed, read_look_up
+    from rankshot.sources.wordnet_nouns import is_sense
 
     if (rehearse is None) == (new is None):
         raise RankshotError(
@@ -93,13 +95,15 @@ def read_class_lists(
     if k is not None:
         # Here the message names the option, before anything is computed.
         require_whole_number("--k", k, len(items))
-    look_up = {} if names is None else read_look_up(names, items + targets)
+    given = {} if names is None else read_look_up(names, items + targets)
+    senses = {name: words for name, words in given.items() if is_sense(words)}
+    synsets = {name: synset for labels in all_labels for name, synset in labels.senses.items()}
     return ClassLists(
         targets,
         items,
-        look_up,
+        {name: words for name, words in given.items() if name not in senses},
         {name: words for labels in all_labels for name, words in labels.words.items()},
-        {name: synset for labels in all_labels for name, synset in labels.senses.items()},
+        {**synsets, **senses},
         rehearse is not None,
     )
 

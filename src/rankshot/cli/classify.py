@@ -173,7 +173,9 @@ def _print_counts(
     if isinstance(model, SeenAndNew):
         # A saved head may spell the seen classes in another way than the table.
         new = model.head.classes_.tolist()
-        groups = {"seen classes": model.classes_[model.seen_].tolist(), "new classes": new}
+        groups = {"new classes": new}
+        if model.seen:
+            groups = {"seen classes": model.classes_[model.seen_].tolist()} | groups
     total = sum(counts.values())
     rows = [(label, f"{n:,}", f"{n / total:.1%}") for label, n in counts.most_common(ROWS_SHOWN)]
     print_table("Predicted classes", ["class", ">inputs", ">share"], rows)

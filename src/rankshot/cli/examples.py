@@ -244,11 +244,15 @@ def sample_scores(table: ScoreTable, score_type: ScoreType) -> Scores:
 # ---- What is printed
 
 
+def print_coverage(coverage: float) -> None:
+    """Print how much of the seen classes a reference covers."""
+    say(f"reference: it covers {coverage:.0%} of the seen classes; what it lacks is left as it was")
+
+
 def print_weights(head: Any, n_examples: int) -> None:
     """Print in a line each how much a reference, examples and evidence count."""
     if getattr(head, "reference_", None) is not None and hasattr(head, "coverage_"):
-        share = f"{head.coverage_.mean():.0%}"
-        say(f"reference: it covers {share} of the seen classes; what it lacks is left as it was")
+        print_coverage(head.coverage_.mean())
     if getattr(head, "example_weights_", None) is not None:
         by_rankings, by_examples = head.example_weights_
         n = head.n_features_ - len(head.evidence_classes_)

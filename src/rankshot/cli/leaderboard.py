@@ -80,8 +80,8 @@ def leaderboard(
         outcome: a tie is a result of its own, more likely between items of equal worth. half: half
         a win of each. ignore: the order is unknown. By default outcome, if there are ties.
     covariates
-        Columns that may explain who wins beside the worths, such as length,position; separated by
-        commas.
+        Columns that may explain who wins in addition to the worths, such as length,position;
+        separated by commas.
     category
         A column: there is a leaderboard for each of its values.
     min_votes

@@ -86,14 +86,14 @@ def recognise(
         The classes of some of the inputs: a table with columns id and label, as `rankshot suggest`
         writes it; or scores of other inputs, with a column label (.csv, .parquet).
     evidence : <file or words>
-        What another model says of the new classes: a table with one column per new class and the
+        What another model says about the new classes: a table with one column per new class and the
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
         names of the classes, which needs nothing else.
     new : <names or file>
         The new classes: names separated by commas, or a file with one name per line.
     source : <source>
         Where the rankings of the model's classes come from, as for `rankshot rank`; may be
-        repeated: wordnet, glove, answers:FOLDER, model:NAME and others. The default is wordnet,
+        repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. The default is wordnet,
         which needs nothing else.
     folder
         Where scores, rankings and the fitted head are kept for the next run. The default is beside

@@ -142,6 +142,8 @@ def score(
     say(f"{format_count(run.n_rows, 'input')} written to {output}")
     lists = Path(output).with_suffix(".skipped.csv") if is_table else f"{output}/_skipped.csv"
     print_skipped(run, lists)
+    if run.n_done and run.n_rows and Path(output).exists():
+        print_check(output)
     print_parts(run, "scored", output)
 
 
@@ -153,6 +155,15 @@ def open_plan(model: str, classes: str | None, preprocessing: str | None) -> Sco
     for line in plan.describe():
         say(line)
     return plan
+
+
+def print_check(scores: str | Path, labels: Mapping[str, str] | None = None) -> None:
+    """Print what a network itself says, by its scores, and how many labels of inputs it meets."""
+    from rankshot.inference import check_scores
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    for line in check_scores(open_scores(scores).batches(), labels).describe():
+        say(line)
 
 
 def print_skipped(run: PartsRun, listed_in: str | Path) -> None:

@@ -45,7 +45,7 @@ SMALLEST_LIFT = 1e-12
 """A curvature that is not positive definite is raised by at least this part of its diagonal."""
 LAST_FEW = 4
 EXACT = 1e-4
-"""Conjugate gradients end when so many directions have added less than this part of the gain."""
+"""Conjugate gradients end when this many directions have added less than this part of the gain."""
 
 
 class Point(NamedTuple):

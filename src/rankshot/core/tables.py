@@ -168,7 +168,7 @@ def read_batches(
 def read_table(path: Path, texts: Sequence[Column], *others: Any, **options: Any) -> Batch:
     """Return all rows of a table, for which `read_batches` takes the same arguments, as one batch.
 
-    A table without rows is refused.
+    A table without rows raises an error.
     """
     batches = list(read_batches(path, texts, *others, **options))
     if not batches:

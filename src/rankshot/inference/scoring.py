@@ -60,7 +60,7 @@ class ScoredInputs:
     skipped : tuple of Skipped
         What was not scored, each with its reason.
     classes : ClassLabels
-        The classes, with what is known of them.
+        The classes, with what is known about them.
 
     Examples
     --------

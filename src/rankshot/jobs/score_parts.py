@@ -106,11 +106,11 @@ def score(
     r"""Write the scores of a model for any number of inputs, as a dataset or as one table.
 
     A dataset is a folder of Parquet parts, which `classify` takes. A part is written when it is
-    done, completely or not at all. If the job is stopped in whatever way, the same call goes on
-    with the parts that are not finished; if all are, nothing is done. (A function has no
-    fingerprint by which it could be recognised: it is always run from the start.)
+    done, completely or not at all. If the job is stopped for any reason, the same call resumes with
+    the parts that are not finished; if all are, nothing is done. (A function has no fingerprint by
+    which it could be recognised: it is always run from the start.)
 
-    Each worker process opens the model once. If workers of Dask declare the resource ``GPU``, as
+    Each worker process opens the model once. If Dask workers declare the resource ``GPU``, as
     in ``dask worker --resources GPU=1``, only these are used, with one part at a time per GPU. The
     scores are the same, to the last bit, wherever they are computed.
 
@@ -121,13 +121,13 @@ def score(
         a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
     inputs : str, Path, sequence, ndarray or InputParts
         As for `rankshot.inference.score`; they are divided into parts of up to about 1,000 inputs.
-        Or, for a model of texts, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
+        Or, for a text model, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
         address such as ``s3://bucket/texts``. Each table is a part; if it has no ids, they are
         ``PART:ROW``. Or what `list_inputs` has listed.
     output : str or Path
         A folder, or its address, for a dataset: what was skipped is listed in ``_skipped.csv`` in
         it. Or one table (.csv, .parquet, .npz), into which the parts are joined at the end; what
-        was skipped is then listed beside it, as in ``scores.skipped.csv``.
+        was skipped is then listed next to it, as in ``scores.skipped.csv``.
     executor, scheduler, workers, again, update, progress, notify
         As for `classify`.
     on_error : {"raise", "skip"}
@@ -262,7 +262,7 @@ def list_inputs(
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
     """Return whether inputs are a dataset of tables, each of which is a part."""
     if not (is_address(inputs) or has_pattern(inputs)):
-        # A folder of pictures, for a model of texts, is refused by `open_inputs`.
+        # A folder of pictures, for a text model, is refused by `open_inputs`.
         return plan.model.takes == "texts" and any(
             path.suffix in TABLE_ENDINGS for path in Path(inputs).rglob("*.*")
         )

@@ -52,7 +52,7 @@ class ConcordanceTest:
         W of unrelated raters, on average.
     chi_square, degrees : float, int
         Friedman's statistic, corrected for ties; Durbin's for incomplete blocks. It has about a
-        chi-square distribution with so many degrees of freedom if raters are unrelated.
+        chi-square distribution with this many degrees of freedom if raters are unrelated.
     p_value : float
         The probability of as much agreement among unrelated raters.
     method : {"permutation", "chi-square"}
@@ -331,7 +331,8 @@ class GroupComparison:
     statistic : float
         The sum of squares of mean places between groups.
     p_value : float
-        The probability of so large a statistic if raters are assigned to groups at random.
+        The probability of a statistic at least this large if raters are assigned to groups at
+        random.
 
     Examples
     --------

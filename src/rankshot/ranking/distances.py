@@ -63,7 +63,7 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
     Parameters
     ----------
     a, b : Rankings
-        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused: the
+        Over the same items; ``b`` is ``a`` by default. Subset rankings raise an error: the
         distance to a ranking of other items is undefined.
     k : int, optional
         Compare only the first k of each; a tie that k cuts is kept whole. For another k in each
@@ -406,7 +406,7 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     Parameters
     ----------
     a, b : Rankings
-        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused.
+        Over the same items; ``b`` is ``a`` by default. Subset rankings raise an error.
     k : int, optional
         Compare the first k; all by default.
 
@@ -707,13 +707,13 @@ def rank_biased_overlap(a: Rankings, b: Rankings | None = None, p: float = 0.9) 
     agree as often as its last depth does, and after the end of the longer list the agreement stays
     the same (RBO_ext, equation 32 of Webber et al.). Tied items all occur at the first of their
     places, and the agreement is twice the number of common items, divided by the number of items
-    of both lists to that depth. Only the listed items count: a top-K list says nothing of places
+    of both lists to that depth. Only the listed items count: a top-K list says nothing about places
     after K here.
 
     Parameters
     ----------
     a, b : Rankings
-        Over the same items; ``b`` is ``a`` by default. Subset rankings are refused: an item that
+        Over the same items; ``b`` is ``a`` by default. Subset rankings raise an error: an item that
         was not compared is not an item that comes later.
     p : float
         Between 0 and 1: how much depth matters. The first 10 places have 86 % of the weight for

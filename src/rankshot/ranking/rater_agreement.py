@@ -362,7 +362,7 @@ def agreement(rankings: AnyRankings) -> Agreement:
     All rankings of a rater together count as one. Items that no ranking ranks do not count. For
     rankings in parts, ``distance_to_others`` is a lazy array, and distances are those of all
     rankings, by any rater. Pairs and other rankings of a subset have no such distance:
-    `concordance` takes them.
+    `concordance` accepts them.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ class TargetSummary:
     disagreement : tuple of (str, float)
         The same for each rater (or source, for rankings without a rater), the largest first.
     note : str
-        Why there is no W; else empty.
+        Why there is no W; otherwise empty.
 
     Examples
     --------

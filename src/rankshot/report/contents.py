@@ -150,7 +150,7 @@ class ExplainedInput(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """All that a page shows. Sections that are None or empty are left out.
+    """Everything that a page shows. Sections that are None or empty are left out.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import group_by_place
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.runner import Candidates, take_top
 from rankshot.zeroshot.scores import Scores, as_scores
@@ -66,8 +67,10 @@ class Explanation:
     evidence : float or None
         What the evidence of another model adds, if the head was fitted to any.
     by_rankings : tuple of str and float, or None
-        With examples or evidence: the most probable class by the rankings alone, and its
-        probability.
+        With examples, evidence or a batch: the most probable class by the rankings alone, and its
+        probability. (With a batch, by the head of a single input.)
+    batch : float or None
+        Only of `BatchRefinement`: what the other inputs of the batch add.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class Explanation:
     examples: float | None = None
     evidence: float | None = None
     by_rankings: tuple[str, float] | None = None
+    batch: float | None = None
 
     @property
     def rival(self) -> str:
@@ -101,7 +105,8 @@ class Explanation:
     def __str__(self) -> str:
         lines = [", ".join(f"{name} {p:.1%}" for name, p in self.alternatives)]
         if self.by_rankings is not None:
-            lines.append("by the rankings alone: {} {:.1%}".format(*self.by_rankings))
+            what = "the rankings" if self.batch is None else "this input"
+            lines.append("by {} alone: {} {:.1%}".format(what, *self.by_rankings))
         if self.gate:
             total = sum(term for _, term in self.gate)
             lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
@@ -115,7 +120,11 @@ class Explanation:
             lines += ["  sources:", *_print(self.sources[:MAX_SHOWN])]
             if (rest := len(self.sources) - MAX_SHOWN) > 0:
                 lines.append(f"    and {rest} more")
-        for what, added in (("labelled examples", self.examples), ("evidence", self.evidence)):
+        for what, added in (
+            ("labelled examples", self.examples),
+            ("evidence", self.evidence),
+            ("other inputs of the batch", self.batch),
+        ):
             if added is not None:
                 lines.append(f"  {what}: {added:+.2f}")
         return "\n".join(lines)
@@ -180,7 +189,7 @@ def explain(
 
     Parameters
     ----------
-    head : WeightedMean, ProbabilisticRanking, DirectSimilarity, ConSE or SeenAndNew
+    head : WeightedMean, ProbabilisticRanking, DirectSimilarity, ConSE, SeenAndNew, BatchRefinement
         `DeterministicRanking` cannot be explained by seen classes, because distances compare
         pairs of them.
     scores : Scores or array-like
@@ -233,7 +242,7 @@ def explain_decisions(
 ) -> list[Explanation]:
     """Explain decisions that follow from ``log_proba``; see `explain`."""
     # New classes are compared among themselves; the gate is between them and seen classes.
-    inner: Any = head.head if isinstance(head, SeenAndNew) else head
+    inner: Any = head.head if isinstance(head, SeenAndNew | BatchRefinement) else head
     if not hasattr(inner, "item_contributions"):
         raise RankshotError(
             f"{type(inner).__name__} cannot be explained by seen classes and sources"
@@ -246,6 +255,15 @@ def explain_decisions(
     columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
     by_item = inner.item_contributions(table.values, table.kind) / inner.temperature_
     more = _explain_more(inner, table, by_item.sum(axis=2), columns, base)
+    if isinstance(head, BatchRefinement):
+        alone = np.asarray(inner.predict_log_proba(table), np.float64)
+        added = _contributions(head.decision_function(table) - alone, columns, base)
+        first = take_top(alone, inner.classes_, 1)
+        pairs = _pair(first.labels[:, 0], first.proba[:, 0])
+        more = [
+            (*(one or (None, None, None))[:2], pair, float(batch))
+            for one, pair, batch in zip(more, pairs, added, strict=True)
+        ]
     by_item = _contributions(by_item, columns, base)
     names, by_source = (), np.zeros((len(table), 0))
     if hasattr(inner, "source_log_posteriors"):

@@ -86,10 +86,10 @@ class Rehearsal(BaseEstimator):
       for weights of sources, of which more are tried;
     - finds the temperature with which the probabilities are calibrated, and the weight of the
       evidence of another model, if the scores have evidence of the held-out classes;
-    - finds how much labelled examples count: some inputs of the held-out classes stand for these;
+    - finds how much labelled examples count: some inputs of the held-out classes serve as these;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
-      (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
+      (`SeenAndNew`), and "none of these": half of the held-out classes serve as new ones, and
       inputs of the other half are of no class.
 
     Parameters
@@ -124,7 +124,8 @@ class Rehearsal(BaseEstimator):
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
-        All that was tried, in this order, each once; the first is the head with its own settings.
+        Everything that was tried, in this order, each once; the first is the head with its own
+        settings.
     accuracy_ : Interval
         The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
         from resamples of classes.
@@ -284,7 +285,7 @@ class Rehearsal(BaseEstimator):
         classes: Literal["new", "all"] = "new",
         none: bool = False,
     ) -> BaseHead:
-        """Return the chosen head, fitted to the new classes: with sources, reference and all.
+        """Return the chosen head, fitted to the new classes: with sources and reference.
 
         Parameters
         ----------
@@ -297,17 +298,17 @@ class Rehearsal(BaseEstimator):
             Labelled examples of new classes, and scores with evidence of another model, as in
             `WeightedMean.fit`.
         classes : {"new", "all"}
-            Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
+            Whether only new classes are answered, or seen classes as well, by a `SeenAndNew`.
         none : bool
-            With ``classes="all"``: whether "none of these" is an answer as well.
+            Whether "none of these" is an answer as well.
         """
         check_is_fitted(self, "settings_")
         require_choice("classes", classes, ("new", "all"))
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
-        settings = replace(self.settings_, none=none)
+        settings = replace(self.settings_, classes=classes, none=none)
         head = self._fit_new(settings, new, table, examples=examples, evidence=evidence)
-        if classes == "new":
+        if classes == "new" and not none:
             return head
         require_gate(settings)
         return add_seen_classes(settings, head).fit(table)
@@ -395,7 +396,7 @@ def require_gate(settings: HeadSettings) -> None:
             "there is no gate between seen and new classes: the rehearsal had fewer than "
             f"{LEAST_INPUTS} inputs of other seen classes"
         )
-    if settings.none and settings.gate["none"] is None:
+    if settings.none and settings.classes == "all" and settings.gate["none"] is None:
         raise RankshotError(
             "'none of these' was not rehearsed: each group of held-out classes has fewer than "
             f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"

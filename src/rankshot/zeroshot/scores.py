@@ -52,11 +52,11 @@ class Scores:
     Parameters
     ----------
     values : array-like of shape (n, C) or (n, C (C - 1) / 2)
-        One column per class. One-vs-one scores have one column per pair of classes, in the
-        order (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive
-        where the first class of the pair is preferred. float32 stays float32. An array of torch,
-        CuPy or JAX stays where it is, and its values are not checked. An array of Dask stays
-        lazy; its values are checked when a head computes them.
+        One column per class. One-vs-one scores have one column per pair of classes, in the order
+        (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive where the
+        first class of the pair is preferred. float32 stays float32. A torch, CuPy or JAX array
+        stays where it is, and its values are not checked. A Dask array stays lazy; its values
+        are checked when a head computes them.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
@@ -66,7 +66,7 @@ class Scores:
         More about each input, such as the last hidden layer of a network: what labelled examples
         of new classes are compared by (see `WeightedMean.fit`).
     evidence : Scores or data frame, optional
-        What another model says of the new classes: log-probabilities, cosines or scores of a
+        What another model says about the new classes: log-probabilities, cosines or scores of a
         sentence encoder, of CLIP or of a language model, with one column per new class. Only
         their differences count.
 

@@ -51,7 +51,7 @@ METHODS = ("adjacent", "insertion", "exact")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Consensus:
-    """An order of all items that stands for many rankings.
+    """An order of all items that represents many rankings.
 
     Items that no ranking lists come last.
 
@@ -250,7 +250,7 @@ def kemeny(
 
     Notes
     -----
-    If several orders are best, neighbours that the rankings do not tell apart are in the order of
+    If several orders are best, neighbours that the rankings do not distinguish are in the order of
     their average places, then of their names. Items at the same level in every ranking, such as
     those that no ranking lists, are moved together and sorted by name.
 

@@ -168,7 +168,7 @@ def _stretch_cost(excess: Floats, stretch: Items) -> float:
 
 
 def settle_ties(W: Floats, order: Items) -> Items:
-    """Swap neighbours that the rankings do not tell apart into ascending order.
+    """Swap neighbours that the rankings do not distinguish into ascending order.
 
     If few rankings are merged, many orders have the best score. Without this, the one that is
     found would depend on the path of the search.

@@ -99,7 +99,7 @@ class DavidsonLuce(WorthModel):
     Notes
     -----
     The items that a top-K ranking leaves out are among those that can be chosen, and nothing is
-    said of how they tie. A tie that K cuts is refused.
+    said about how they tie. A tie that K cuts raises an error.
 
     The log-likelihood is concave in the logarithms of worths and tie parameters. Its sums over
     sets cost O(D²) per item of a ranking, for ties of at most D items.
@@ -231,7 +231,7 @@ class DavidsonLuce(WorthModel):
         return Parameters(self.log_worths_, np.log(delta))
 
     def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each of the ``rankings``, right for worths of any ratio."""
+        """Return the log-probability of each of the ``rankings``, for any ratio of worths."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         refuse_cut_ties(rankings)

@@ -137,7 +137,7 @@ class PlackettLuceRegression(WorthModel):
             Full, top-K or of subsets, with or without ties; their weights count.
         features : array-like or data frame
             One row per item, one column per feature. The rows of an array are in the order of
-            ``rankings.items``. In a data frame, a column ``item`` or the index of pandas names
+            ``rankings.items``. In a data frame, a column ``item`` or the pandas index names
             the items; rows of other items are left out. Without either, the order counts.
         """
         require_number("alpha", self.alpha, least=0, below=np.inf)

@@ -146,7 +146,7 @@ def open_scores(
         an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`). An array
         ``features`` is for commands with labelled examples.
     batch_rows : int, optional
-        The most rows in a batch; by default, a batch has about a million scores.
+        The maximum number of rows in a batch; by default, a batch has about a million scores.
     allow_empty : bool
         Accept a Parquet file without rows, as a part of a dataset may be.
 
