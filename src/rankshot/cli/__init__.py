@@ -11,6 +11,7 @@ import io
 import signal
 import sys
 from collections.abc import Callable
+from errno import ENOSPC
 from functools import cache
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -157,7 +158,10 @@ def main() -> None:
     except RankshotError as error:
         fail(str(error))
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        # Files that are written have names: this is the output, as of `rankshot … > FILE`.
+        where = "standard output" if error.errno == ENOSPC else ""
+        name = error.filename or where
+        fail(f"{name}: {error.strerror}" if name else str(error))
 
 
 def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:

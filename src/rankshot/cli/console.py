@@ -181,9 +181,14 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
     """
     from tempfile import TemporaryDirectory
 
+    from rankshot.core.files import name_disk_errors
+
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as temporary:
+    with (
+        name_disk_errors(folder),
+        TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as temporary,
+    ):
         new = Path(temporary, "new")
         (new / (subfolder or "")).mkdir(parents=True)
         for name, text in files.items():

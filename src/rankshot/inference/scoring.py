@@ -47,7 +47,7 @@ Classes = str | Path | Sequence[Any] | Mapping[Any, Any]
 Floats = NDArray[np.floating]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoredInputs:
     """The scores of inputs, with their ids.
 
@@ -75,6 +75,9 @@ class ScoredInputs:
     ids: NDArray[np.object_]
     skipped: tuple[Skipped, ...]
     classes: ClassLabels
+
+    def __repr__(self) -> str:
+        return f"ScoredInputs: {self.scores!r}; {len(self.skipped)} skipped"
 
 
 def score(
