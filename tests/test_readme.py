@@ -91,6 +91,22 @@ def test_the_guide_quotes_the_runs():
                 assert shown == find_result(run, heading, f"{source} | .", column)
 
 
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", *(f"docs/{name}.md" for name in ("index", "paper", "reproduction"))]
+    + [f"docs/guide/{name}.md" for name in ("examples", "rehearsal", "sources", "zeroshot")],
+)
+def test_every_accuracy_is_in_the_tables_of_the_runs(page):
+    """A new run moves the tables, and with them what these pages claim."""
+    number = re.compile(r"(?<![\w.])\.\d{3}\b")
+    tables = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "results").glob("*.md")
+    )
+    text = re.sub(r"^```.+?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.M | re.S)
+    chance = {".100"}
+    assert set(number.findall(text)) - set(number.findall(tables)) - chance == set()
+
+
 def test_every_link_and_picture_leads_to_a_file_wherever_the_page_is_read():
     """PyPI shows the page without the files beside it, so no link is relative."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
