@@ -39,7 +39,7 @@ def test_it_is_the_fit_sorted(votes, board):
 
 
 def test_a_model_with_features_must_be_fitted(votes):
-    model = rs.PlackettLuceRegression(alpha=0.01, l1_ratio=0)
+    model = rs.PlackettLuceRegression(alpha=0.01)
     with pytest.raises(rs.RankshotError, match="a model with features must be fitted before"):
         rs.leaderboard(votes, model)
     model.fit(votes, np.arange(12).reshape(6, 2) ** 1.5)
