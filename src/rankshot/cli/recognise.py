@@ -65,7 +65,7 @@ def recognise(
     folder: Path | None = None,
     again: bool = False,
 ) -> None:
-    """Recognise new classes in pictures or texts with a model that was not trained on them.
+    """Recognise new classes in images or texts with your own model.
 
     This is `rankshot score`, `rank`, `fit` and `classify` in one go. What they make is kept in a
     folder: a run that was stopped goes on when the same command is given again, and a run with
