@@ -102,7 +102,9 @@ def test_every_accuracy_is_in_the_tables_of_the_runs(page):
     tables = "\n".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "results").glob("*.md")
     )
-    text = re.sub(r"^```.+?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.M | re.S)
+    text = re.sub(
+        r"^```.+?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     chance = {".100"}
     assert set(number.findall(text)) - set(number.findall(tables)) - chance == set()
 
