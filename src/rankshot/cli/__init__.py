@@ -43,7 +43,7 @@ from rankshot.core.errors import RankshotError
 
 COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
     demo: (),
-    recognise: (score, rank),
+    recognise: (score, rank, classify),
     score: (),
     rank: (),
     ask: (rank,),

@@ -60,7 +60,7 @@ def rehearse(
         label alone and the same rows as the scores (.csv, .parquet).
     rankings
         Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
-        rank --rehearse 20`.
+        rank --rehearse seen_labels.csv`.
     new_rankings
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
@@ -82,7 +82,7 @@ def rehearse(
     from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
 
     require_choice("--head", head, RANKING_HEADS)
     if output is not None:
@@ -118,6 +118,8 @@ def rehearse(
         )
         for source, interval in alone.items():
             say(f"  predicted for {source} alone: {interval}")
+    for doubt in list_doubts(rehearsal, about_new):
+        say(doubt)
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
