@@ -1,13 +1,19 @@
 """``rankshot ask``, ``rank --source answers:FILE`` and ``--rehearse``: from prompts to rankings."""
 
+import errno
+import io
 import json
 import re
+import sys
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import rankshot as rs
 from command_line import check_refused, rankshot
+from rankshot.cli import main
 from rankshot.sources import choose_rehearsed
 
 SEEN = [
@@ -109,6 +115,22 @@ def test_a_folder_with_files_is_left_alone(folder):
     assert sorted(path.name for path in folder.iterdir()) == [
         "mine", "new.txt", "prompts", "seen.txt",
     ]  # fmt: skip
+
+
+def test_a_full_disk_is_named(folder, monkeypatch):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", Mock(side_effect=full))
+        done = rankshot(ASK)
+    assert done.err == "rankshot: prompts: cannot be written: No space left on device\n"
+    err = io.StringIO()
+    # To close the file fails as well.
+    with suppress(OSError), Path("/dev/full").open("w") as stream, redirect_stderr(err):
+        monkeypatch.setattr(sys, "argv", ["rankshot", *ASK.split()])
+        monkeypatch.setattr(sys, "stdout", stream)
+        with pytest.raises(SystemExit, match="2"):
+            main()
+    assert err.getvalue() == "rankshot: standard output: No space left on device\n"
 
 
 # ------------------------------------------------------------------ answers

@@ -53,7 +53,7 @@ def ask(
     max_tokens: int = 8000,
     overwrite: bool = False,
 ) -> None:
-    """Write prompts for a language model, to paste into any chat window.
+    """Write prompts for a language model, for any chat window.
 
     Save the answers in the folder `answers` next to the prompts, and give it to `rankshot rank` or
     `recognise` as --source answers:FOLDER. Answers to several questions are several folders.

@@ -206,12 +206,7 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     given = open_scores(path)
     refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
     names, values = read_all_scores(given)
-    row_of: dict[str, int] = {}
-    for row, name in enumerate(names):
-        refuse(
-            row_of.setdefault(name, row) != row,
-            f"{path}: row {row}: the id {short_repr(name)} is also in row {row_of[name]}; keep one",
-        )
+    row_of = {name: row for row, name in enumerate(names)}
     ids = [name for names, _ in iterate_names(table) for name in names]
     if missing := [name for name in ids if name not in row_of]:
         rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"

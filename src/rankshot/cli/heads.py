@@ -110,7 +110,7 @@ class HeadOptions:
             columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
             scores of other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
-            What another model says of the new classes, for --head weighted-mean: one column per
+            What another model says about the new classes, for --head weighted-mean: one column per
             new class, with log-probabilities, probabilities, cosines or other scores, and the ids
             of the scores (.csv, .parquet, .npz; read into memory). A fitted head that has evidence
             needs that of each input.

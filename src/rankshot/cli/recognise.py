@@ -80,7 +80,7 @@ def recognise(
     yes: bool = False,
     folder: Path | None = None,
 ) -> None:
-    """Recognise new classes in pictures or texts with a model that was not trained on them.
+    """Recognise new classes in images or texts with your own model.
 
     This is `rankshot score`, `rank`, `rehearse`, `fit` and `classify` in one go, with the best that
     is possible for what is given: it is printed what was done, and why. What they make is kept in a
@@ -105,7 +105,7 @@ def recognise(
         The classes of some of the inputs: a table with columns id and label, as `rankshot suggest`
         writes it; or scores of other inputs, with a column label (.csv, .parquet).
     evidence : <file or words>
-        What another model says of the new classes: a table with one column per new class and the
+        What another model says about the new classes: a table with one column per new class and the
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
         names of the classes, which needs nothing else.
     new : <names or file>

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.rehearsal import Rehearsal
     from rankshot.zeroshot.scores import Scores
 
+PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
+"""The note in a file of settings that `rankshot report` reads."""
+
 
 def rehearse(
     scores: Path,
@@ -40,12 +43,12 @@ def rehearse(
     head: str = RANKING_HEADS[0],
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Hold out seen classes as new ones, before there is any input of the new classes.
+    """Choose settings and predict the accuracy on held-out classes.
 
     Some seen classes are treated as if they were new: their columns are removed from the scores,
     and their inputs have to be recognised by rankings of the other classes. Their true classes are
-    known, so this tells which sources and settings to use, which temperature makes the
-    probabilities right, and how accurate the new classes will be.
+    known. So the command chooses sources and settings, calibrates the probabilities, and predicts
+    the accuracy on the new classes, without any input of the new classes.
 
     Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl
     --new-rankings rankings.jsonl -o settings.json
@@ -169,7 +172,7 @@ def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> di
         "expected calibration error before and after": list(rehearsal.calibration_error_),
     }
     if predicted is not None:
-        notes["predicted mean accuracy of the new classes, with 95% interval"] = list(predicted)
+        notes[PREDICTED] = list(predicted)
     return notes
 
 

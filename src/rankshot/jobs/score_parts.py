@@ -83,6 +83,8 @@ BLOCK_SCORES = 2**20
 """Scores that are collected before they are written."""
 FIRST_PARTS = 5
 """What the first scores tell is found in the first of these parts that has any."""
+ORIGIN = "_origin.json"
+"""The file in a folder of parts that tells people what the scores are from."""
 PROBABILITIES = "probabilities"
 """The count of rows whose scores are the logarithms of probabilities."""
 
@@ -109,11 +111,11 @@ def score(
     r"""Write the scores of a model for any number of inputs, as a dataset or as one table.
 
     A dataset is a folder of Parquet parts, which `classify` takes. A part is written when it is
-    done, completely or not at all. If the job is stopped in whatever way, the same call goes on
-    with the parts that are not finished; if all are, nothing is done. (A function has no
-    fingerprint by which it could be recognised: it is always run from the start.)
+    done, completely or not at all. If the job is stopped for any reason, the same call resumes with
+    the parts that are not finished; if all are, nothing is done. (A function has no fingerprint by
+    which it could be recognised: it is always run from the start.)
 
-    Each worker process opens the model once. If workers of Dask declare the resource ``GPU``, as
+    Each worker process opens the model once. If Dask workers declare the resource ``GPU``, as
     in ``dask worker --resources GPU=1``, only these are used, with one part at a time per GPU. The
     scores are the same, to the last bit, wherever they are computed.
 
@@ -124,13 +126,13 @@ def score(
         a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
     inputs : str, Path, sequence, ndarray or InputParts
         As for `rankshot.inference.score`; they are divided into parts of up to about 1,000 inputs.
-        Or, for a model of texts, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
+        Or, for a text model, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
         address such as ``s3://bucket/texts``. Each table is a part; if it has no ids, they are
         ``PART:ROW``. Or what `list_inputs` has listed.
     output : str or Path
         A folder, or its address, for a dataset: what was skipped is listed in ``_skipped.csv`` in
         it. Or one table (.csv, .parquet, .npz), into which the parts are joined at the end; what
-        was skipped is then listed beside it, as in ``scores.skipped.csv``.
+        was skipped is then listed next to it, as in ``scores.skipped.csv``.
     executor, scheduler, workers, again, update, progress, notify
         As for `classify`.
     on_error : {"raise", "skip"}
@@ -218,6 +220,8 @@ def score(
         raise nothing_scored(listed.name, run.skipped)
     if is_table:
         _join_parts(Path(folder), table, plan, run, key)
+    else:
+        _write_origin(folder, _describe_origin(plan, run))
     return run
 
 
@@ -310,7 +314,7 @@ def _read_ids(part: Path) -> set[str]:
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
     """Return whether inputs are a dataset of tables, each of which is a part."""
     if not (is_address(inputs) or has_pattern(inputs)):
-        # A folder of pictures, for a model of texts, is refused by `open_inputs`.
+        # A folder of pictures, for a text model, is refused by `open_inputs`.
         return plan.model.takes == "texts" and any(
             path.suffix in TABLE_ENDINGS for path in Path(inputs).rglob("*.*")
         )
@@ -536,8 +540,30 @@ def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key
     write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)
     with replace_file(Path(f"{table}.json")) as stream:
         done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
-        json.dump({"job": key, "table": fingerprint_files([table]), "run": done}, stream)
+        about = {"job": key, "table": fingerprint_files([table]), "run": done}
+        json.dump(about | _describe_origin(plan, run), stream)
     shutil.rmtree(folder)
+
+
+def _describe_origin(plan: ScoringPlan, run: PartsRun) -> dict[str, Any]:
+    return {"origin": plan.origin, "skipped": run.count_reasons()}
+
+
+def _write_origin(folder: str, origin: Mapping[str, Any]) -> None:
+    if not is_address(folder):
+        with replace_file(Path(folder, ORIGIN)) as stream:
+            json.dump(origin, stream)
+
+
+def read_origin(scores: Path) -> dict[str, str]:
+    """Return what a job of `score` tells people of its table or folder; nothing of another one."""
+    try:
+        path = scores / ORIGIN if scores.is_dir() else Path(f"{scores}.json")
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        counts = [f"{n:,} {reason}" for reason, n in kept["skipped"].items()]
+        return {**kept["origin"], "skipped inputs": ", ".join(counts) or "none"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _find_finished(table: Path, key: str, n_parts: int, *, is_begun: bool) -> PartsRun | None:

@@ -191,8 +191,9 @@ def make_prompts(
     seed : int
         The seed of the shuffles.
     max_tokens : int, optional
-        The most tokens of a prompt and its answer together, as far as they can be estimated. The
-        default is 8,000, and for a mapping at least twice as many as one target needs.
+        The maximum number of tokens of a prompt and its answer together, as far as they can be
+        estimated. The default is 8,000, and for a mapping at least twice as many as one target
+        needs.
 
     Examples
     --------

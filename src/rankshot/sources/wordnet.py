@@ -466,7 +466,7 @@ class _SenseList:
         self.usage = WEAK_POWER * np.log([candidate.count + UNTAGGED_COUNT for candidate in every])
         self.is_first = np.array([candidate.is_first for candidate in every])
         self.is_complete = np.array([candidate.is_complete for candidate in every])
-        # How a pinned name is spelt says nothing of the others: it can be an id.
+        # How a pinned name is spelt says nothing about the others: it can be an id.
         self.is_spelt = np.array([not option.is_pinned for option in options])[self.owner]
         self.has_synonyms = self.is_spelt & (nouns.word_counts[synsets] > 1)
         self.is_capital = np.array([candidate.is_capital for candidate in every])

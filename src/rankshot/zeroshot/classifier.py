@@ -155,16 +155,16 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Inputs and their classes, to train the estimator. With a frozen estimator they are
             not needed. With ``classes="all"``, the scores of X are the reference of the gate and
             of a head that can use one, so for a frozen estimator X is best held-out data. For an
-            estimator that is trained here they are training inputs, which were no worse.
+            estimator that is trained here they are training inputs, which worked equally well.
         examples : inputs and labels, optional
             Some inputs of new classes, and their classes, for a `WeightedMean`. They are compared
             with others by what the last step of a pipeline sees of them, or by the inputs
             themselves if these are numbers, or else by their scores.
         evidence : inputs and function, optional
             Inputs as they will be classified, without labels, and a function of inputs that
-            returns what another model says of the new classes, as `Scores` or a data frame; for a
-            `WeightedMean`. `predict` calls it as well, and with ``classes="all"`` also `fit`, with
-            X.
+            returns what another model says about the new classes, as `Scores` or a data frame; for
+            a `WeightedMean`. `predict` calls it as well, and so does `fit` for X with
+            ``classes="all"``.
         """
         self._check_parameters()
         head: Any = WeightedMean() if self.head is None else clone(self.head)
@@ -240,7 +240,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X
             Inputs for the estimator.
         candidates : list of lists of names, or bool array of shape (n, classes), optional
-            The classes that each input may get; by default all.
+            The classes that each input may be assigned; by default all.
         """
         check_is_fitted(self)
         return self._log_proba(self._describe(self.estimator_, X), candidates)
@@ -288,7 +288,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         against: str | None = None,
         candidates: Candidates = None,
     ) -> list[Explanation]:
-        """Explain by seen classes and by sources why each input got its class.
+        """Explain by seen classes and by sources why each input was assigned its class.
 
         Parameters
         ----------

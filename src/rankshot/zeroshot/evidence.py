@@ -1,4 +1,4 @@
-"""Evidence: what another model says of the new classes, and how much it counts beside the head."""
+"""Evidence: what another model says about the new classes, and how much it counts."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def word_evidence(
     classes : iterable of names
         The new classes.
     corpus : sequence of str
-        More texts of the same kind, such as those that the classifier was trained on: they tell
+        More texts of the same kind, such as those that the classifier was trained on: they show
         which words are frequent.
 
     Examples

@@ -89,10 +89,10 @@ class Rehearsal(BaseEstimator):
       for weights of sources, of which more are tried;
     - finds the temperature with which the probabilities are calibrated, and the weight of the
       evidence of another model, if the scores have evidence of the held-out classes;
-    - finds how much labelled examples count: some inputs of the held-out classes stand for these;
+    - finds how much labelled examples count: some inputs of the held-out classes serve as these;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
-      (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
+      (`SeenAndNew`), and "none of these": half of the held-out classes serve as new ones, and
       inputs of the other half are of no class.
 
     Parameters
@@ -127,7 +127,8 @@ class Rehearsal(BaseEstimator):
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
-        All that was tried, in this order, each once; the first is the head with its own settings.
+        Everything that was tried, in this order, each once; the first is the head with its own
+        settings.
     accuracy_ : Interval
         The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
         from resamples of classes.
@@ -287,7 +288,7 @@ class Rehearsal(BaseEstimator):
         classes: Literal["new", "all"] = "new",
         none: bool = False,
     ) -> BaseHead:
-        """Return the chosen head, fitted to the new classes: with sources, reference and all.
+        """Return the chosen head, fitted to the new classes: with sources and reference.
 
         Parameters
         ----------
@@ -300,7 +301,7 @@ class Rehearsal(BaseEstimator):
             Labelled examples of new classes, and scores with evidence of another model, as in
             `WeightedMean.fit`.
         classes : {"new", "all"}
-            Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
+            Whether only new classes are answered, or seen classes as well, by a `SeenAndNew`.
         none : bool
             Whether "none of these" is an answer as well.
         """

@@ -93,7 +93,7 @@ def load_head(path: str | Path) -> BaseHead:
     """Read a fitted head that ``head.save`` or ``rankshot fit`` wrote.
 
     It gives the same answers and explanations as the head that was saved, and can be saved again.
-    ``head.provenance_`` tells how it came about.
+    ``head.provenance_`` says how it was made.
 
     Parameters
     ----------

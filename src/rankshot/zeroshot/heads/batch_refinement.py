@@ -68,23 +68,22 @@ MOST_EXCESS = 0.01
 class BatchRefinement(BaseHead, BaseEstimator):
     r"""A head that uses all inputs of a batch, without labels, to decide on each of them.
 
-    The rankings tell roughly where the inputs of a new class are; the batch shows where they
+    The rankings say roughly where the inputs of a new class are; the batch shows where they
     really are. The scores of every class z have a normal distribution, all with one covariance,
     and
 
     .. math:: \log P(z|x) = \tfrac1t \left[ \log P_{head}(z|x)
               + \tfrac12 \log N(f(x); \mu_z, \Sigma) + \log P(z) \right] + \text{const}
 
-    where f(x) are the first principal components of the
-    standardised scores, at least four per class. Means, covariance and P(z) are found by the EM
-    algorithm, which starts from the probabilities of the head. The factor 1/2 corrects for
-    densities that are too sure.
+    where f(x) are the first principal components of the standardised scores, at least four per
+    class. Means, covariance and P(z) are found by the EM algorithm, which starts from the
+    probabilities of the head. The factor 1/2 corrects for overconfident densities.
 
     How often the refined answers are right follows from how certain the head is: if its mean
     confidence has the log-odds l, about 1.5 l + .3 are those of the share of right answers. So the
     temperature t is the smallest number from 1 on at which the mean probability of the answers is
     at most this share. If the answers are those of the head for less than 55% of the batch (65% if
-    P(z) is estimated), the solution has left what the rankings say: a warning is given, and the
+    P(z) is estimated), the solution has drifted away from the rankings: a warning is given, and the
     head's own answers are kept. This happens if many classes do not occur in the batch. Absent
     classes are not always noticed, so list only classes that may occur.
 

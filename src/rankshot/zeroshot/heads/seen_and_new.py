@@ -201,7 +201,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         What decides between the groups; `fit_gate` learns it. By default a gate that was fitted
         to held-out seen classes of three data sets.
     none : bool
-        Whether inputs that are of no class at all may get the class "none of these".
+        Whether inputs that are of no class at all may be assigned the class "none of these".
     seen : bool
         Whether seen classes are answers. If not, the answers are the new classes and "none of
         these", which then has the probability that the gate gives to seen classes. This needs no
@@ -213,7 +213,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of str
-        The seen and the new classes, and "none of these" if wanted, sorted.
+        The seen and the new classes, and "none of these" if requested, sorted.
     seen_ : ndarray of bool
         Which of ``classes_`` are seen classes.
     gate_ : Gate
