@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
 
-# One run's figures, as in docs/guide/which_method.md.
+# The figures of one run.
 EXPECTED = {
     (DS, "WordNet"): 0.289,
     (DS, "GloVe"): 0.333,

@@ -44,12 +44,12 @@ def rehearse(
     head: str = RANKING_HEADS[0],
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Hold out seen classes as new ones, before there is any input of the new classes.
+    """Choose settings and predict the accuracy on held-out classes.
 
     Some seen classes are treated as if they were new: their columns are removed from the scores,
     and their inputs have to be recognised by rankings of the other classes. Their true classes are
-    known, so this tells which sources and settings to use, which temperature makes the
-    probabilities right, and how accurate the new classes will be.
+    known. So the command chooses sources and settings, calibrates the probabilities, and predicts
+    the accuracy on the new classes, without any input of the new classes.
 
     Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl
     --new-rankings rankings.jsonl -o settings.json
@@ -64,7 +64,7 @@ def rehearse(
         label alone and the same rows as the scores (.csv, .parquet).
     rankings
         Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
-        rank --rehearse 20`.
+        rank --rehearse seen_labels.csv`.
     new_rankings
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
@@ -86,7 +86,7 @@ def rehearse(
     from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
 
     require_choice("--head", head, RANKING_HEADS)
     if output is not None:
@@ -123,6 +123,8 @@ def rehearse(
         )
         for source, interval in alone.items():
             say(f"  predicted for {source} alone: {interval}")
+    for doubt in list_doubts(rehearsal, about_new):
+        say(doubt)
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []

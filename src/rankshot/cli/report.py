@@ -95,7 +95,7 @@ def report(
     score_type: ScoreType = ScoreType.AUTO,
     title: str = "Zero-shot predictions",
 ) -> None:
-    """Write a page about predictions: how many are right, what is confused with what, and why.
+    """Write an HTML page about predictions and their accuracy.
 
     The page is one self-contained HTML file. It begins with the accuracy in one sentence; then
     come pictures (--images), confusions, the calibration and the accuracy of each class.
