@@ -116,7 +116,8 @@ def score(
         workers = choose_workers(workers, scheduler)
     workers = None if workers == 1 else workers
     plan = open_plan(model, seen, preprocessing)
-    listed = list_inputs(plan, inputs, text_column, id_column, batch)
+    keep = output if update else None
+    listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
         run = score_parts(
             plan,
