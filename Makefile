@@ -11,18 +11,20 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test types quick-tests coverage test-slow test-lowest reproduce docs pictures dist hooks bench bench-gpu clean
+.PHONY: demo test system-packages types quick-tests site-tests coverage test-slow test-lowest reproduce docs pictures dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
 	$(BIN)/rankshot demo
 
-test: $(VENV)/.test
+test:
+	$(MAKE) --jobs 2 $(VENV)/.test system-packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) --jobs 3 types site-tests quick-tests
+
+system-packages:
 	bash scripts/system_packages.sh
-	$(MAKE) --jobs 3 types docs quick-tests
-	$(BIN)/python -m pytest --numprocesses auto -m 'not slow' tests/site
 
 # The types are checked while the tests start: many of these wait for a browser or a server.
 types: $(VENV)/.test
@@ -31,6 +33,9 @@ types: $(VENV)/.test
 quick-tests: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' --ignore tests/site \
 	    --durations 100 --durations-min 1
+
+site-tests: docs
+	$(BIN)/python -m pytest --numprocesses 1 -m 'not slow' tests/site
 
 # The tests and examples of three layers, and the share of their lines that these run, with every
 # line that is left out. Less than 95 % of one layer fails. Measuring makes tests slower, so this is
@@ -87,9 +92,9 @@ pictures: $(VENV)/.test docs
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-bench docs test quick-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
-bench docs test quick-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
-bench docs test quick-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
+bench docs test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
+bench docs test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
+bench docs test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py
@@ -107,8 +112,10 @@ bench-gpu: $(VENV)/.bench
 clean:
 	rm -rf $(VENV) $(LOWEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build docs/gallery docs/api/generated
 
+# Old versions of pip take twice as long to find and unpack what the tests need.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
 
 $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) --editable .

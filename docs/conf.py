@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tomllib
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -17,10 +18,13 @@ project = "rankshot"
 author = "The rankshot developers"
 project_copyright = f"{datetime.now(UTC).year}, {author}"
 version = release = installed_version("rankshot")
+pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))
+urls = pyproject["project"]["urls"]
 
 extensions = [
     "myst_parser",
     "command_reference",
+    "name_links",
     "numpydoc",
     "reference",
     "sphinx.ext.autodoc",
@@ -71,6 +75,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("rankshot",),
+    # Names in the code of an example are links to the reference.
+    "reference_url": {"rankshot": None},
     "parallel": 2,
 }
 # An example that warns fails. It runs in another process, which reads this.
@@ -84,12 +90,18 @@ html_title = "rankshot"
 html_logo = html_favicon = "_static/icon.svg"
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
-# Pages without pages below them have nothing to list beside them.
-html_sidebars = {"index": [], "paper": []}
+# The first page has nothing to list beside it.
+html_sidebars = {"index": []}
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")
 html_theme_options = {
-    "logo": {"text": "rankshot"},
+    "logo": {"text": f"rankshot {version}"},
+    "icon_links": [
+        {"name": "Repository", "url": urls["Repository"], "icon": "fa-brands fa-github"},
+        {"name": "Issues", "url": urls["Issues"], "icon": "fa-regular fa-circle-dot"},
+        {"name": "Package", "url": urls["Package"], "icon": "fa-brands fa-python"},
+    ],
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

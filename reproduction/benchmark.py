@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import FeatureUnion, make_union
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.datasets import ImageData
@@ -26,6 +24,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.report.demo import fill_missing
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors
+from rankshot.zeroshot.evidence import make_tfidf
 from reproduction.paper_methods import find_unranked_targets, rank_items
 
 Labels = NDArray[np.str_]
@@ -40,8 +39,8 @@ LabelledInputs = tuple[Any, Labels]
 class Task:
     """A zero-shot problem: training data of some classes, and test inputs of other classes.
 
-    The targets of the real task are the new classes. In the rehearsal some *seen* classes play
-    new ones, and the classifier is trained on the others. Settings are chosen in the rehearsal.
+    The targets of the real task are the new classes. In the rehearsal, some *seen* classes are held
+    out as new ones, and the classifier is trained on the others. There, settings are chosen.
 
     Attributes
     ----------
@@ -221,15 +220,6 @@ def load_benchmark(data: ImageData | TextData) -> Benchmark:
         held_out = {one: load_held_out_panel(data.name, one) for one in questions}
     return Benchmark(
         data, load_similarities(data.name), panels, held_out, load_class_vectors(data.name)
-    )
-
-
-def make_tfidf() -> FeatureUnion:
-    """Return an extractor of features of texts: TF-IDF of words, pairs of words, and characters."""
-    common: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
-    return make_union(
-        TfidfVectorizer(ngram_range=(1, 2), **common),
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), **common),
     )
 
 

@@ -78,10 +78,11 @@ class Evaluator:
         """Return the classifier's scores of the "validation" or "test" inputs of a task."""
         key = (task.name, configuration.classifiers, part)
         if key not in self._scores:
-            self._scores[key] = self._classifier(configuration, task).scores(getattr(task, part))
+            self._scores[key] = self.classifier(configuration, task).scores(getattr(task, part))
         return self._scores[key]
 
-    def _classifier(self, configuration: Configuration, task: Task) -> LinearClassifier:
+    def classifier(self, configuration: Configuration, task: Task) -> LinearClassifier:
+        """Return the classifier of a configuration, trained on a task, or the mean of two."""
         cache = self.caches[task.name]
         model = cache.load_or_train(configuration.setting, configuration.C)
         if configuration.partner is None:

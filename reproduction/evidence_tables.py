@@ -43,7 +43,7 @@ def examples_table(
     """Return the accuracy against labelled examples, with and without rankings."""
     announce("labelled examples")
     task = evaluator.benchmark.real
-    model = evaluator._classifier(chosen, task)
+    model = evaluator.classifier(chosen, task)
     usual = evaluator.scores(chosen, task, "validation")
     rankings = weight_rankings(chosen, task)
     paper = paper_head().fit(task.panel)

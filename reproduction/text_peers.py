@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.errors import RankshotError
 from rankshot.sources.vectors import WordVectors, cosine
-from reproduction.benchmark import TextTask, make_tfidf
+from rankshot.zeroshot.evidence import make_tfidf
+from reproduction.benchmark import TextTask
 from reproduction.evaluator import Configuration, Evaluator
 from reproduction.peer_comparison import (
     PeerMethod,

@@ -21,6 +21,7 @@ if not DOCS.is_dir():
     pytest.skip("the documentation is not here", allow_module_level=True)
 numpydoc = pytest.importorskip("numpydoc.docscrape")
 sys.path.insert(0, str(DOCS / "_extensions"))
+from name_links import Links  # noqa: E402
 from reference import list_members, public_names  # noqa: E402
 
 
@@ -54,6 +55,41 @@ def test_every_public_name_is_on_one_page():
     assert set(NAMES) - set(counts) == set()
     assert set(counts) - set(NAMES) == set()
     assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_what_people_type_is_on_the_first_page():
+    page = (DOCS / "api" / "index.md").read_text("utf-8")
+    tables = re.findall(r"^\| .+ \| (`.+`) \|", page, re.MULTILINE)
+    named = re.findall(r"`(\w+)`", "".join(tables))
+    assert sorted(named) == sorted(rs.__all__)
+    assert f"all {len(named)} names" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("kemeny", "rankshot.kemeny"),
+        ("rs.kemeny(votes)", "rankshot.kemeny"),
+        ("rankshot.survey.create_app", "rankshot.survey.create_app"),
+        ("survey.create_app", "rankshot.survey.create_app"),
+        ("load_panel", "rankshot.datasets.load_panel"),
+        ("Rankings.from_votes", "rankshot.Rankings.from_votes"),
+        ("Leaderboard.items", "rankshot.ranking.Leaderboard"),
+        ("PlackettLuce().fit(…).mode_", "rankshot.PlackettLuce"),
+        ("rankshot rank --k 5", "api/generated/commands/rank"),
+        ("rankshot survey export study.toml", "api/generated/commands/survey-export"),
+        # In two packages, a plain word, or unknown.
+        ("score", None),
+        ("jobs.score", "rankshot.jobs.score"),
+        ("accuracy", None),
+        ("metrics.accuracy", "rankshot.zeroshot.metrics.accuracy"),
+        ("rankshot COMMAND", None),
+        ("rankings.jsonl", None),
+        ("k", None),
+    ],
+)
+def test_names_in_code_font_are_links(text, target):
+    assert Links().find(text) == target
 
 
 def test_every_public_name_has_an_example():

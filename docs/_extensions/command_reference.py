@@ -1,4 +1,4 @@
-"""The page of the command: Markdown from the help texts of the Typer application."""
+"""The pages of the commands: Markdown from the help texts of the Typer application."""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +12,8 @@ import rankshot.cli
 
 PLACE = "<!-- all commands -->"
 PAGE = "api/command"
+FOLDER = "api/generated/commands"
+"""Each command has a page here."""
 MARKS = re.compile(r"([\\*_<>\[\]#|$])")
 # Not inside of code, where an option follows a space or the backtick.
 OPTION = re.compile(r"(?<![\w`-])(--[a-z][a-z-]*)(?=[^`]*(?:`[^`]*`[^`]*)*$)")
@@ -19,28 +21,40 @@ OPTION = re.compile(r"(?<![\w`-])(--[a-z][a-z-]*)(?=[^`]*(?:`[^`]*`[^`]*)*$)")
 SUFFIX = re.compile(r"\s*\[([^\[\]]*)\]$")
 
 
-def describe_commands() -> str:
-    """Return a list of all commands, and a section for each of them."""
+def describe_commands() -> dict[str, str]:
+    """Return the page of each command by its words, such as ``survey export``; all of them: ""."""
     root = typer.main.get_command(rankshot.cli.app)
-    context = root.context_class(root, info_name="rankshot")
-    return "\n".join([*_list_commands(root, context), "", *_describe_group(root, context, "##")])
+    return dict(_describe_group(root, root.context_class(root, info_name="rankshot"), ""))
 
 
-def _list_commands(group: Any, context: Any) -> Iterator[str]:
-    yield from ("| command | what it does |", "|---|---|")
-    for command, inner in _commands(group, context):
-        title = inner.command_path
+def list_command_pages() -> dict[str, str]:
+    """Return the name of the page of each command by its words."""
+    return {path: f"{FOLDER}/{_file_name(path)}" for path in describe_commands() if path}
+
+
+def _describe_group(group: Any, context: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the page of a group, and then those of its commands."""
+    own = [] if not path else [f"# `rankshot {path}`\n", *_describe(group, context)]
+    folder = "" if path else "generated/commands/"
+    rows, names, inner = [], [], []
+    for command, below in _commands(group, context):
+        words = below.command_path.removeprefix("rankshot ")
+        names.append(f"{folder}{_file_name(words)}")
         brief = format_text(_paragraphs(command)[0])
-        yield f"| [`{title}`](#{title.replace(' ', '-')}) | {brief} |"
-
-
-def _describe_group(group: Any, context: Any, level: str) -> Iterator[str]:
-    for command, inner in _commands(group, context):
-        yield f"{level} `{inner.command_path}`\n"
-        yield from _describe(command, inner)
+        rows.append(f"| [`rankshot {words}`]({names[-1]}.md) | {brief} |")
         if hasattr(command, "commands"):
-            yield from (*_list_commands(command, inner), "")
-            yield from _describe_group(command, inner, f"{level}#")
+            inner += _describe_group(command, below, words)
+        else:
+            inner.append(
+                (words, "\n".join([f"# `rankshot {words}`\n", *_describe(command, below)]))
+            )
+    table = ["| command | what it does |", "|---|---|", *rows, ""]
+    yield path, "\n".join([*own, *table, "```{toctree}\n:hidden:\n", *names, "```\n"])
+    yield from inner
+
+
+def _file_name(words: str) -> str:
+    return words.replace(" ", "-")
 
 
 def _commands(group: Any, context: Any) -> Iterator[tuple[Any, Any]]:
@@ -57,10 +71,10 @@ def _describe(command: Any, context: Any) -> Iterator[str]:
         example = paragraph.removeprefix("Example: ")
         is_text = example == paragraph
         yield f"{format_text(paragraph)}\n" if is_text else f"```bash\n{example}\n```\n"
-    for parameter in command.get_params(context):
-        name, text = parameter.get_help_record(context)
-        if name != "--help":
-            yield f"`{name}`\n: {_format_help(text)}\n"
+    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
+    options = [f"`{name}`\n: {_format_help(text)}\n" for name, text in records if name != "--help"]
+    if options:
+        yield from ("## Arguments and options\n", *options)
 
 
 def _paragraphs(command: Any) -> list[str]:
@@ -83,15 +97,30 @@ def format_text(text: str) -> str:
     return "`".join(parts)
 
 
-def insert_commands(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the commands into their page when Sphinx reads it."""
+def write_pages(app: Sphinx) -> None:
+    """Write the pages of the commands that have changed, so that others are not read again."""
+    folder = Path(app.srcdir, FOLDER)
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = describe_commands()
+    app.config.command_overview = pages.pop("")
+    for old in {path.stem for path in folder.glob("*.md")} - {_file_name(path) for path in pages}:
+        (folder / f"{old}.md").unlink()
+    for words, text in pages.items():
+        path = folder / f"{_file_name(words)}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def insert_overview(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the list of commands into its page when Sphinx reads it."""
     if page == PAGE:
-        for path in Path(rankshot.cli.__file__).parent.glob("*.py"):
-            app.env.note_dependency(str(path))
-        source[0] = source[0].replace(PLACE, describe_commands())
+        app.env.note_reread()
+        source[0] = source[0].replace(PLACE, app.config.command_overview)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register what the page of the command needs."""
-    app.connect("source-read", insert_commands)
+    """Register what the pages of the commands need."""
+    app.add_config_value("command_overview", "", "")
+    app.connect("builder-inited", write_pages)
+    app.connect("source-read", insert_overview)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

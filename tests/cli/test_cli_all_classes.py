@@ -30,9 +30,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def in_python(reference=None, none=False):
+def in_python(reference=None, **options):
     head = rs.ProbabilisticRanking().fit(rankings(), reference)
-    return rs.SeenAndNew(head, none=none).fit(reference)
+    return rs.SeenAndNew(head, **options).fit(reference)
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,53 @@ def test_all_classes_have_a_column_as_in_python(folder, words, head):
     assert f"new classes: {n_new} ({n_new / 7:.1%})" in done
 
 
+@pytest.mark.parametrize("reference", [False, True])
+def test_none_of_the_new_classes_needs_no_reference(folder, reference):
+    words = CLASSIFY.replace("--classes all", "--classes new-or-none")
+    done = run_well(f"{words} --reference usual.csv" if reference else words)
+    found, head = read_predictions("out.csv"), in_python(USUAL if reference else None, seen=False)
+    assert found.targets == tuple(sorted([*TARGETS, NONE]))
+    np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
+    assert "new classes: " in done
+    assert "seen classes: " not in done
+
+
+def test_a_reference_of_few_classes_does_not_harm_the_gate(folder):
+    """It said nothing, and most inputs were of seen classes: few columns have a usual spread."""
+    rng = np.random.default_rng(0)
+    n = 60
+    seen = [f"s{i:02}" for i in range(n)]
+    new = np.arange(0, n, 6)
+    lists = [[seen[i + j] for j in range(3)] for i in new]
+    rs.write_rankings(
+        rs.Rankings.from_orders(lists, items=seen, targets=[f"n{i:02}" for i in new]), "many.jsonl"
+    )
+    target = np.repeat(new, 20)
+    of_new = rng.normal(size=(200, n))
+    for j in range(3):
+        of_new[np.arange(200), target + j] += 4 - j / 2
+    truth = rng.integers(n, size=200)
+    of_seen = rng.normal(size=(200, n)) + 8 * np.eye(n)[truth]
+    few = rng.normal(size=(60, n)) + 8 * np.eye(n)[np.repeat([3, 4, 5], 20)]
+    both = np.concatenate([of_new, of_seen])
+    write_scores(folder / "many.npz", both, seen, [str(i) for i in range(400)])
+    write_scores(folder / "few.npz", few, seen, [str(i) for i in range(60)])
+    shares = []
+    for words in ("", " --reference few.npz"):
+        done = run_well(f"classify many.npz --rankings many.jsonl --classes all -o out.csv{words}")
+        labels = read_predictions("out.csv").labels.astype(str)
+        right = labels == [*(f"n{i:02}" for i in target), *(seen[i] for i in truth)]
+        shares.append((right[:200].mean(), right[200:].mean()))
+    assert "reference: it covers " in done
+    (new_alone, seen_alone), (new_share, seen_share) = shares
+    assert new_share > new_alone - 0.05
+    assert seen_share > seen_alone - 0.05
+
+
 def test_one_new_class_is_not_the_only_class(folder):
     (folder / "rankings.jsonl").write_text('{"target": "cat", "ranking": ["leopard", "tiger"]}\n')
     assert "is the only class" not in run_well(CLASSIFY)
+    assert "is the only class" not in run_well(CLASSIFY.replace("all", "new-or-none", 1))
     assert "is the only class" in run_well(CLASSIFY.replace(" --classes all", ""))
 
 

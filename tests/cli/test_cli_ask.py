@@ -1,13 +1,19 @@
 """``rankshot ask``, ``rank --source answers:FILE`` and ``--rehearse``: from prompts to rankings."""
 
+import errno
+import io
 import json
 import re
+import sys
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import rankshot as rs
 from command_line import check_refused, rankshot
+from rankshot.cli import main
 from rankshot.sources import choose_rehearsed
 
 SEEN = [
@@ -111,6 +117,22 @@ def test_a_folder_with_files_is_left_alone(folder):
     ]  # fmt: skip
 
 
+def test_a_full_disk_is_named(folder, monkeypatch):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", Mock(side_effect=full))
+        done = rankshot(ASK)
+    assert done.err == "rankshot: prompts: cannot be written: No space left on device\n"
+    err = io.StringIO()
+    # To close the file fails as well.
+    with suppress(OSError), Path("/dev/full").open("w") as stream, redirect_stderr(err):
+        monkeypatch.setattr(sys, "argv", ["rankshot", *ASK.split()])
+        monkeypatch.setattr(sys, "stdout", stream)
+        with pytest.raises(SystemExit, match="2"):
+            main()
+    assert err.getvalue() == "rankshot: standard output: No space left on device\n"
+
+
 # ------------------------------------------------------------------ answers
 
 
@@ -129,6 +151,31 @@ def test_answers_become_rankings_of_raters(folder):
     assert set(found.sources) == {"answers"}
     assert found.select(rater="rater-1").orders() == list(LISTS.values())
     assert found.select(rater="Claude").orders() == [order[::-1] for order in LISTS.values()]
+
+
+def test_folders_of_answers_to_two_questions_are_two_sources(folder):
+    for question, order in (("images", 1), ("contrast", -1)):
+        run_well(f"{ASK}-{question} --question {question} --k 5")
+        lists = {name: some[::order] for name, some in LISTS.items()}
+        Path(f"prompts-{question}/answers/rater-1.txt").write_text(json.dumps(lists))
+    text = Path("prompts-contrast/rater-1.txt").read_text()
+    assert '["cat", "truck", "dog"]. The new classes are to be told apart by what it says' in text
+    folders = " ".join(f"--source answers:prompts-{q}/answers" for q in ("images", "contrast"))
+    words = RANK.replace("--source answers:answers", folders)
+    assert "prompts-contrast, rater-1: 3 usable lists" in run_well(words)
+    found = rs.read_rankings("out.jsonl", items=SEEN)
+    assert found.select(source="prompts-images").orders() == list(LISTS.values())
+    assert found.select(source="prompts-contrast").orders()[0] == LISTS["cat"][::-1]
+    assert set(found.raters) == {"prompts-images/rater-1", "prompts-contrast/rater-1"}
+    done = rankshot(f"{words} --follow-up again")
+    assert "--follow-up is for one --source answers:FOLDER at a time" in done.err
+    paths = [f"prompts-{name}/answers" for name in ("images", "contrast")]
+    with pytest.raises(rs.RankshotError, match=r"rater-1\.txt have the same name: answers to two"):
+        rs.sources.read_answer_files(paths, NEW, SEEN, 5)
+    alone = rs.sources.read_answer_files(paths[0], NEW, SEEN, 5)
+    assert alone.rankings.orders() == list(LISTS.values())
+    with pytest.raises(rs.RankshotError, match="there is only 'cat'"):
+        rs.sources.make_prompts(["cat"], SEEN, question="contrast")
 
 
 def test_what_is_missing_is_asked_again(folder):

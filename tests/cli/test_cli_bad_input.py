@@ -92,6 +92,11 @@ SEMANTICS = [
     ),
     (
         CLASSIFY,
+        {"scores.csv": "id,bus,fox,leopard,tiger,tram\nx1,20,0,30,49.7,0\nx2,100,0,0,0,0\n"},
+        "scores.csv: the scores look like percentages, from 0 to 100 with a sum of 100: divide",
+    ),
+    (
+        CLASSIFY,
         {"rankings.jsonl": '{"ranking": ["fox", "bus"]}\n'},
         "rankings.jsonl: ranking 0 has no target",
     ),

@@ -253,7 +253,7 @@ WRONG = [
     (
         WITH_EVIDENCE,
         table("id,cat,dog,truck", "x1,1,2,3", "x1,1,2,3"),
-        "evidence.csv: row 1: the id 'x1' is also in row 0; keep one",
+        "evidence.csv: 1 id more than once: 'x1'; every input needs an id of its own",
     ),
     (WITH_EVIDENCE, table("id,cat,dog,truck", "x1,1,?,3"), "evidence.csv:2: 'dog'"),
     (f"{CLASSIFY} --evidence words", {}, "--evidence words is for `rankshot recognise`"),

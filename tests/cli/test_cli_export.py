@@ -18,6 +18,8 @@ from command_line import (
     softmax,
     write_small_run,
 )
+from rankshot.inference import Preprocessing, open_model
+from tiny_models import CLASSES, write_onnx
 
 FIT = "fit --rankings rankings.jsonl -o head.rankshot"
 
@@ -100,3 +102,26 @@ def test_heads_that_cannot_be_exported(folder):
     run_well(f"{FIT} --seen scores.csv --head probabilistic --set posterior=sum --set k=2")
     message = "head.rankshot: posterior='sum' needs NumPy arrays"
     check_refused(folder, "export head.rankshot -o head.onnx", {}, message)
+
+
+def test_the_preprocessing_goes_with_the_network(folder):
+    """The metadata say it, and the lines that are printed give the same numbers."""
+    (folder / "colors.jsonl").write_text('{"target": "sky", "ranking": ["blue", "green"]}\n')
+    (folder / "classes.txt").write_text("\n".join(CLASSES))
+    run_well("fit --rankings colors.jsonl --seen classes.txt -o colors.rankshot")
+    write_onnx(folder / "net.onnx", shape=("n", 3, 224, 224), metadata={"classes": CLASSES})
+    export = "export colors.rankshot --attach net.onnx -o sky.onnx"
+    assert "preprocessing" not in run_well(export)
+    out = run_well(f"{export} --preprocessing imagenet")
+    imagenet = Preprocessing.from_name("imagenet")
+    assert f"preprocessing: {imagenet}; the same in Python" in out
+    assert "".join(f"  {line}\n" for line in imagenet.to_python()) in out
+    assert open_model("sky.onnx").preprocessing == imagenet
+    # A network that has it passes it on, and so does a file beside it.
+    again = "export colors.rankshot --attach {} -o again.onnx"
+    (folder / "preprocessor_config.json").write_text(json.dumps(imagenet.to_config()))
+    assert "the same in Python" in run_well(again.format("net.onnx"))
+    (folder / "preprocessor_config.json").unlink()
+    assert open_model("again.onnx").preprocessing == imagenet
+    alone = "export colors.rankshot -o x.onnx --preprocessing clip"
+    check_refused(folder, alone, {}, "--preprocessing is for --attach FILE")

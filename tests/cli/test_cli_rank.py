@@ -187,20 +187,26 @@ def test_a_language_model_gets_the_words(folder, monkeypatch):
 
     monkeypatch.setattr(LanguageModel, "rankings", rankings)
     (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\ncrane_2,a heron\n")
-    done = rank("--source model:m --yes --names names.csv")
+    done = rank("--source llm:m --yes --names names.csv")
     assert done.status == 0, done.err
     assert asked == [(("cat", "truck", "water lily"), (*SEEN[:-1], "a heron"))]
     assert read_file()["m", "water_lilly"]["ranking"] == ["crane_2", "bus"]
     (folder / "names.csv").write_text("class,look_up\ncrane_2,crane\n")
-    done = rank("--source model:m --yes --names names.csv")
+    done = rank("--source llm:m --yes --names names.csv")
     assert "cannot distinguish 'crane' and 'crane_2': both are looked up as 'crane'" in done.err
 
 
 def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     write_names(folder, ["tiger", "T9", "daisy", "heron"], ["water_lilly", "crane", "qzx_7"])
     (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan\n")
-    done = rank("--names names.csv --sense crane=crane.n.04 --senses-out senses.txt")
+    words = "--names names.csv --sense crane=crane.n.04 --senses-out senses.txt"
+    done = rank(words)
+    assert done.status == 2
+    assert "no source knows 'qzx_7'. Correct the name" in done.err
+    assert not Path("out.jsonl").exists()
+    done = rank(f"{words} --skip-unknown")
     assert done.status == 0, done.err
+    assert "warning: no ranking of 'qzx_7', which no source knows: left out" in done.out
     found = rs.sources.read_senses("senses.txt")
     words = ["water lily", "tiger", "swan", "daisy", "heron"]
     chosen = {name: sense.name for name, sense in rs.WordNet().senses(words).items()}
@@ -214,8 +220,20 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     }
     first = Path("out.jsonl").read_text()
     # The file replaces the words: all senses are given now.
-    assert rank("--sense senses.txt").status == 0
+    assert rank("--sense senses.txt --skip-unknown").status == 0
     assert Path("out.jsonl").read_text() == first
+    # Words to look up can be senses, which are of no use for other sources.
+    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan.n.01\n"
+                                      "crane,crane.n.04\n")  # fmt: skip
+    assert rank("--names names.csv --skip-unknown").status == 0
+    assert Path("out.jsonl").read_text() == first
+
+
+def test_a_misspelt_new_class_is_an_error_with_a_suggestion(folder):
+    write_names(folder, SEEN, ["cat", "gerenouk"])
+    done = rank("--source wordnet")
+    assert done.status == 2
+    assert "no source knows 'gerenouk'; 'gerenouk' may be 'gerenuk'. Correct the name" in done.err
 
 
 # ------------------------------------------------------------------ similarities
@@ -229,7 +247,8 @@ def test_several_sources_are_averaged(folder):
     (folder / "table.csv").write_text("target,tiger,bus,lorry\ncat,4,2,0\ntruck,0,4,3\nyeti,,,\n")
     write_names(folder, SEEN, ["cat", "truck", "yeti"])
     done = rank(
-        "--source vectors:vectors.txt --source table:table.csv --similarity-out sim.csv --k 2"
+        "--source vectors:vectors.txt --source table:table.csv --similarity-out sim.csv --k 2 "
+        "--skip-unknown"
     )
     assert done.status == 0, done.err
     assert "sim.csv: the mean of vectors and table, each rescaled to [0, 1]" in done.out

@@ -189,8 +189,11 @@ def test_every_way_gives_the_same_answer(row, answer):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rs.WeightedMean().fit(rankings).predict(np.array([row, row]))
-    assert any("look like probabilities" in str(one.message) for one in caught) == answer
+        rs.WeightedMean().fit(rankings).predict(100 * np.array([row, row]))
+    for what in ("probabilities", "percentages"):
+        assert any(f"look like {what}" in str(one.message) for one in caught) == answer
     found = rs.inference.score(lambda batch: [row] * len(batch), ["a", "b"], ITEMS)
+    assert repr(found) == "ScoredInputs: Scores: 2 x 3 classes, multiclass, float64; 0 skipped"
     assert np.array_equal(found.scores.values, [row, row]) != answer
     if answer:
         assert len(rs.Scores.from_probabilities([row], ITEMS)) == 1

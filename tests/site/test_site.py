@@ -71,6 +71,23 @@ def test_every_link_inside_leads_somewhere():
     assert broken == []
 
 
+def test_guide_and_reference_link_to_each_other():
+    reference = SITE / "api" / "generated"
+    to_names, users = [], set()
+    for page in sorted(SITE.glob("guide/*.html")):
+        links = {find_target(page, link)[0] for link in read_page(page).links}
+        found = {path for path in links if path.parent in {reference, reference / "commands"}}
+        to_names += found
+        users |= {(path, page) for path in found}
+    assert len(to_names) > 200
+    missing = [
+        f"{path.name}: {page.name}"
+        for path, page in users
+        if page not in {find_target(path, link)[0] for link in read_page(path).links}
+    ]
+    assert missing == []
+
+
 def test_no_other_host_is_needed():
     outside = [
         f"{page.relative_to(SITE)}: {link}"

@@ -61,6 +61,12 @@ GOOD = {
 cat: leopards, tigers, foxes, sea lions, rabbits
 truck: pickup trucks, buses, streetcars, tractors, tanks
 persian cat: rabbits, foxes, leopards, mice, tigers""",
+    "numbers in one line": f"""\
+cat: {" ".join(f"{i}. {item}" for i, item in enumerate(CAT, 1))}
+**Truck** {", ".join(f"({i}) {item}" for i, item in enumerate(TRUCK, 1))}
+
+persian cat
+{"; ".join(f"{i}. {item}" for i, item in enumerate(PERSIAN, 1))}""",
     "csv": "class,1,2,3,4,5\n"
     + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
     "yaml": "\n".join(

@@ -130,6 +130,9 @@ def test_every_animal_is_an_animal_without_pinning():
         (["crane", "bulldozer", "excavator"], "crane.n.04"),
         (["orange", "red", "blue", "green"], "orange.n.02"),
         (["seal", "walrus", "dolphin", "whale"], "seal.n.09"),
+        # A walrus has this name as well, but not as its first.
+        (["sea horse", "tiger", "seal"], "seahorse.n.02"),
+        (["seahorse", *IMAGENET.ids], "seahorse.n.02"),
     ],
 )
 def test_the_other_names_decide(names, sense):

@@ -13,6 +13,7 @@ from rankshot.zeroshot.heads.batch_refinement import (
     BatchRefinement,
     balancing_offsets,
     calibrating_temperature,
+    refine_batch,
     variety,
 )
 from rankshot.zeroshot.scores import KINDS
@@ -71,11 +72,12 @@ def class_means(refined):
 
 
 def calibrated(log_share, said):
-    """As sure as the answers agree with those that were said; tried in small steps."""
-    agreement = np.mean(log_share.argmax(axis=1) == said.argmax(axis=1))
+    """As certain as the head's confidence makes likely; tried in small steps."""
+    odds = 1 / np.mean(1 - np.exp(said).max(axis=1)) - 1
+    right = 1 / (1 + np.exp(-0.3) * odds**-1.5)
     for temperature in np.exp(np.arange(0, 9, 1e-3)):
         found = log_softmax(log_share / temperature, axis=1)
-        if np.exp(found).max(axis=1).mean() <= agreement:
+        if np.exp(found).max(axis=1).mean() <= right:
             return found
     raise AssertionError
 
@@ -195,12 +197,14 @@ def test_absent_targets_are_noticed(rng):
 # ------------------------------------------------------------------ how certain it is
 
 
-def test_probabilities_are_as_certain_as_the_agreement_allows(rng):
+def test_probabilities_are_as_certain_as_those_of_the_head_make_likely(rng):
     head, scores, _ = clusters(rng, [50] * 4)
     found = BatchRefinement(head).fit(scores)
     agreement = np.mean(found.predict(scores) == head.predict(scores))
     assert found.agreement_ == agreement < 0.95
-    assert found.predict_proba(scores).max(axis=1).mean() == pytest.approx(agreement, abs=1e-6)
+    odds = 1 / np.mean(1 - head.predict_proba(scores).max(axis=1)) - 1
+    expected = 1 / (1 + np.exp(-0.3) / odds**1.5)
+    assert found.predict_proba(scores).max(axis=1).mean() == pytest.approx(expected, abs=1e-6)
     assert found.calibration_temperature_ > 1
 
 
@@ -331,7 +335,7 @@ def test_the_covariance_is_that_of_batch_and_examples_around_their_means():
     lists = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b", "c"], targets=["x", "y"])
     far = values[::4] + np.array([2, 0, -2])
     known = np.array(["x", "y"])[truth[::4]]
-    found = BatchRefinement(rs.WeightedMean().fit(lists), class_prior="equal")
+    found = BatchRefinement(rs.WeightedMean().fit(lists), class_prior="equal", temperature=1.0)
     found.fit(values, (far, known))
     points = np.concatenate([found._in_directions(rs.Scores(x, [*"abc"])) for x in (values, far)])
     share = np.concatenate([found.predict_proba(values), np.eye(2)[truth[::4]]])
@@ -342,3 +346,39 @@ def test_the_covariance_is_that_of_batch_and_examples_around_their_means():
     shrunk = (1 - found._shrinkage) * within
     shrunk += found._shrinkage * np.trace(within) / 3 * np.eye(3)
     np.testing.assert_allclose(found.covariance_, shrunk, atol=0.01 * shrunk.max())
+
+
+# ------------------------------------------------------------------ what is done with a batch
+
+
+def test_a_batch_is_used_if_it_is_large_enough(rng):
+    head, scores, truth = clusters(rng, [50] * 4)
+    refined, why = refine_batch(head, scores)
+    n = np.sum(refined.predict(scores) != head.predict(scores))
+    assert np.mean(refined.predict(scores) == truth) > np.mean(head.predict(scores) == truth)
+    assert f"assumed to be equally frequent: {n} labels ({n / 200:.0%}) are not those of" in why
+    assert refine_batch(head, scores, batch="no") == (head, "")
+    kept, why = refine_batch(head, scores[:19])
+    assert kept is head
+    assert "from 20 inputs on, 5 per class" in why
+    assert refine_batch(head, scores[::12], batch="yes")[0] is not head
+    sure = rs.Scores(scores.values[:100] + 9 * np.eye(8)[[0, 1] * 50], scores.items)
+    with_none = rs.SeenAndNew(head, seen=False).fit()
+    assert refine_batch(with_none, sure) == (with_none, "")
+    with pytest.raises(rs.RankshotError, match="a batch refines a head of new classes alone"):
+        refine_batch(with_none, sure, batch="yes")
+
+
+def test_an_explanation_says_what_the_batch_adds(rng):
+    head, scores, _ = clusters(rng, [50] * 4)
+    refined = BatchRefinement(head).fit(scores)
+    row = int(np.argmax(refined.predict(scores) != head.predict(scores)))
+    why = rs.explain(refined, scores[[row]])[0]
+    assert why.target == refined.predict(scores)[row]
+    assert why.by_rankings[0] == head.predict(scores)[row]
+    sums = np.asarray(refined.decision_function(scores[[row]]))[0]
+    z = list(refined.classes_).index(why.target)
+    total = sum(c for _, c in why.items) + why.batch
+    assert total == pytest.approx(sums[z] - sums.mean())
+    assert f"  other inputs of the batch: {why.batch:+.2f}" in str(why)
+    assert "by this input alone: " in str(why)

@@ -127,12 +127,19 @@ def test_one_vs_one_is_known_by_its_columns(tmp_path, classes, columns, named, k
         ("id,a,a\n1,2,3\n", r"s\.csv: the header names 'a' more than once"),
         ("id,a,b\nx,1,2\ny,,2\n", r"s\.csv:3: 'a' is empty; scores must be finite numbers"),
         ("id,a,b\nx,1,2\ny,3,1e31\n", r"s\.csv:3: 'b' is 1e\+31; numbers must be less than 1e\+30"),
+        ("id,a\nx,1\ny,2\nx,3\ny,2\n", r"s\.csv: 2 ids more than once: 'x', 'y'; every input"),
     ],
 )
 def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
     (tmp_path / "s.csv").write_text(content)
     with pytest.raises(RankshotError, match=message):
         whole(open_scores(tmp_path / "s.csv"))
+
+
+def test_ids_differ_in_the_whole_file(tmp_path):
+    (tmp_path / "s.csv").write_text("id,a,b\n" + "".join(f"x{i % 9},1,2\n" for i in range(10)))
+    with pytest.raises(RankshotError, match="1 id more than once: 'x0'"):
+        whole(open_scores(tmp_path / "s.csv", batch_rows=2))
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".npz"])

@@ -92,6 +92,23 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
 
 @each_kind
 @pytest.mark.parametrize("with_reference", [True, False])
+def test_without_seen_classes_none_has_their_probability(rng, kind, with_reference):
+    scores, usual = random_scores(rng, kind), random_scores(rng, kind, n=40)
+    reference = usual if with_reference else None
+    together = both(reference=reference, gate=GATE)
+    found = rs.SeenAndNew(together.head, gate=GATE, seen=False).fit(reference)
+    assert found.classes_.tolist() == sorted([*TARGETS, "none of these"])
+    assert not found.seen_.any()
+    proba = together.predict_proba(scores)
+    expected = dict(zip(together.classes_, proba.T, strict=True))
+    expected["none of these"] = proba[:, together.seen_].sum(axis=1)
+    np.testing.assert_allclose(
+        found.predict_proba(scores), np.array([expected[c] for c in found.classes_]).T, atol=1e-12
+    )
+
+
+@each_kind
+@pytest.mark.parametrize("with_reference", [True, False])
 def test_the_order_of_the_columns_never_matters(rng, kind, with_reference):
     scores, usual = random_scores(rng, kind), random_scores(rng, kind, n=30)
     order = [3, 0, 4, 1, 2]

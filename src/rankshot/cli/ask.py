@@ -1,28 +1,29 @@
-"""``rankshot ask``: prompts to paste into a chat window, for whoever has no endpoint."""
+"""``rankshot ask``: prompts to paste into any chat window."""
 
 from __future__ import annotations
 
 import shlex
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from rankshot.cli.classes import read_class_lists, read_question, read_seen_labels
+from rankshot.cli.classes import ClassLists, read_class_lists, read_question, read_seen_labels
 from rankshot.cli.console import check_folder, say, write_folder
+from rankshot.cli.rank import ANSWERS
 from rankshot.core.errors import format_count
 
 GUIDE = "READ-ME-FIRST.txt"
-ANSWERS = "answers"
 GUIDE_TEXT = """\
-How to get rankings for {count} from a language model, without an endpoint
+How to get rankings for {count} from a language model, without an API key
 
-1. Paste each of these files, whole, into a new conversation of a chat window:
+1. Paste the whole text of each of these files into a new conversation of a chat window:
 
 {prompts}
 
    Each number is one rater, who gets the classes in another order. A new conversation for each
    file keeps the answers independent. Different models may answer different files.
 
-2. Save each answer, as it is, as a text file of the same name in this folder:
+2. Save each answer unchanged, as a text file of the same name, in this folder:
 
        {answers}
 
@@ -30,11 +31,11 @@ How to get rankings for {count} from a language model, without an endpoint
 
        {command}
 
-   What is missing or cannot be used is named. The option --follow-up FOLDER writes prompts that
-   ask for it again.
+   Lists that are missing or cannot be used are reported. The option --follow-up FOLDER writes
+   prompts that ask for them again.
 
-A prompt has up to about {tokens:,} tokens. A language model may have read about public data sets
-and their classes: on these, its answers may be better than on your own classes.
+A prompt has up to about {tokens:,} tokens. A language model may know public data sets and their
+classes: its answers may be better for these than for your own classes.
 """
 
 
@@ -52,7 +53,10 @@ def ask(
     max_tokens: int = 8000,
     overwrite: bool = False,
 ) -> None:
-    """Write prompts for a language model, to paste into any chat window.
+    """Write prompts for a language model, for any chat window.
+
+    Save the answers in the folder `answers` next to the prompts, and give it to `rankshot rank` or
+    `recognise` as --source answers:FOLDER. Answers to several questions are several folders.
 
     Example: rankshot ask --seen seen.txt --new new.txt -o prompts
 
@@ -61,32 +65,18 @@ def ask(
     output
         The folder to write.
     k
-        How many seen classes are asked for. The default is 15, or all.
+        The length of the lists to ask for. The default is 15, or all seen classes if there are
+        fewer.
     raters
-        How many prompts are written, each with the classes in another order.
+        The number of prompts, each with the classes in another order.
     max_tokens
-        The most tokens of a prompt and its answer together (an estimate). Many new classes are
-        divided among several prompts.
+        The maximum number of tokens of a prompt and its answer together (an estimate). Many new
+        classes are divided among several prompts.
     overwrite
-        Replace the prompts in a folder; never one that has answers.
+        Replace earlier prompts in the folder, unless it has answers.
     """
-    from rankshot.sources import make_prompts
-    from rankshot.sources.prompts import estimate_tokens
-
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
-    prompts = make_prompts(
-        tuple(classes.target_of),
-        tuple(classes.item_of),
-        **read_question(question),
-        k=k,
-        raters=raters,
-        seed=seed,
-        max_tokens=max_tokens,
-    )
-    own_files: set[str] = set()
-    if overwrite and (output / GUIDE).is_file():
-        own_files = {GUIDE, ANSWERS, *(path.name for path in output.glob("rater-*.txt"))}
-    check_folder(output, own_files)
+    asked = read_question(question) | {"k": k, "raters": raters, "seed": seed}
     given = {
         "--seen": seen,
         "--new": new,
@@ -100,6 +90,32 @@ def ask(
     }
     words = [(option, str(value)) for option, value in given.items() if value is not None]
     command = shlex.join(["rankshot", "rank", *chain.from_iterable(words)])
+    prompts, tokens = write_prompts(
+        classes, output, command, overwrite=overwrite, max_tokens=max_tokens, **asked
+    )
+    say(
+        f"{format_count(len(prompts), 'prompt')} written to {output}, up to "
+        f"{tokens:,} tokens long (estimated)\n"
+        f"paste each into a new conversation, save the answers in {output / ANSWERS} under the "
+        f"same names (see {output / GUIDE}), then run\n  {command}"
+    )
+
+
+def write_prompts(
+    classes: ClassLists, output: Path, command: str, *, overwrite: bool, **asked: Any
+) -> tuple[list[str], int]:
+    """Write prompts about some classes, with a guide that ends with a command.
+
+    Returns their names, and about how many tokens the longest has.
+    """
+    from rankshot.sources import make_prompts
+    from rankshot.sources.prompts import estimate_tokens
+
+    prompts = make_prompts(tuple(classes.target_of), tuple(classes.item_of), **asked)
+    own_files: set[str] = set()
+    if overwrite and (output / GUIDE).is_file():
+        own_files = {GUIDE, ANSWERS, *(path.name for path in output.glob("rater-*.txt"))}
+    check_folder(output, own_files)
     tokens = max(map(estimate_tokens, prompts.values()))
     guide = GUIDE_TEXT.format(
         count=format_count(len(classes.targets), classes.kind),
@@ -109,9 +125,4 @@ def ask(
         tokens=tokens,
     )
     write_folder(output, {GUIDE: guide, **prompts}, ANSWERS)
-    say(
-        f"{format_count(len(prompts), 'prompt')} written to {output}, up to "
-        f"{tokens:,} tokens long (estimated)\n"
-        f"paste each into a new conversation, save the answers in {output / ANSWERS} under the "
-        f"same names (see {output / GUIDE}), then run\n  {command}"
-    )
+    return list(prompts), tokens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ class ClassLists:
     """The classes to rank for, the seen classes to be ranked, and what is known of their names.
 
     The first are new classes, or seen classes that are held out (``is_rehearsal``). The user gives
-    the words ``look_up`` in place of some names; ``synonyms`` and ``synsets`` are in the labels.
+    the words ``look_up`` in place of some names; ``synonyms`` are in the labels, and ``synsets`` in
+    the labels or among the words of the user.
     """
 
     targets: tuple[str, ...]
@@ -73,6 +74,7 @@ def read_class_lists(
     """Read the names of the new classes, or choose the seen classes that are rehearsed."""
     from rankshot.core.validation import require_whole_number
     from rankshot.sources import choose_rehearsed, read_look_up
+    from rankshot.sources.wordnet_nouns import is_sense
 
     if (rehearse is None) == (new is None):
         raise RankshotError(
@@ -85,7 +87,11 @@ def read_class_lists(
         _refuse_seen(all_labels[1], known)
         items, targets = known.names, all_labels[1].names
     else:
-        targets, items = choose_rehearsed(known.names, _parse_choice(rehearse, known), seed)
+        chosen = _parse_choice(rehearse, known)
+        if isinstance(chosen, tuple) and Path(rehearse).is_file() and 2 * len(chosen) > len(known):
+            # Labels of all classes leave none to be ranked.
+            chosen, _ = choose_rehearsed(chosen, len(known) // 3, seed)
+        targets, items = choose_rehearsed(known.names, chosen, seed)
         say(
             f"{len(targets):,} of the {len(known):,} seen classes are held out as new ones; the "
             f"other {len(items):,} are ranked for them: {quote_names(targets)}"
@@ -93,13 +99,15 @@ def read_class_lists(
     if k is not None:
         # Here the message names the option, before anything is computed.
         require_whole_number("--k", k, len(items))
-    look_up = {} if names is None else read_look_up(names, items + targets)
+    given = {} if names is None else read_look_up(names, items + targets)
+    senses = {name: words for name, words in given.items() if is_sense(words)}
+    synsets = {name: synset for labels in all_labels for name, synset in labels.senses.items()}
     return ClassLists(
         targets,
         items,
-        look_up,
+        {name: words for name, words in given.items() if name not in senses},
         {name: words for labels in all_labels for name, words in labels.words.items()},
-        {name: synset for labels in all_labels for name, synset in labels.senses.items()},
+        {**synsets, **senses},
         rehearse is not None,
     )
 
@@ -163,14 +171,29 @@ def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
 
 
 def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:
-    from rankshot.core.files import read_names
+    """Return how many classes are rehearsed, or which: those of a table of labels, or names."""
+    from rankshot.core.files import iterate_names
+    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
 
     if rehearse.strip().isdecimal():
+        say(
+            f"--rehearse {rehearse}: classes are chosen at random, and a rehearsal needs labelled "
+            "inputs of them; for those of inputs that you have, give a table with a column label"
+        )
         return int(rehearse)
     path = Path(rehearse)
-    names = read_names(path) if path.is_file() else _split_names(rehearse)
+    names = _split_names(rehearse)
+    if path.suffix in TABLE_ENDINGS and path.is_file():
+        names = read_table(path, [LABEL]).texts[0]
+    elif path.is_file():
+        names = [name for _, name in iterate_names(path)]
+    return tuple(match_seen(dict.fromkeys(filter(None, map(str.strip, names))), known).values())
+
+
+def match_seen(names: Iterable[str], known: ClassLabels) -> dict[str, str]:
+    """Return the seen class that each name means, or the name itself if that cannot be said."""
     matches = {name: known.match(name) for name in names}
-    return tuple(found[0] if len(found) == 1 else name for name, found in matches.items())
+    return {name: found[0] if len(found) == 1 else name for name, found in matches.items()}
 
 
 def _split_names(text: str) -> list[str]:

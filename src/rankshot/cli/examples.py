@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 WORDS = Path("words")
 """In place of a file: the words of texts and of the names of classes are compared."""
 GUESS, PROBABILITY = "guess", "probability"
-MOST_WEIGHED = 20_000
-"""The inputs that tell how much evidence counts; of more inputs, some are taken evenly."""
+MOST_SAMPLED = 20_000
+"""The inputs that tell how much evidence counts, and that refine a batch; of more inputs, some are
+taken evenly."""
 
 
 # ---- Examples
@@ -205,12 +206,7 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     given = open_scores(path)
     refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
     names, values = read_all_scores(given)
-    row_of: dict[str, int] = {}
-    for row, name in enumerate(names):
-        refuse(
-            row_of.setdefault(name, row) != row,
-            f"{path}: row {row}: the id {short_repr(name)} is also in row {row_of[name]}; keep one",
-        )
+    row_of = {name: row for row, name in enumerate(names)}
     ids = [name for names, _ in iterate_names(table) for name in names]
     if missing := [name for name in ids if name not in row_of]:
         rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"
@@ -225,14 +221,14 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     return replace(table, evidence=Scores.from_probabilities(ordered, given.items))
 
 
-def sample_scores(table: ScoreTable, score_type: ScoreType) -> Scores:
-    """Return the scores of all inputs with their evidence, or of some of many."""
+def sample_scores(table: ScoreTable, score_type: ScoreType, n: int | None = None) -> Scores:
+    """Return the scores of all n inputs with their evidence, or of some of many."""
     import numpy as np
 
     from rankshot.zeroshot.files.score_tables import build_scores
 
-    n = len(table.evidence or ())
-    wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_WEIGHED)).astype(int))
+    n = len(table.evidence or ()) if n is None else n
+    wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
     chosen, first = [], 0
     for _, values in iterate_names(table):
         here = wanted[(wanted >= first) & (wanted < first + len(values))]
@@ -244,11 +240,15 @@ def sample_scores(table: ScoreTable, score_type: ScoreType) -> Scores:
 # ---- What is printed
 
 
+def print_coverage(coverage: float) -> None:
+    """Print how much of the seen classes a reference covers."""
+    say(f"reference: it covers {coverage:.0%} of the seen classes; what it lacks is left as it was")
+
+
 def print_weights(head: Any, n_examples: int) -> None:
     """Print in a line each how much a reference, examples and evidence count."""
     if getattr(head, "reference_", None) is not None and hasattr(head, "coverage_"):
-        share = f"{head.coverage_.mean():.0%}"
-        say(f"reference: it covers {share} of the seen classes; what it lacks is left as it was")
+        print_coverage(head.coverage_.mean())
     if getattr(head, "example_weights_", None) is not None:
         by_rankings, by_examples = head.example_weights_
         n = head.n_features_ - len(head.evidence_classes_)

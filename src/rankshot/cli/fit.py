@@ -31,7 +31,7 @@ def fit(
     score_type: ScoreType = ScoreType.AUTO,
     note: str = "",
 ) -> None:
-    """Fit a head to rankings or similarities, and write it to one file.
+    """Fit a head to rankings, and write it to one file.
 
     The options are those of `classify`. `classify`, `explain` and `report` take the file with
     --head, in place of these options and of the files that they name. `rankshot head` shows what
@@ -197,13 +197,19 @@ def _format(value: Any) -> str:
 
 
 def export(
-    head: Path, *, output: Path, attach: Path | None = None, network_output: str | None = None
+    head: Path,
+    *,
+    output: Path,
+    attach: Path | None = None,
+    network_output: str | None = None,
+    preprocessing: str | None = None,
 ) -> None:
-    """Write a fitted head as an ONNX file, alone or behind a network.
+    """Write a fitted head as an ONNX file.
 
     The outputs are the probabilities of the classes, and the number of the most probable class.
     The names of the classes are in the metadata. Before the file is written, its probabilities
-    are compared with those of the head.
+    are compared with those of the head. If it is known how a picture becomes the input of the
+    network, the metadata says this, and lines of Python that do it are printed.
 
     Example: rankshot export new-classes.rankshot --attach network.onnx -o zero-shot.onnx
 
@@ -218,21 +224,32 @@ def export(
         network and the head, from the network's inputs to the new classes.
     network_output
         The output of the network to use, if several may be the scores.
+    preprocessing : <name or file>
+        How a picture becomes the input of the network, as for `rankshot score`. Not needed if the
+        network has it, or a file preprocessor_config.json is beside it.
     """
+    import json
+
     from rankshot.core.files import require_ending
+    from rankshot.inference.model import PREPROCESSING_KEY, find_preprocessing
     from rankshot.zeroshot import export_onnx, load_head
 
     require_ending(output, (".onnx",))
     check_writable(output, head, attach)
     refuse(network_output and attach is None, "--network-output is for --attach FILE")
+    refuse(preprocessing and attach is None, "--preprocessing is for --attach FILE")
     fitted = load_head(head)
     known = fitted.provenance_.get("score_type")
     kind: Kind = fitted._expected_kind() or "multiclass"
     if known is not None:
         kinds: tuple[Kind, ...] = ("one-vs-one", "one-vs-rest")
         kind = next((each for each in kinds if known.startswith(each)), "multiclass")
+    made = None if attach is None else find_preprocessing(attach, preprocessing)
+    metadata = {} if made is None else {PREPROCESSING_KEY: json.dumps(made.to_config())}
     try:
-        exported = export_onnx(fitted, output, kind=kind, network=attach, output=network_output)
+        exported = export_onnx(
+            fitted, output, kind=kind, network=attach, output=network_output, metadata=metadata
+        )
     except RankshotError as error:
         # Errors about the network name its file.
         about_head = not str(error).startswith(str(attach))
@@ -249,6 +266,9 @@ def export(
     if names := quote_names(fitted.evidence_classes_, NAMES_SHOWN):
         say(f"the last columns of the input 'features' are the evidence of {names}")
     say(f"largest difference from the head in a probability: {exported.difference:.1g}")
+    if made is not None:
+        say(f"preprocessing: {made}; the same in Python, for a picture without transparent parts:")
+        say("\n".join(f"  {line}" for line in made.to_python()))
 
 
 def _describe_type(value: Any) -> str:

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from rankshot.cli.console import refuse, say
-from rankshot.cli.examples import add_evidence, print_weights, read_examples, sample_scores
+from rankshot.cli.examples import (
+    add_evidence,
+    print_coverage,
+    print_weights,
+    read_examples,
+    sample_scores,
+)
 from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
@@ -39,6 +45,7 @@ class Classes(StrEnum):
     """What may be predicted."""
 
     NEW = "new"
+    NEW_OR_NONE = "new-or-none"
     ALL = "all"
     ALL_OR_NONE = "all-or-none"
 
@@ -95,15 +102,15 @@ class HeadOptions:
             from their mean there, in standard deviations. For --head weighted-mean, and for --head
             probabilistic, except with posterior=sum.
         classes
-            Predict new classes only, or new and seen classes together. With a reference, it is
-            better known what is usual for seen classes, and with all-or-none, an input that is of
-            no class at all then gets the class `none of these`.
+            Predict new classes only, or new and seen classes together. An input of none of them
+            gets the class `none of these` with new-or-none, or with all-or-none, which needs a
+            reference. With a reference, it is better known what is usual for seen classes.
         examples
             The classes of some inputs of new classes, for --head weighted-mean: a table with
             columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
             scores of other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
-            What another model says of the new classes, for --head weighted-mean: one column per
+            What another model says about the new classes, for --head weighted-mean: one column per
             new class, with log-probabilities, probabilities, cosines or other scores, and the ids
             of the scores (.csv, .parquet, .npz; read into memory). A fitted head that has evidence
             needs that of each input.
@@ -139,8 +146,8 @@ class HeadOptions:
             chosen = HeadSettings.read(settings)
         chosen = replace(
             chosen,
-            classes="new" if classes is Classes.NEW else "all",
-            none=classes is Classes.ALL_OR_NONE,
+            classes="all" if classes.startswith("all") else "new",
+            none=classes.endswith("none"),
         )
         return cls(chosen, rankings, reference, settings, examples, evidence)
 
@@ -176,19 +183,14 @@ class HeadOptions:
             "probabilistic --set posterior=consensus, or leave out the prior",
         )
         refuse(
-            is_all and chosen.head not in RANKING_HEADS,
-            f"--classes all is for heads with rankings, not --head {chosen.head}",
+            (is_all or chosen.none) and chosen.head not in RANKING_HEADS,
+            f"--classes is for heads with rankings, not --head {chosen.head}",
         )
         for name in ("examples", "evidence"):
             refuse(
                 getattr(self, name) and chosen.head != "weighted-mean",
                 f"--{name} is for --head weighted-mean, not {chosen.head}",
             )
-        refuse(
-            chosen.none and not has_reference,
-            "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
-            "classes, it is not known which scores are too low for all of them",
-        )
 
     @property
     def files(self) -> list[Path | None]:
@@ -209,6 +211,11 @@ class HeadOptions:
         if self.settings_file is not None:
             return self.settings.reference
         return self.reference is not None and self.head in REFERENCE_HEADS
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether inputs of no class are to be told from those of seen classes."""
+        return self.settings.none and self.settings.classes == "all"
 
     @property
     def merges_rankings(self) -> bool:
@@ -244,11 +251,11 @@ def _check_rehearsed(options: HeadOptions) -> None:
     """Refuse settings of a rehearsal that do not fit the other options."""
     from rankshot.zeroshot.rehearsal import require_gate
 
-    is_all = options.settings.classes == "all"
-    needs_reference = options.fits_reference or is_all
-    what = "the gate to the seen classes" if is_all else "the head"
+    has_gate = options.settings.classes == "all" or options.settings.none
+    needs_reference = options.fits_reference or has_gate
+    what = "the gate to the seen classes" if has_gate else "the head"
     with prefix_errors(options.settings_file):
-        if is_all:
+        if has_gate:
             require_gate(options.settings)
         refuse(
             needs_reference and options.reference is None,
@@ -294,6 +301,11 @@ def fit_head(
         return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
     if options.settings_file is not None:
         _check_rehearsed(options)
+    refuse(
+        options.needs_reference and options.reference is None,
+        "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
+        "classes, it is not known which scores are too low for all of them",
+    )
     settings, has_rankings = options.settings, options.head in RANKING_HEADS
     if options.rankings is None:
         how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
@@ -309,15 +321,18 @@ def fit_head(
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*filter(None, options.files)):
         fitted: BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
-    _print_remarks(fitted, options)
+    print_remarks(fitted, options)
     print_weights(fitted, len(given.get("examples", ("", ""))[1]))
-    if settings.classes == "new":
+    if settings.classes == "new" and not settings.none:
         return fitted, score_type
-    if settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_}:
-        raise RankshotError(
-            f"--classes all-or-none: a class is called {NONE_OF_THESE!r}; rename it"
-        )
-    return add_seen_classes(settings, fitted).fit(reference), score_type
+    refuse(
+        settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_},
+        f"--classes: a class is called {NONE_OF_THESE!r}; rename it",
+    )
+    both = add_seen_classes(settings, fitted).fit(reference)
+    if reference is not None and not options.fits_reference:
+        print_coverage(both.coverage_)
+    return both, score_type
 
 
 def _read_more(
@@ -383,7 +398,7 @@ def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None
         )
 
 
-def _print_remarks(head: Any, options: HeadOptions) -> None:
+def print_remarks(head: Any, options: HeadOptions) -> None:
     """Print how much the sources count, and what a head cannot distinguish, or lacks."""
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
     from rankshot.zeroshot.source_weights import describe_sources
@@ -393,7 +408,8 @@ def _print_remarks(head: Any, options: HeadOptions) -> None:
     if trust and options.settings_file is None:
         trust[0] += "; `rankshot rehearse` finds out whether others are better"
     # A single new class that competes with seen classes is not the only class.
-    competes = options.settings.classes == "all" and len(head.classes_) == 1
+    has_others = options.settings.classes == "all" or options.settings.none
+    competes = has_others and len(head.classes_) == 1
     same = [] if competes else describe_indistinguishable(head)
     for remark in (*trust, *describe_missing(head), *same):
         say(f"{options.rankings}: {remark}")

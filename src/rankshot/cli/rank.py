@@ -39,15 +39,17 @@ SOURCES = {
     "wordnet": "measure",
     "glove": "",
     **dict.fromkeys(("vectors", "corpus", "table", "hits"), "file"),
-    "model": "name",
+    "llm": "model",
     "answers": "file",
 }
 """What comes after a source and a colon; the measure has a default."""
 NEEDS_FILE = tuple(kind for kind, what in SOURCES.items() if what == "file")
 HAVE_OWN_NAMES = ("table", "hits", "answers")
 """Sources that do not look up words: their files name the classes."""
-GIVE_RANKINGS = ("model", "answers")
+GIVE_RANKINGS = ("llm", "answers")
 """Sources that give rankings, and no similarities."""
+ANSWERS = "answers"
+"""The folder for answers beside the prompts of `rankshot ask`, and the source of one folder."""
 MISSPELT_SHOWN = 10
 NOTES_SHOWN = 20
 
@@ -66,10 +68,10 @@ def rank(
     seed: int = 0,
     similarity_out: Path | None = None,
     question: str = "images",
-    base_url: str | None = None,
     raters: int = 5,
     yes: bool = False,
     follow_up: Path | None = None,
+    skip_unknown: bool = False,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
 
@@ -82,57 +84,63 @@ def rank(
         The seen classes: a text file with one name per line (# starts a comment), a JSON file (a
         list, an object from index to name, or the config.json of a transformers model), a table
         of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids get
-        readable names; it is said which.
+        readable names, which are printed.
     output
         The rankings to write (.jsonl).
     new : <file or names>
-        The new classes: a file as for --seen, or names separated by commas. A file of that name
-        comes first. Required without --rehearse.
+        The new classes: a file as for --seen, or names separated by commas. Required without
+        --rehearse.
     source : <source>
         Where the rankings come from; may be repeated. One of wordnet or wordnet:MEASURE (path,
         lch, wup, resnik, lin, jcn), glove, vectors:FILE, corpus:FILE, table:FILE (similarities as
-        CSV or Parquet), hits:FILE (search counts as CSV), model:NAME (a language model, see
-        --base-url) and answers:FILE (what a chat window answered to the prompts of `rankshot
-        ask`; a file or a folder). The default is wordnet.
+        CSV or Parquet), hits:FILE (search counts as CSV), answers:FOLDER (a language model's
+        answers to the prompts of `rankshot ask`; each folder is one source) and llm:MODEL (a
+        language model at an OpenAI-compatible endpoint). The key of llm:MODEL is in the
+        environment variable OPENAI_API_KEY, and the address of an endpoint other than OpenAI's in
+        OPENAI_BASE_URL, such as http://localhost:8080/v1. The default is wordnet.
     sense : <name=sense or file>
-        The WordNet sense of a class name, for example seal=seal.n.09; or a text file with one
-        line name = sense per class (see --senses-out). May be repeated.
+        The WordNet sense of a class name, for example seal=seal.n.09; or a text file with lines
+        of the form name = sense, as --senses-out writes it. May be repeated.
     senses_out
         Write the WordNet senses of all classes to this text file, the most doubtful first.
         Correct it, and pass it as --sense.
     k
-        How many places of each ranking are kept. The default is all, and 15 for a language model.
-        `rankshot classify` has its own --k, and can use a file with all places. A source that
-        does not know some seen classes lists those that it compared, tied after the first k.
+        How many places of each ranking are kept. The default is all, or 15 for a language model.
+        A source that does not know some seen classes lists those that it compared, tied after the
+        first k.
     names
-        A CSV file with the columns class and look_up: the words that the sources look up, or that
-        a language model gets, in place of a class name. The output keeps the class name.
-    rehearse : <number or names>
-        In place of --new: some seen classes are held out as new ones, and the other seen classes
-        are ranked for them. A number (chosen by --seed), names separated by commas, or a text
-        file with one name per line.
+        A CSV file with the columns class and look_up: the words (or the WordNet sense, such as
+        sea_horse.n.02) to look up in the sources instead of a class name. The output keeps the
+        class name.
+    rehearse : <table, names or number>
+        Instead of --new: some seen classes are held out, and the other seen classes are ranked
+        for them. The classes of labelled inputs, a table with a column label (a third of all seen
+        classes, chosen by --seed, if most of them occur there); names separated by commas; a text
+        file with one name per line; or a number (chosen by --seed).
     seed
-        Another seed chooses other classes for --rehearse, and shuffles the lists that a language
-        model gets in another way.
+        The seed of the random choices: the classes of --rehearse, and the order of the names in
+        the prompts for a language model.
     similarity_out
-        Write the similarities as well (.csv, .parquet), for `rankshot classify --head direct` and
+        Also write the similarities (.csv, .parquet), for `rankshot classify --head direct` and
         `--head conse`. Several sources are rescaled to [0, 1] and averaged.
     question : <question>
-        What a language model is asked. images: which seen classes would an image classifier say
-        most often? text: the same for a classifier of texts. similar: which are most similar?
-        What the classifier gets may follow, as in 'images:X-ray images of hands'. Or a text file
-        with a template that has {target}, {items} and {k}.
-    base_url
-        The endpoint of model:NAME, without /chat/completions. The default is the environment
-        variable OPENAI_BASE_URL, or OpenAI's own; the key is in OPENAI_API_KEY.
+        The question for a language model. images: which seen classes would an image classifier
+        predict most often? text: the same for a text classifier. contrast: which would it predict
+        more often than for the other new classes? similar: which are most similar? The
+        classifier's inputs may follow a colon, as in 'images:X-ray images of hands'. Or a text
+        file with a template that has {target}, {items} and {k}.
     raters
-        How often model:NAME is asked about each new class. Its answers are kept beside the output
-        (.answers.jsonl), so that a run that was stopped goes on.
+        How often llm:MODEL is asked about each new class. The number of tokens is printed first.
+        The answers are kept next to the output (.answers.jsonl), so that an interrupted run can
+        continue.
     yes
-        Do not ask for confirmation before model:NAME is used.
+        Do not ask for confirmation before llm:MODEL is used.
     follow_up
-        A folder for prompts that ask again for what answers:FILE lacks. Save the answers beside
-        the first ones, under the names of these prompts.
+        A folder for prompts that ask again for the lists that are missing in answers:FOLDER. Save
+        the answers next to the first ones, under the names of these prompts.
+    skip_unknown
+        Leave out new classes that no source knows. By default, they are an error: the name may be
+        misspelt.
     """
     from rankshot.ranking import write_rankings
     from rankshot.sources import LanguageModel
@@ -142,18 +150,17 @@ def rank(
     outputs = {"-o": output, "--similarity-out": similarity_out, "--senses-out": senses_out}
     _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
     if follow_up is not None:
-        no_answers = not list_files(specs, ["answers"])
-        refuse(no_answers, "--follow-up is for --source answers:FILE")
+        n_folders = len(list_files(specs, [ANSWERS]))
+        refuse(n_folders != 1, "--follow-up is for one --source answers:FOLDER at a time")
         check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     senses = parse_senses(classes, sense or [])
     log = output.with_suffix(".answers.jsonl")
-    open_model = partial(LanguageModel, base_url=base_url, raters=raters, log=log, **asked)
-    found = rank_by_sources(specs, classes, senses, open_model, k=k, yes=yes)
+    open_model = partial(LanguageModel, raters=raters, log=log, **asked)
+    may_lack = skip_unknown or follow_up is not None
+    found = rank_by_sources(specs, classes, senses, open_model, k=k, yes=yes, skip_unknown=may_lack)
     rankings, tables, missing = found
-    if senses_out is None and any(tables[spec].notes for spec in tables if "wordnet" in spec):
-        say("to correct senses, see --senses-out")
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     write_rankings(rankings, output)
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
@@ -272,10 +279,11 @@ def rank_by_sources(
     *,
     k: int | None = None,
     yes: bool = False,
+    skip_unknown: bool = False,
 ) -> SourceRankings:
     """Read all sources, print what they know, and return their rankings.
 
-    ``open_model`` is called with the NAME of each model:NAME.
+    ``open_model`` is called with the MODEL of each llm:MODEL.
     """
     from rankshot.ranking import Rankings
 
@@ -288,21 +296,61 @@ def rank_by_sources(
     }
     for table in tables.values():
         _print_coverage(table, classes, is_only=len(specs) == 1)
+        if any("; or is it " in note for note in table.notes):
+            say(
+                "  another sense: give --names FILE, a CSV file with the header class,look_up and "
+                "a line such as seal,seal.n.09 (`rankshot rank --senses-out` lists all senses)"
+            )
     parts = [table.to_rankings(k) for table in tables.values()]
-    missing: Mapping[str, Sequence[str]] = {}
-    if answers := list_files(specs, ["answers"]):
-        found, missing = _read_answers(answers, classes, k)
+    missing: dict[str, Sequence[str]] = {}
+    for name, paths in _name_folders(list_files(specs, [ANSWERS])).items():
+        found, lacking = _read_answers(paths, classes, k, name)
         parts.append(found)
+        missing |= lacking
     # Last, since they cost money: all other sources have been read without an error.
     parts += [
-        _ask_model(open_model(spec.removeprefix("model:")), classes, yes=yes)
+        _ask_model(open_model(spec.removeprefix("llm:")), classes, yes=yes)
         for spec in specs
-        if spec.startswith("model:")
+        if spec.startswith("llm:")
     ]
     sources = [part.source_names[0] for part in parts]
     repeated = quote_names(sorted({name for name in sources if sources.count(name) > 1}))
     refuse(repeated, f"two sources have the name {repeated}; rename a file")
-    return SourceRankings(Rankings.concatenate(parts), tables, missing)
+    rankings = Rankings.concatenate(parts)
+    if not (skip_unknown or classes.is_rehearsal):
+        require_known(rankings, classes)
+    return SourceRankings(rankings, tables, missing)
+
+
+def require_known(rankings: Rankings, classes: ClassLists) -> None:
+    """Refuse new classes that no source knows: their names may be misspelt."""
+    from rankshot.sources import find_misspellings
+
+    unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
+    if not unknown:
+        return
+    near = find_misspellings([classes.words.get(name, name) for name in unknown])
+    hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
+    raise RankshotError(
+        f"no source knows {quote_names(unknown)}{'; ' if hints else ''}{', '.join(hints)}. Correct "
+        "the name, give words to look up with --names FILE, or leave it out (`rankshot rank "
+        "--skip-unknown` does)"
+    )
+
+
+def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:
+    """Return the files and folders of each source of answers: several folders are several sources.
+
+    A folder ``answers``, as `rankshot ask` makes it, is named by the folder that it is in.
+    """
+    folders = [path for path in paths if path.is_dir()]
+    found: dict[str, list[Path]] = {}
+    for path in paths:
+        place = path.resolve()
+        own = place.parent.name if place.name == ANSWERS else place.name
+        name = own if path in folders and len(folders) > 1 else ANSWERS
+        found.setdefault(name, []).append(path)
+    return found
 
 
 def _read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> Similarity:
@@ -371,16 +419,16 @@ def _ask_model(model: LanguageModel, classes: ClassLists, *, yes: bool) -> Ranki
 
 
 def _read_answers(
-    paths: list[Path], classes: ClassLists, k: int | None
+    paths: list[Path], classes: ClassLists, k: int | None, source: str
 ) -> tuple[Rankings, Mapping[str, Sequence[str]]]:
     """Read files of answers, print what each of them lacks, and return what to ask again for."""
     from rankshot.sources import read_answer_files
 
     target_of = classes.target_of
-    found = read_answer_files(paths, target_of, classes.item_of, k)
+    found = read_answer_files(paths, target_of, classes.item_of, k, source=source)
     for rater, answers in found.answers.items():
         count = format_count(len(answers.orders), "usable list")
-        lines = [f"answers, {rater}: {count} for {len(classes.targets):,} classes"]
+        lines = [f"{source}, {rater}: {count} for {len(classes.targets):,} classes"]
         _print_notes(lines, answers.notes)
     return _restore_names(found.rankings, classes, target_of), found.follow_ups
 
@@ -476,16 +524,18 @@ def _write_follow_ups(
 ) -> str:
     """Write prompts for what the answers lack, and return what is to be said of them."""
     from rankshot.sources import make_prompts
+    from rankshot.sources.prompts import make_question
 
     lists = format_count(sum(map(len, missing.values())), "list")
     if folder is None:
         return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
-    prompts = make_prompts(missing, classes.item_of, **asked)
+    question = make_question(asked["question"], asked["inputs"], list(classes.target_of))
+    prompts = make_prompts(missing, classes.item_of, **{**asked, "question": question})
     write_folder(folder, prompts)
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
-        "chat window, save each answer beside the first ones under the name of its prompt, and run "
-        "this command again without --follow-up. Give --question as you gave it to "
+        "chat window, save each answer next to the first ones under the name of its prompt, and "
+        "run this command again without --follow-up. Give --question as you gave it to "
         "`rankshot ask`: the prompts repeat it"
     )
 
@@ -500,8 +550,8 @@ def print_warnings(rankings: Rankings, classes: ClassLists) -> None:
     ranked = set(rankings.target_names)
     if without := [name for name in classes.targets if name not in ranked]:
         say(
-            f"warning: no ranking of {quote_names(without)}, which no source knows: such a class "
-            "cannot be predicted. Give words to look up with --names FILE"
+            f"warning: no ranking of {quote_names(without)}, which no source knows: left out. "
+            "Words to look up can be given with --names FILE"
         )
     for same in group_equal_classes(rankings):
         say(

@@ -83,8 +83,7 @@ def find_inputs(
 ) -> Iterator[tuple[str, Scores]]:
     """Yield the ids and scores of some inputs, in the order of the table.
 
-    In a table without ids, the id of an input is the number of its row. If several inputs have
-    the same id, the first is used.
+    In a table without ids, the id of an input is the number of its row.
     """
     from rankshot.zeroshot.files.score_tables import build_scores
 

@@ -89,7 +89,7 @@ def suggest_name(name: object, known: Iterable[str]) -> str:
 
 
 def suggest_item(name: object, items: Iterable[str]) -> str:
-    """Return a hint for a name that is no item: one that is close to it, or what the items are."""
+    """Return a hint for a name that is not an item: a similar name, or what the items are."""
     items = tuple(items)
     return suggest_name(name, items) or f"; the items are {quote_names(items)}"
 

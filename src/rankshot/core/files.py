@@ -103,6 +103,17 @@ DISK_ERRORS = frozenset({ENOSPC, EDQUOT, EFBIG, EROFS})
 
 
 @contextmanager
+def name_disk_errors(path: str | Path) -> Iterator[None]:
+    """Turn errors such as that of a full disk, which name no file, into one that names the path."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in DISK_ERRORS:
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise
+
+
+@contextmanager
 def replace_path(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield an empty file beside ``path`` that replaces it if the block ends without an exception.
 
@@ -119,16 +130,13 @@ def replace_path(path: Path, *, private: bool = False) -> Iterator[Path]:
     except OSError as error:
         raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
     try:
-        yield temporary
-        with temporary.open("r+b") as stream:
-            os.fsync(stream.fileno())
-        if exists and not private:
-            shutil.copymode(place, temporary)
-        temporary.replace(place)
-    except OSError as error:
-        if error.errno in DISK_ERRORS:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-        raise
+        with name_disk_errors(path):
+            yield temporary
+            with temporary.open("r+b") as stream:
+                os.fsync(stream.fileno())
+            if exists and not private:
+                shutil.copymode(place, temporary)
+            temporary.replace(place)
     finally:
         # SQLite has files beside a database.
         for ending in ("", "-wal", "-shm", "-journal"):

@@ -19,7 +19,7 @@ from itertools import chain, islice
 from math import inf, isfinite
 from operator import itemgetter
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -27,7 +27,13 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
-from rankshot.core.files import NamedFile, decode_lines, replace_file, require_ending
+from rankshot.core.files import (
+    NamedFile,
+    decode_lines,
+    name_disk_errors,
+    replace_file,
+    require_ending,
+)
 from rankshot.core.validation import require_module
 
 ID, LABEL = "id", "label"
@@ -168,7 +174,7 @@ def read_batches(
 def read_table(path: Path, texts: Sequence[Column], *others: Any, **options: Any) -> Batch:
     """Return all rows of a table, for which `read_batches` takes the same arguments, as one batch.
 
-    A table without rows is refused.
+    A table without rows raises an error.
     """
     batches = list(read_batches(path, texts, *others, **options))
     if not batches:
@@ -421,9 +427,10 @@ def _iterate_large_groups(
         width = max(1, COPIED_CELLS // max(1, n))
         some = [names[j : j + width] for j in range(0, len(names), width)]
         with TemporaryFile(prefix="rankshot-") as copied:
-            for wanted in some:
-                table = file.read_row_group(group, columns=wanted, use_threads=False)
-                _read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
+            with name_disk_errors(f"a temporary file in {gettempdir()}"):
+                for wanted in some:
+                    table = file.read_row_group(group, columns=wanted, use_threads=False)
+                    _read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
             begin = 0
             for batch in file.iter_batches(size, row_groups=[group], columns=text_names):
                 end = begin + batch.num_rows

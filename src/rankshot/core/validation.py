@@ -29,7 +29,7 @@ def require_number(
 ) -> float:
     """Return a number as a float, or raise with the value that was passed instead."""
     number = None
-    # Text, truth values and arrays of one number would be converted, too.
+    # Text, truth values and arrays of one number would also be converted.
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(value, (str, bytes, bool, np.bool_)) and np.shape(value) == ():
             number = float(value)

@@ -126,12 +126,12 @@ def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
         Attributes: 10 animals as targets, the other 40 as items. Intents (CLINC150): 30 intents
         as targets, the other 120 as items.
     question : {"photographs", "contrast", "similar", "requests"}, optional
-        What the raters were asked. ``"photographs"``, the default for images: which classes
-        would a classifier say most often for photographs of the target (6 raters, the first 15)?
-        ``"contrast"``: which would it say more often for this target than for the other targets
-        (4 raters, the first 15)? ``"similar"``: which are most similar to the target (8 raters,
-        the first 10)? ``"requests"``, the only one for intents: which would a classifier of
-        texts say most often for requests of this intent (4 raters, the first 10)?
+        What the raters were asked. ``"photographs"``, the default for images: which classes would a
+        classifier say most often for photographs of the target (6 raters, the first 15)?
+        ``"contrast"``: which would it say more often for this target than for the other targets (4
+        raters, the first 15)? ``"similar"``: which are most similar to the target (8 raters, the
+        first 10)? ``"requests"``, the only one for intents: which would a text classifier say most
+        often for requests of this intent (4 raters, the first 10)?
 
     Returns
     -------
@@ -157,7 +157,7 @@ def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> 
     """Return the panel's rankings for some *seen* held-out classes.
 
     Train on the items alone and classify inputs of the targets, to choose K, a regulariser or
-    weights without any use of the new classes.
+    weights without using the new classes.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class ImageData:
     seen_validation, seen_validation_label : ndarrays
         Other images of the seen classes, for calibration and for the choice of settings.
     new, new_label : ndarrays
-        Images of the new classes, to report results on; no setting may be chosen on them.
+        Images of the new classes, for reporting results; no setting may be chosen on them.
     seen_classes, new_classes : tuples of str
         The names of the classes, sorted.
     attributes : ClassVectors or None
@@ -105,7 +105,7 @@ def load_cifar() -> ImageData:
 
 
 class Thumbnails(NamedTuple):
-    """Pictures of new classes, to show beside their predictions; all arrays are read-only.
+    """Pictures of new classes, to show next to their predictions; all arrays are read-only.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ class TextData:
     seen_test, seen_test_label : ndarrays of str
         Texts of the seen classes to report results on.
     new, new_label : ndarrays of str
-        Texts of the new classes to report results on; no setting may be chosen on them.
+        Texts of the new classes for reporting results; no setting may be chosen on them.
     out_of_scope_validation, out_of_scope_test : ndarrays of str
         Texts that belong to no class.
     seen_classes, new_classes : tuples of str

@@ -45,7 +45,7 @@ class Skipped(NamedTuple):
     reason : str
         Why it has no scores.
     is_input : bool
-        False for what was found beside the inputs, such as hidden files.
+        False for what was found next to the inputs, such as hidden files.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _open_table(
     def read_entries() -> Entries:
         for line, name, value in read(path, wanted, id_column, id_prefix):
             if not name:
-                yield Skipped(f"{path}:{line}", "the row has no id, or one that is no text")
+                yield Skipped(f"{path}:{line}", "the row has no id, or one that is not text")
             elif not isinstance(value, str) or not value.strip():
                 yield Skipped(name, f"no text in the column {wanted!r}")
             else:

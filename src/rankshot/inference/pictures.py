@@ -235,6 +235,7 @@ class Preprocessing:
             require_whole_number("resize", self.resize, MAX_SIDE)
         require_choice("interpolation", self.interpolation, INTERPOLATIONS)
         require_choice("layout", self.layout, get_args(Layout))
+        require_choice("margin", self.margin, get_args(Margin))
         require_number("white", self.white, above=0, below=np.inf)
         for what, most, rules in (("mean", 1, {}), ("std", MAX_STD, {"above": 0.0})):
             values = [
@@ -270,7 +271,7 @@ class Preprocessing:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Preprocessing:
-        """Read ``path``, a preprocessor_config.json of transformers."""
+        """Read ``path``, a preprocessor_config.json from transformers."""
         path = Path(path)
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -311,6 +312,70 @@ class Preprocessing:
         left, top = self._find_margin(image.width - width), self._find_margin(image.height - height)
         # What is outside of a small picture is black.
         return image.crop((left, top, left + width, top + height))
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the content of a preprocessor_config.json; the layout is that of the network.
+
+        Examples
+        --------
+        >>> from rankshot.inference import Preprocessing
+        >>> clip = Preprocessing.from_name("clip")
+        >>> Preprocessing.from_config(clip.to_config()) == clip
+        True
+        """
+        (height, width), sides = self.size, {"height": self.size[0], "width": self.size[1]}
+        return {
+            "do_resize": True,
+            "size": sides if self.resize is None else {"shortest_edge": self.resize},
+            "resample": INTERPOLATIONS.index(self.interpolation),
+            "do_center_crop": self.resize is not None,
+            "crop_size": {"height": height, "width": width},
+            "do_rescale": True,
+            "rescale_factor": self.white / 255,
+            "do_normalize": True,
+            "image_mean": list(self.mean),
+            "image_std": list(self.std),
+            "margin": self.margin,
+        }
+
+    def to_python(self) -> list[str]:
+        r"""Return lines of Python that do the same with Pillow and NumPy alone, bit by bit.
+
+        Examples
+        --------
+        >>> from rankshot.inference import Preprocessing
+        >>> print(*Preprocessing(size=96, mean=0.5, std=0.25).to_python(), sep="\n")
+        import numpy as np
+        from PIL import Image, ImageOps
+        image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")
+        pixels = np.asarray(image.resize((96, 96), Image.Resampling.BILINEAR))
+        mean, std = np.array([0.5, 0.5, 0.5]), np.array([0.25, 0.25, 0.25])
+        x = (pixels * np.float32(1.0 / 255 / std) - np.float32(mean / std)).transpose(2, 0, 1)[None]
+        """
+        (height, width), shorter = self.size, self.resize
+        method = f"Image.Resampling.{self.interpolation.upper()}"
+        lines = [
+            "import numpy as np",
+            "from PIL import Image, ImageOps",
+            'image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")',
+        ]
+        if shorter is None:
+            lines.append(f"pixels = np.asarray(image.resize(({width}, {height}), {method}))")
+        else:
+            half = "{0} // 2" if self.margin == "down" else "round({0} / 2)"
+            if self.margin == "even" and shorter < max(self.size):
+                half = "(round({0} / 2) if {0} >= 0 else -(-{0} // 2))"
+            left, top = half.format(f"(w - {width})"), half.format(f"(h - {height})")
+            lines += [
+                f"w, h = ({shorter} * side // min(image.size) for side in image.size)",
+                f"left, top = {left}, {top}",
+                f"image = image.resize((w, h), {method})",
+                f"pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})))",
+            ]
+        numbers = f"pixels * np.float32({self.white!r} / 255 / std) - np.float32(mean / std)"
+        axes = ".transpose(2, 0, 1)" if self.layout == "NCHW" else ""
+        mean, std = f"np.array({list(self.mean)})", f"np.array({list(self.std)})"
+        return [*lines, f"mean, std = {mean}, {std}", f"x = ({numbers}){axes}[None]"]
 
     def _find_margin(self, surplus: int) -> int:
         if self.margin == "down":
@@ -436,6 +501,7 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
         "resize": resize,
         "interpolation": INTERPOLATIONS[number],
         "white": 255 * rescale,
+        "margin": config.get("margin", "down"),
     }
 
 

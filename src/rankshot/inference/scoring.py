@@ -47,7 +47,7 @@ Classes = str | Path | Sequence[Any] | Mapping[Any, Any]
 Floats = NDArray[np.floating]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScoredInputs:
     """The scores of inputs, with their ids.
 
@@ -60,7 +60,7 @@ class ScoredInputs:
     skipped : tuple of Skipped
         What was not scored, each with its reason.
     classes : ClassLabels
-        The classes, with what is known of them.
+        The classes, with what is known about them.
 
     Examples
     --------
@@ -75,6 +75,9 @@ class ScoredInputs:
     ids: NDArray[np.object_]
     skipped: tuple[Skipped, ...]
     classes: ClassLabels
+
+    def __repr__(self) -> str:
+        return f"ScoredInputs: {self.scores!r}; {len(self.skipped)} skipped"
 
 
 def score(
@@ -196,12 +199,17 @@ class ScoringPlan:
 
     def describe(self) -> list[str]:
         """Return what is known beforehand, as lines to print."""
-        lines = [f"model: {self.model}"]
-        if self.model.takes == "pictures":
-            how = self.model.preprocessing or "the model's own processor"
-            lines.append(f"preprocessing: {how}")
+        lines = [f"{what}: {how}" for what, how in self.origin.items()]
         lines.append(f"classes: {format_count(len(self.classes.names), 'class')}")
         return [*lines, *self.classes.changes, *filter(None, [self.remark])]
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """What the scores are from, for people: the model, and the preprocessing of pictures."""
+        found = {"model": str(self.model)}
+        if self.model.takes == "pictures":
+            found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
+        return found
 
     def run(
         self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"

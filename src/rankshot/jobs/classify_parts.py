@@ -55,26 +55,26 @@ def classify(
 ) -> PartsRun:
     r"""Classify a dataset of scores: one part of predictions for each part of scores.
 
-    The parts are done in this process, in others, or on a cluster of Dask. A part is written when
-    it is done, completely or not at all. If the job is stopped in whatever way, the same call goes
-    on with the parts that are not finished. A part that cannot be classified is listed in
+    The parts are done in this process, in others, or on a Dask cluster. A part is written when
+    it is done, completely or not at all. If the job is stopped for any reason, the same call
+    resumes with the parts that are not finished. A part that cannot be classified is listed in
     ``_failed.csv`` in the output, and the others are done.
 
     Parameters
     ----------
     dataset : str or Path
-        A folder (with all folders in it), a pattern such as ``scores/*.parquet``, or an address
-        of fsspec such as ``s3://bucket/scores``. Its parts are tables of scores, .parquet or .csv.
-        In a table without a column ``id``, the ids are ``PART:ROW``.
+        A folder (with all folders in it), a pattern such as ``scores/*.parquet``, or an fsspec
+        address such as ``s3://bucket/scores``. Its parts are tables of scores, .parquet or .csv. In
+        a table without a column ``id``, the ids are ``PART:ROW``.
     head : str or Path
         A fitted head, as written by ``head.save`` or ``rankshot fit``.
     output : str or Path
-        A folder, or its address. ``_rankshot.json`` in it describes the job: another job is
-        refused there.
+        A folder, or its address. ``_rankshot.json`` in it describes the job: a different job there
+        raises an error.
     executor : concurrent.futures.Executor or distributed.Client, optional
         Does the parts, and is not closed. By default they are done in this process.
     scheduler : str, optional
-        Instead of an executor, the address of a scheduler of Dask.
+        Instead of an executor, the address of a Dask scheduler.
     workers : int, optional
         Instead of both, the number of local processes, which Dask starts. A script that starts
         processes must be guarded by ``if __name__ == "__main__"``.

@@ -56,13 +56,13 @@ T = TypeVar("T")
 Loader = Callable[[Any], Rankings | None]
 """Reads the rankings of a part over the items, or over those that occur for None."""
 SPLIT_EVERY = 8
-"""Results of so many parts, or sums of them, are added in one task."""
+"""Results of this many parts, or sums of them, are added in one task."""
 MEMORY_SHARE = 4
 """Parts that need less than this fraction of the memory are read once and kept."""
 BYTES_PER_ENTRY, BYTES_PER_RANKING = 8, 64
 """The memory of a listed item, and what a ranking takes besides."""
 JSON_GROWTH, GZIP_GROWTH = 4, 40
-"""Rankings in memory take at most about so many times the bytes of their file."""
+"""Rankings in memory take at most about this many times the bytes of their file."""
 
 
 def import_dask(module: str = "dask") -> Any:
@@ -85,7 +85,7 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
 class PartitionedRankings(RankingParts):
     """Rankings of the same items in many parts, which are read when they are needed.
 
-    `read_rankings` makes them. Consensus, models and agreement take them in place of `Rankings`,
+    `read_rankings` makes them. Consensus, models and Kendall's W take them in place of `Rankings`,
     and then make one or more passes over the parts. In each task, a part is read, used and
     released, and what is left is small. Dask's threads do the work, or the workers of a cluster
     if there is a ``distributed.Client``.
@@ -332,7 +332,7 @@ def read_rankings(
     ----------
     address : str, Path or list of them
         JSON lines (.jsonl, .jsonl.gz) or Parquet: a file, a pattern such as ``votes/*.jsonl``, a
-        folder with all folders in it, or an address of fsspec, such as ``s3://votes/*.parquet``.
+        folder with all folders in it, or an fsspec address, such as ``s3://votes/*.parquet``.
     items : iterable of names, optional
         All items that could be ranked. By default those that occur, sorted, for which all JSON
         lines are read once; Parquet files of `write_rankings` name their items.
@@ -380,7 +380,7 @@ def read_rankings(
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file at an address of fsspec; it opens and prints like a path."""
+    """A file at an fsspec address; it opens and prints like a path."""
 
     part: Part
 
@@ -548,7 +548,7 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
     ----------
     rankings : PartitionedRankings
     folder : str or Path
-        A new or empty folder, or an address of fsspec.
+        A new or empty folder, or an fsspec address.
 
     Examples
     --------

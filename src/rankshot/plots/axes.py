@@ -49,7 +49,7 @@ MAX_LETTERS = 32
 
 
 class Display:
-    """A picture on Matplotlib axes: `plot` draws what the object holds.
+    """A plot on Matplotlib axes: `plot` draws what the object holds.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Display:
         return width or WIDTH, 5.2
 
     def to_svg(self, title: str, width: float | None = None) -> str:
-        """Return the picture as an ``<svg>`` element for an HTML page.
+        """Return the plot as an ``<svg>`` element for an HTML page.
 
         Text stays text, ids are unique on the page, and colours are those of the page's variables
         ``--ink``, ``--muted``, ``--line``, ``--surface`` and ``--c0`` to ``--c5``, if it has them.

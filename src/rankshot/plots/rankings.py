@@ -50,7 +50,7 @@ class RankingsDisplay(Display):
     """The rankings of one target side by side, one column per ranking, best first.
 
     The items that most columns list have a colour, the same in all columns. An item after a sign
-    "=" is tied with those beside it. Use `from_rankings` to make one.
+    "=" is tied with those next to it. Use `from_rankings` to make one.
 
     Parameters
     ----------

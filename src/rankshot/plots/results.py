@@ -59,9 +59,9 @@ class ReliabilityDisplay(Display):
     """A reliability diagram: the accuracy of inputs against their confidence, in bins.
 
     The confidence of an input is its largest probability. A calibrated classifier has all discs on
-    the diagonal; below it, the classifier is too certain. The area of a disc, and the number beside
-    it, is the number of inputs in the bin. A second display on the same axes gets another colour.
-    Use `from_predictions` to make one.
+    the diagonal; below it, the classifier is too certain. The area of a disc, and the number next
+    to it, is the number of inputs in the bin. A second display on the same axes gets another
+    colour. Use `from_predictions` to make one.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class ConfusionDisplay(Display):
     """A confusion matrix that stays readable for many classes.
 
     One row per true class and one column per predicted class. The numbers are counts, 0 is blank,
-    and the colour is the share of the row. Of more than 20 classes, those that were confused are
-    drawn, at most the 40 with the most confusions; the title says what is left out. Use
+    and the colour is the share of the row. With more than 20 classes, only those that were confused
+    are drawn, at most the 40 with the most confusions; the title says what is left out. Use
     `from_predictions` to make one.
 
     Parameters
@@ -191,7 +191,7 @@ class ConfusionDisplay(Display):
         labels: Iterable[Any] | None = None,
         ax: Any = None,
     ) -> ConfusionDisplay:
-        """Draw how often each class got each class.
+        """Draw how often inputs of each class were assigned to each class.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class ComparisonDisplay(Display):
     def from_rehearsal(
         cls, rehearsal: Any, *, chance: float | None = None, ax: Any = None
     ) -> ComparisonDisplay:
-        """Draw what a rehearsal tried; the way that it chose has the word "chosen".
+        """Draw what a rehearsal tried; the chosen settings are marked "chosen".
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class ComparisonDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class ExplanationDisplay(Display):
-    """Why an input got its class: bars for what each seen class contributed.
+    """Why an input was assigned its class: bars for what each seen class contributed.
 
     A bar to the right supports the class. A contribution of 0.7 doubles the odds. The 15 strongest
     are drawn, and the sum of the others. Use `from_explanation` to make one.

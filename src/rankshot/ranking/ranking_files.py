@@ -92,17 +92,17 @@ def read_rankings(
         row per rater; so is a Parquet file of votes, or with ``layout``. Columns ``rater`` (or
         ``judge``, ``voter``, ``name``, ``id``), ``target`` and ``weight`` are optional.
     items : iterable of names, optional
-        All items that could be ranked, in the order wanted, such as a classifier's ``classes_``.
+        All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
         `write_rankings`, name all their items; these are the default then.
     kind : {"top", "subset"}
         What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
         ranking, or one of a subset of the items.
     layout : {"votes", "orders", "places", "scores"}, optional
-        What a table has: votes; ballots with the items in order, best first; or one column per
-        item with its place (1 is best, 0 or empty is not listed) or its score (the highest is best,
-        empty is not compared). By default it is told by the columns and cells; where places and
-        scores cannot be told apart, an error says so.
+        What a table has: votes; ballots with the items in order, best first; or one column per item
+        with its place (1 is best, 0 or empty is not listed) or its score (the highest is best,
+        empty is not compared). By default it is inferred from the columns and cells; where places
+        and scores cannot be distinguished, an error says so.
 
     Raises
     ------
@@ -142,10 +142,10 @@ def read_rankings(
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
     """Write rankings as JSON lines (.jsonl), Parquet or PrefLib (.soc, .soi, .toc, .toi).
 
-    The file is written under another name and then renamed, so that it is never incomplete. A
-    JSON lines file names only the items that are listed: to read the same rankings back, give
-    `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold all there
-    is to a ranking and all items. A PrefLib file also names all items, but has no targets (there
+    The file is written under another name and then renamed, so that it is never incomplete. A JSON
+    lines file names only the items that are listed: to read the same rankings back, give
+    `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold everything
+    about a ranking and all items. A PrefLib file also names all items, but has no targets (there
     may be at most one), sources and raters; they are left out.
 
     Parameters

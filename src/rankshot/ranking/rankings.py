@@ -56,11 +56,11 @@ class Rankings:
     Build one with `from_orders`, `from_positions`, `from_scores` or `from_pairs`, or read a file
     with `read_rankings`. The arrays are read-only; every method returns a new value.
 
-    A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
-    no order. A *subset* ranking compares only the items it lists and says nothing of the
-    others. A *tie* means that the order of its items is unknown, and every order is equally
-    likely. A tie that K cuts (two of three tied items belong to the first K, but it is unknown
-    which) is kept whole, and ``lengths`` says how many of the listed items count.
+    A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in no
+    order. A *subset* ranking compares only the items it lists and says nothing about the others. A
+    *tie* means that the order of its items is unknown, and every order is equally likely. A tie
+    that K cuts (two of three tied items belong to the first K, but it is unknown which) is kept
+    whole, and ``lengths`` says how many of the listed items count.
 
     Attributes
     ----------
@@ -285,14 +285,14 @@ class Rankings:
         A row names two items and who won, or the winner and the loser (a column ``tie`` may then
         say whether they tied). The winner is given by the name of its column, by its own name, as
         ``a``/``b``, ``left``/``right``, ``first``/``second`` or 1/0; a tie as ``tie``, ``draw``,
-        ``both_bad``, 0.5 and the like. Blanks around names do not count.
+        ``both_bad``, 0.5 and the like. Spaces around names are ignored.
 
         Parameters
         ----------
         votes : data frame, str or Path
-            A data frame of pandas, polars and others, or the path of a .csv or .parquet file.
+            A pandas, polars or other data frame, or the path of a .csv or .parquet file.
         items : iterable of names, optional
-            All items, in the order wanted. By default those that occur, sorted.
+            All items, in the desired order. By default those that occur, sorted.
         a, b, winner, loser : str, optional
             The names of the columns. By default ``model_a`` and ``model_b``, ``a`` and ``b``,
             ``left`` and ``right`` or ``first`` and ``second``, with ``winner``, ``outcome`` or
@@ -346,7 +346,7 @@ class Rankings:
         """Build from tables of counts: ``wins[i, j]`` is how often item i was preferred to j.
 
         ``ties[i, j]``, equal to ``ties[j, i]``, is how often the two tied. Each count that is not
-        zero becomes one pair of that weight. The columns of a data frame, and the index of pandas,
+        zero becomes one pair of that weight. The columns of a data frame, and the pandas index,
         are matched with ``items`` by name, and are the items by default.
 
         Examples

@@ -16,11 +16,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.consensus.kemeny import kemeny
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.distances import (
-    compare_common_items,
-    kendall_distance,
-    mean_kendall_distances,
-)
+from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import (
     Some,
     find_ranked_items,
@@ -39,10 +35,8 @@ from rankshot.ranking.parts import (
     keep_counted,
     map_parts,
     reduce_parts,
-    refuse_partial,
     require_any_rankings,
     require_model,
-    require_one_subject,
     require_some,
     select_target,
 )
@@ -51,6 +45,8 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 ROUNDING_ERROR = 1e-12
+MOST_SOLVED_ITEMS = 20
+"""Of more items, a Kemeny order with ties is a good one, and perhaps not the best."""
 DEFAULT_K = 10
 """The number of places of each ranking that count, by default; in zero-shot heads as well."""
 
@@ -59,7 +55,7 @@ def concordance(rankings: AnyRankings) -> float | None:
     r"""Return Kendall's W over the items that the rankings compare, corrected for ties and lengths.
 
     1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if
-    they compare only some of the items: `concordance_test` says how much. All rankings of a
+    they compare only some of the items: `agreement` says how much. All rankings of a
     rater together count as one.
 
     - If all rankings order the same number of items, W = 12 S / (m² (n³ - n) - m ΣT). S is the sum
@@ -321,103 +317,6 @@ def _count_comparisons(rankings: Rankings, sizes: Ints) -> float:
     return float(np.maximum(rankings.weights, 1)[alone] @ sizes[alone] + once)
 
 
-# ---- Agreement
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """The agreement of several rankings.
-
-    Attributes
-    ----------
-    concordance : float
-        Kendall's W: 1 if all raters agree as far as they go, about 1/m if m raters are unrelated.
-        `concordance_test` has its interval, and a test.
-    mean_kendall_distance : float
-        The mean of `kendall_distance` between two rankings of different raters: a number of pairs
-        of items. Pairs that only one of the two orders count.
-    distance_to_others : ndarray
-        The same for each ranking and those of other raters: the largest disagrees most.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["tiger", "lynx", "fox"], ["tiger", "lynx", "fox"], ["fox", "lynx", "tiger"]])
-    >>> found = rs.agreement(votes)
-    >>> found.distance_to_others
-    array([1.5, 1.5, 3. ])
-    >>> print(f"the third disagrees most; W is {found.concordance:.2f}")
-    the third disagrees most; W is 0.11
-    """
-
-    concordance: float
-    mean_kendall_distance: float
-    distance_to_others: NDArray[np.float64]
-
-
-def agreement(rankings: AnyRankings) -> Agreement:
-    """Measure how much rankings of the same target agree.
-
-    All rankings of a rater together count as one. Items that no ranking ranks do not count. For
-    rankings in parts, ``distance_to_others`` is a lazy array, and distances are those of all
-    rankings, by any rater. Pairs and other rankings of a subset have no such distance:
-    `concordance` takes them.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        In memory or in parts, of one target. A ranking without a rater, of weight w, counts as w
-        raters.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> raters = rs.Rankings.from_orders(
-    ...     [["a", "b", "c"], ["a", "b", "c"], ["a", "c", "b"]], items=["a", "b", "c"])
-    >>> found = rs.agreement(raters)
-    >>> round(found.concordance, 3), round(found.mean_kendall_distance, 3)
-    (0.778, 0.667)
-    >>> found.distance_to_others
-    array([0.5, 0.5, 1. ])
-    """
-    require_one_subject(rankings)
-    ranked = keep_ranked_items(rankings)
-    if isinstance(ranked, Rankings):
-        refuse_partial(ranked, "it has no distance to the others. concordance(rankings) takes it")
-        ranked = cast("Rankings", _share_weight(ranked))
-    W, why_not = measure_concordance(rankings)
-    if W is None:
-        raise RankshotError(f"agreement cannot be measured: {why_not}")
-    mean, to_others = mean_kendall_distances(ranked, count_rankings(ranked).weight)
-    if isinstance(ranked, Rankings):
-        mean, to_others = _leave_out_own(ranked, mean, to_others)
-    return Agreement(W, mean, to_others)
-
-
-def _leave_out_own(rankings: Rankings, mean: float, to_others: Floats) -> tuple[float, Floats]:
-    """Return the mean distances without those between two rankings of one rater."""
-    rows_of = find_repeated(rankings)
-    if not rows_of:
-        return mean, to_others
-    weights, total = rankings.weights, rankings.weights.sum()
-    others = total - np.minimum(weights, 1)
-    sums = to_others * others
-    for rows in rows_of:
-        sums[rows] -= kendall_distance(rankings[rows]) @ weights[rows]
-        others[rows] = total - weights[rows].sum()
-    return float(weights @ sums / (weights @ others)), sums / others
-
-
-def find_repeated(rankings: Rankings) -> list[Ints]:
-    """Return the rows of each rater who gave several rankings."""
-    names, rater, count = np.unique(
-        np.array([name or "" for name in rankings.raters]), return_inverse=True, return_counts=True
-    )
-    rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(count)[:-1])
-    return [own for name, own in zip(names, rows, strict=True) if name and own.size > 1]
-
-
 # ---- Summaries: the consensus of every target, and who disagrees with it
 
 
@@ -451,7 +350,7 @@ class TargetSummary:
     disagreement : tuple of (str, float)
         The same for each rater (or source, for rankings without a rater), the largest first.
     note : str
-        Why there is no W; else empty.
+        Why there is no W; otherwise empty.
 
     Examples
     --------
@@ -478,7 +377,7 @@ class TargetSummary:
 
 
 def summarize(
-    rankings: AnyRankings, model: Any | None = None, k: int | None = DEFAULT_K
+    rankings: AnyRankings, model: Any = None, k: int | None = DEFAULT_K
 ) -> list[TargetSummary]:
     """Summarize the rankings of every target.
 
@@ -490,9 +389,10 @@ def summarize(
     ----------
     rankings : Rankings or PartitionedRankings
         If no ranking names a target, all are interpreted as rankings of one target.
-    model : PlackettLuce, Mallows or BabingtonSmith, optional
+    model : PlackettLuce, Mallows, BabingtonSmith or "kemeny", optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
-        target.
+        target. ``"kemeny"`` is the Kemeny order of all items that somebody ranked, in which
+        neighbours are tied that equally many rankings prefer, as in a survey.
     k : int or None
         The number of places of each ranking that count in the consensus and in distances; all for
         None. In distances, a shorter list is compared as far as it goes. W counts all places.
@@ -509,7 +409,9 @@ def summarize(
     """
     rankings = keep_counted(require_any_rankings(rankings))
     found = require_some(rankings)
-    model = PlackettLuce() if model is None else require_model(model)
+    is_kemeny = isinstance(model, str) and model == "kemeny"
+    if not is_kemeny:
+        model = PlackettLuce() if model is None else require_model(model)
     first = rankings
     if k is not None:
         first = rankings.top(min(require_whole_number("k", k), rankings.n_items))
@@ -524,9 +426,9 @@ def summarize(
             some if target is None else map_parts(some, select_target, target)
             for some in (rankings, first)
         )
-        fitted = clone(model).fit(few)
-        consensus = merge_rankings(few, fitted)
-        length = int(consensus.lengths[0])
+        fitted = None if is_kemeny else clone(model).fit(few)
+        consensus = merge_by_kemeny(few) if is_kemeny else merge_rankings(few, fitted)
+        length = min(int(consensus.lengths[0]), k or rankings.n_items)
         summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
     return summaries
 
@@ -543,7 +445,7 @@ def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:
         return reduce_parts(rankings, _take_all)
     target = found.target_names[0] if found.target_names else None
     mode = Rankings.from_orders([model.mode_], items=rankings.items, targets=target)
-    n_top, listed = reduce_parts(rankings, _count_listed)
+    n_top, listed = reduce_parts(rankings, count_listed)
     compared = np.flatnonzero(listed)
     if n_top == 0 and compared.size < rankings.n_items:
         among = restrict_items(mode, [rankings.items[i] for i in compared])
@@ -555,7 +457,33 @@ def _take_all(rankings: Rankings) -> Rankings:
     return rankings
 
 
-def _count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
+def merge_by_kemeny(rankings: AnyRankings) -> Rankings:
+    """Return the Kemeny order of the rankings of one target, with ties.
+
+    Neighbours that equally many rankings prefer are tied. Items that no ranking has among its
+    first K are left out.
+    """
+    few = keep_ranked_items(rankings)
+    is_small = few.n_items <= MOST_SOLVED_ITEMS
+    number = {name: i for i, name in enumerate(few.items)}
+    W = precedence(few)
+    are_equal = np.isclose(W, W.T, rtol=1e-9, atol=0)
+    groups: list[list[str]] = []
+    for name in cast("tuple[str, ...]", kemeny(few, "exact" if is_small else "insertion").order):
+        if groups and are_equal[[number[other] for other in groups[-1]], number[name]].all():
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    n_top, _ = reduce_parts(rankings, count_listed)
+    return Rankings.from_orders(
+        [[sorted(group) if len(group) > 1 else group[0] for group in groups]],
+        items=rankings.items,
+        targets=next(iter(count_rankings(rankings).target_names), None),
+        kind="top" if n_top else "subset",
+    )
+
+
+def count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
     """Return the number of top-K rankings, and how often each item is listed."""
     listed = np.bincount(rankings.codes, minlength=rankings.n_items)
     return int((~rankings.is_subset).sum()), listed

@@ -29,6 +29,9 @@ KEY = re.compile(r'"((?:[^"\\\n]|\\.)*)"\s*:\s*$')
 REMARK = re.compile(r"\s+[-–—→=]+>?\s+|:(\s|$)|\s\(|[,;]\s|\s[\d.]+\s*%")
 """What separates a name from a remark on it."""
 LABEL_END = re.compile(r":|\s[-–—→=]+>?\s")
+NUMBERS_IN_LINE = re.compile(r"(^|.*\s)\(?1[.)]\s.*\s\(?2[.)]\s")
+BEFORE_NUMBER = re.compile(r"\s(?=\(?\d{1,3}[.)]\s)")
+"""A line such as 1. tiger 2. fox, and where its entries begin."""
 SEPARATOR = re.compile(r"\s*[,;>→\t]\s*")
 """What separates the names of a list in one line."""
 TABLE_ENTRY = re.compile(r"\s*\|\s*(\d+)\s*\|([^|]*)\|.*")
@@ -228,7 +231,7 @@ class AnswerFiles:
     Attributes
     ----------
     rankings : Rankings
-        All usable lists. Their source is ``answers``, their raters are the names of the files.
+        All usable lists. Their raters are the names of the files.
     answers : dict of str to Answers
         The answers of each rater, with notes on what was left out.
     follow_ups : dict of str to tuple of targets
@@ -253,22 +256,28 @@ class AnswerFiles:
 
 
 def read_answer_files(
-    paths: Iterable[str | Path],
+    paths: str | Path | Iterable[str | Path],
     targets: Iterable[Any],
     items: Iterable[Any],
     k: int | None = None,
+    *,
+    source: str = "answers",
 ) -> AnswerFiles:
     """Read what language models answered to the prompts of `make_prompts`.
 
     Parameters
     ----------
-    paths : iterable of paths
+    paths : path or iterable of paths
         Files of text, or folders of them. A file is a rater; ``rater-1.part-2.txt`` and
         ``rater-1.again-1.txt`` belong to the rater of ``rater-1.txt``.
     targets, items : iterables of names
         The names that were asked about, and those that were to be ranked.
     k : int, optional
         The length of the lists that was asked for: 15, or all items if there are fewer.
+    source : str
+        The source of the rankings. Answers to another question are another source: read each
+        folder by itself, and join their rankings by `Rankings.concatenate`. If it is not
+        ``"answers"``, the names of the raters begin with it.
 
     Examples
     --------
@@ -278,7 +287,7 @@ def read_answer_files(
     >>> path = Path(tempfile.mkdtemp()) / "rater-1.txt"
     >>> path.write_text("cat: tiger, whale, bus")
     22
-    >>> found = read_answer_files([path], ["cat", "truck"], ["tiger", "bus", "whale"])
+    >>> found = read_answer_files(path, ["cat", "truck"], ["tiger", "bus", "whale"])
     >>> found.rankings
     Rankings: 1 ranking of 3 items, 1 target, 1 source, 1 rater
       cat: tiger > whale > bus
@@ -287,7 +296,8 @@ def read_answer_files(
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     length = choose_length(k, item_names)
-    files = _group_by_rater(_list_files([Path(path) for path in paths]))
+    given = [paths] if isinstance(paths, str | Path) else paths
+    files = _group_by_rater(_list_files([Path(path) for path in given]))
     answers: dict[str, Answers] = {}
     for rater, names in files.items():
         text = "\n\n".join(_read_answer(path) for path in names)
@@ -304,8 +314,8 @@ def read_answer_files(
         [answers[rater].orders[target] for rater, target in chosen],
         items=item_names,
         targets=[target for _, target in chosen],
-        sources="answers",
-        raters=[rater for rater, _ in chosen],
+        sources=source,
+        raters=[rater if source == "answers" else f"{source}/{rater}" for rater, _ in chosen],
     )
     # The number of files gives each follow-up a name that no answer has yet.
     follow_ups = {
@@ -339,7 +349,13 @@ def _group_by_rater(files: Sequence[Path]) -> dict[str, list[Path]]:
 
     raters: dict[str, list[Path]] = {}
     for path in sorted(files, key=get_turn):
-        raters.setdefault(NUMBERED.sub("", path.stem), []).append(path)
+        theirs = raters.setdefault(NUMBERED.sub("", path.stem), [])
+        if same := [other for other in theirs if other.name == path.name]:
+            raise RankshotError(
+                f"{same[0]} and {path} have the same name: answers to two questions are two "
+                "sources; read each folder by itself"
+            )
+        theirs.append(path)
     return raters
 
 
@@ -387,7 +403,7 @@ class AnswerText:
         place = 0
         found.append((place, FoundList(None, None)))
         current = found[-1][1]
-        for line in rest.splitlines(keepends=True):
+        for line in _divide_numbered(rest).splitlines(keepends=True):
             if (begun := self._read_line(line, current)) is not None:
                 found.append((place, begun))
                 current = begun
@@ -568,6 +584,14 @@ def strip_markup(text: str) -> str:
 def split_names(text: str) -> list[str]:
     """Return the names of a list in one line."""
     return [name for part in SEPARATOR.split(text) if (name := strip_markup(part))]
+
+
+def _divide_numbered(text: str) -> str:
+    """Return a text of the same length, with each entry of ``1. tiger 2. fox`` on its own line."""
+    return "".join(
+        BEFORE_NUMBER.sub("\n", line) if NUMBERS_IN_LINE.match(line) else line
+        for line in text.splitlines(keepends=True)
+    )
 
 
 def _find_label(before: str) -> str | None:

@@ -102,7 +102,7 @@ def _log(values: Floats, where: NDArray[np.bool_]) -> Floats:
 def read_hit_counts(path: str | Path) -> Similarity:
     r"""Read hit counts from CSV or Parquet as a similarity table, by Dice's coefficient.
 
-    Impossible counts, such as more hits together than alone, are refused with their line.
+    Impossible counts, such as more hits together than alone, raise an error that names the line.
 
     Parameters
     ----------

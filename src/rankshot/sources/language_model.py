@@ -109,7 +109,7 @@ class LanguageModel:
     favours what it reads first, and only a new shuffle turns this bias into noise that averaging
     removes. The shuffles depend only on the seed, the target and the rater, so that an interrupted
     run continues with the same questions. The model's own sampling is not reproducible: no seed is
-    sent, since some endpoints refuse one.
+    sent, since some endpoints reject it.
 
     The ``openai`` client (extra ``llm``) calls the endpoint, waits where a rate limit asks for it
     and repeats calls that fail. The key, if the server needs one, is the environment variable
@@ -140,8 +140,9 @@ class LanguageModel:
         next run asks only the missing questions. `read_rankings` reads it as well.
     question : str
         ``"images"``: which items would an image classifier say most often? ``"text"``: the same
-        for a classifier of texts. ``"similar"``: which items are most similar? Or a template that
-        asks for a JSON list, with the fields {target}, {items} and {k}.
+        for a text classifier. ``"contrast"``: which items would it say more often than for the
+        other targets? ``"similar"``: which items are most similar? Or a template that asks for a
+        JSON list, with the fields {target}, {items} and {k}, and perhaps {classes}: all targets.
     inputs : str, optional
         What the classifier gets, in the plural; the default is "ordinary photographs" or "texts".
     parallel : int
@@ -204,7 +205,7 @@ class LanguageModel:
         """Ask every rater about every target, and return top-k rankings of the items.
 
         A question without a valid answer raises a `RankshotError` that names the target and the
-        rater; the other answers are in the log. So they are after Ctrl-C.
+        rater; the other answers are in the log. The same holds after Ctrl-C.
 
         Parameters
         ----------
@@ -240,10 +241,8 @@ class LanguageModel:
     def _list_questions(
         self, targets: tuple[str, ...], items: tuple[str, ...]
     ) -> list[dict[str, Any]]:
-        k, template = (
-            choose_length(self.k, items),
-            make_question(self.question, self.inputs).template,
-        )
+        k = choose_length(self.k, items)
+        template = make_question(self.question, self.inputs, targets).template
         return [
             {
                 "target": target,

@@ -35,11 +35,19 @@ will it say most often? Think about what such {inputs} really say: their words a
 topic and purpose; and about what the names mean."""
 SIMILAR = """Which of the items below are most similar to {target}? Judge by what the words name \
 and by how it looks in a photograph."""
+CONTRAST = """Imagine a classifier that was trained on {inputs} to tell just the items below \
+apart. Now it is given many {inputs} of each of these new classes, none of which it knows: \
+{classes}. The new classes are to be told apart by what it says. Which items will it say for \
+{target} clearly more often than for the other new classes? An item that it also says for several \
+of the others is of little use. Think about what such {inputs} really show, and about what the \
+words name."""
 OFTEN_SAID = "{k} items that it will say most often, the most frequent first"
+MORE_OFTEN_SAID = "{k} items that it will say more often than for the others, the clearest first"
 MOST_SIMILAR = "{k} most similar items, the most similar first"
 TEXTS = {
     "images": (IMAGES, OFTEN_SAID, "ordinary photographs"),
     "text": (TEXT, OFTEN_SAID, "texts"),
+    "contrast": (CONTRAST, MORE_OFTEN_SAID, "ordinary photographs"),
     "similar": (SIMILAR, MOST_SIMILAR, ""),
 }
 """For each question: its text, the list that is wanted, and the usual inputs of the classifier."""
@@ -91,13 +99,22 @@ class Question:
         )
 
 
-def make_question(question: str, inputs: str | None = None) -> Question:
+def make_question(
+    question: str | Question, inputs: str | None = None, classes: Sequence[str] = ()
+) -> Question:
     """Return one of the questions of rankshot, or the user's own, after a check of its fields.
 
     ``inputs`` are what the classifier gets, in the plural, such as ``"X-ray images of hands"``. A
-    template that has the field {inputs} needs them.
+    template that has the field {inputs} needs them. ``classes`` are all that are asked about: the
+    question ``contrast`` names them.
     """
+    if isinstance(question, Question):
+        return question
     text, order, usual = TEXTS.get(question, (question, None, ""))
+    if question == "contrast" and len(classes) == 1:
+        raise RankshotError(
+            f"the question 'contrast' compares new classes, and there is only {classes[0]!r}"
+        )
     if order is None and "{" not in text:
         raise RankshotError(
             f"no question {short_repr(question)}{suggest_name(question, TEXTS)}; give one of "
@@ -107,9 +124,10 @@ def make_question(question: str, inputs: str | None = None) -> Question:
     problem = ""
     if ("{inputs}" in text) != bool(inputs or usual):
         problem = "has no {inputs}, but inputs are given" if inputs else "needs inputs"
-    # Braces in the words are literal.
-    words = (inputs or usual).replace("{", "{{").replace("}", "}}")
-    whole, text = whole.replace("{inputs}", words), text.replace("{inputs}", words)
+    for field, words in (("{inputs}", inputs or usual), ("{classes}", as_json(classes))):
+        # Braces in the words are literal.
+        literal = words.replace("{", "{{").replace("}", "}}")
+        whole, text = whole.replace(field, literal), text.replace(field, literal)
     lacking = [f"{{{name}}}" for name in FIELDS if f"{{{name}}}" not in whole]
     try:
         whole.format(**dict.fromkeys(FIELDS, ""))
@@ -146,7 +164,7 @@ def make_prompts(
     targets: Iterable[Any] | Mapping[str, Sequence[str]],
     items: Iterable[Any],
     *,
-    question: str = "images",
+    question: str | Question = "images",
     inputs: str | None = None,
     k: int | None = None,
     raters: int = 4,
@@ -173,8 +191,9 @@ def make_prompts(
     seed : int
         The seed of the shuffles.
     max_tokens : int, optional
-        The most tokens of a prompt and its answer together, as far as they can be estimated. The
-        default is 8,000, and for a mapping at least twice as many as one target needs.
+        The maximum number of tokens of a prompt and its answer together, as far as they can be
+        estimated. The default is 8,000, and for a mapping at least twice as many as one target
+        needs.
 
     Examples
     --------
@@ -186,12 +205,14 @@ def make_prompts(
     Answer this question for each of these new classes: ["truck", "cat"]
     """
     names = as_names(items)
-    asked, length = make_question(question, inputs), choose_length(k, names)
+    length = choose_length(k, names)
     seed = require_whole_number("seed", seed, least=0)
     wanted = targets
     if not isinstance(wanted, Mapping):
         stems = range(1, require_whole_number("raters", raters) + 1)
         wanted = dict.fromkeys(map("rater-{}".format, stems), as_names(wanted, "targets"))
+    everything = dict.fromkeys(target for some in wanted.values() for target in some)
+    asked = make_question(question, inputs, list(everything))
     per_answer = length * estimate_tokens(as_json(names)) / len(names)
 
     def count_tokens(some: Sequence[str]) -> int:

@@ -327,7 +327,7 @@ def refuse_huge_table(path: Path, n_rows: int, n_columns: int) -> None:
 def write_similarity(similarity: Similarity, path: str | Path) -> None:
     """Write a table of similarities as CSV or Parquet, with all digits; unknown cells are empty.
 
-    The file appears complete or not at all: it is written beside its place and then renamed.
+    The file appears complete or not at all: it is written under another name and then renamed.
     The source and the notes are not written.
 
     Parameters

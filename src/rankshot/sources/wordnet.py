@@ -182,7 +182,8 @@ class WordNet:
                 if name in self.pins:
                     options.append(pin_sense(nouns, name, self.pins[name]))
                 else:
-                    options.append(find_candidates(nouns, name, self.categories))
+                    found = find_candidates(nouns, name, self.categories)
+                    options.append(_prefer_first_words(nouns, found))
             except UnknownNounError as error:
                 unknown[name] = error
         chosen = choose_senses(nouns, options) if options else []
@@ -340,6 +341,16 @@ def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None)
     return replace(found, candidates=tuple(kept))
 
 
+def _prefer_first_words(nouns: Nouns, found: SenseCandidates) -> SenseCandidates:
+    """Leave out senses that have another first word than a compound name, if not all have.
+
+    A sea horse, or seahorse, is a fish, although walruses have this name as well.
+    """
+    is_compound = any("_" in lemma for lemma in nouns.spellings(found.name))
+    first = tuple(candidate for candidate in found.candidates if candidate.is_first)
+    return replace(found, candidates=first) if is_compound and first else found
+
+
 def pin_sense(nouns: Nouns, name: str, sense: str) -> SenseCandidates:
     """Return the sense of this name or id as the only candidate."""
     only = SenseCandidate(nouns.synset(sense))
@@ -455,7 +466,7 @@ class _SenseList:
         self.usage = WEAK_POWER * np.log([candidate.count + UNTAGGED_COUNT for candidate in every])
         self.is_first = np.array([candidate.is_first for candidate in every])
         self.is_complete = np.array([candidate.is_complete for candidate in every])
-        # How a pinned name is spelt says nothing of the others: it can be an id.
+        # How a pinned name is spelt says nothing about the others: it can be an id.
         self.is_spelt = np.array([not option.is_pinned for option in options])[self.owner]
         self.has_synonyms = self.is_spelt & (nouns.word_counts[synsets] > 1)
         self.is_capital = np.array([candidate.is_capital for candidate in every])

@@ -334,7 +334,7 @@ class Picture:
     file : Path
         A JPEG, PNG or WebP file.
     alt : str
-        What it shows, for people who do not see it.
+        What it shows, for people who cannot see it.
 
     Examples
     --------
@@ -514,7 +514,7 @@ class Study:
         All items (the seen classes). Every question shows some of them.
     unshown : {"after", "unknown"}
         Whether the items that a question does not show come after those that it shows, or nothing
-        is known of them.
+        is known about them.
     hide_names : bool
         Whether names that have a picture are not shown. Screen readers read its description.
     questions, gold : tuples of Question

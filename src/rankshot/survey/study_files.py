@@ -117,7 +117,7 @@ def parse_toml(path: Path) -> dict[str, Any]:
 def format_study(study: Study) -> str:
     """Return a study as the text of study.toml, with comments for the researcher.
 
-    `read_study` of a file with this text returns an equal study, but for files beside it:
+    `read_study` of a file with this text returns an equal study, except for files next to it:
     pictures, catalogues and the list of allowed ids are not written.
 
     Parameters

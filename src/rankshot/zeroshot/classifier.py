@@ -66,7 +66,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
         head, and a gate decides between the two. Rankings of seen classes are not used.
     gate, seen_temperature, none
-        Parameters of this `SeenAndNew`.
+        Parameters of this `SeenAndNew`. With ``none=True`` and new classes only, inputs of seen
+        classes and of no class are "none of these".
     calibration : float
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
@@ -154,16 +155,16 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Inputs and their classes, to train the estimator. With a frozen estimator they are
             not needed. With ``classes="all"``, the scores of X are the reference of the gate and
             of a head that can use one, so for a frozen estimator X is best held-out data. For an
-            estimator that is trained here they are training inputs, which were no worse.
+            estimator that is trained here they are training inputs, which worked equally well.
         examples : inputs and labels, optional
             Some inputs of new classes, and their classes, for a `WeightedMean`. They are compared
             with others by what the last step of a pipeline sees of them, or by the inputs
             themselves if these are numbers, or else by their scores.
         evidence : inputs and function, optional
             Inputs as they will be classified, without labels, and a function of inputs that
-            returns what another model says of the new classes, as `Scores` or a data frame; for a
-            `WeightedMean`. `predict` calls it as well, and with ``classes="all"`` also `fit`, with
-            X.
+            returns what another model says about the new classes, as `Scores` or a data frame; for
+            a `WeightedMean`. `predict` calls it as well, and so does `fit` for X with
+            ``classes="all"``.
         """
         self._check_parameters()
         head: Any = WeightedMean() if self.head is None else clone(self.head)
@@ -180,7 +181,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if examples is not None:
             more["examples"] = self._describe(trained, examples[0]), examples[1]
         self._examples = more.get("examples")
-        if self.classes == "new":
+        if self.classes == "new" and not self.none:
             head.fit(new, **more)
             remarks = describe_indistinguishable(head)
         else:
@@ -191,7 +192,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             # A single new class is not the only class here.
             remarks = describe_indistinguishable(head) if len(head.classes_) > 1 else []
             both = SeenAndNew(
-                head, gate=self.gate, none=self.none, seen_temperature=self.seen_temperature
+                head,
+                gate=self.gate,
+                none=self.none,
+                seen=self.classes == "all",
+                seen_temperature=self.seen_temperature,
             )
             head = both.fit(reference)
         if self.reject_below is not None and self.reject_label in head.classes_:
@@ -221,8 +226,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         require_semantics(self.rankings)
         require_choice("classes", self.classes, ("new", "all"))
-        if self.batch and self.classes == "all":
-            raise RankshotError("batch=True is for classes='new', not 'all'")
+        if self.batch and (self.classes == "all" or self.none):
+            raise RankshotError("batch=True is for classes='new' without none=True")
         require_number("calibration", self.calibration, below=np.inf)
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
@@ -235,7 +240,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X
             Inputs for the estimator.
         candidates : list of lists of names, or bool array of shape (n, classes), optional
-            The classes that each input may get; by default all.
+            The classes that each input may be assigned; by default all.
         """
         check_is_fitted(self)
         return self._log_proba(self._describe(self.estimator_, X), candidates)
@@ -283,7 +288,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         against: str | None = None,
         candidates: Candidates = None,
     ) -> list[Explanation]:
-        """Explain by seen classes and by sources why each input got its class.
+        """Explain by seen classes and by sources why each input was assigned its class.
 
         Parameters
         ----------

@@ -233,7 +233,7 @@ _READERS: dict[str, Callable[[Any, Any], Scores]] = {
     "AdaBoostClassifier": _from_probabilities,
     "_BaseNB": _naive_bayes,
 }
-"""Readers by the name of a scikit-learn class; subclasses use them, too. All others are multiclass.
+"""Readers by the name of a scikit-learn class; subclasses also use them. All others are multiclass.
 
 The keys are names because importing all these classes would be slow, and because some of them
 are removed from later versions of scikit-learn.

@@ -1,15 +1,16 @@
-"""Evidence: what another model says of the new classes, and how much it counts beside the head."""
+"""Evidence: what another model says about the new classes, and how much it counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax, softmax
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import FeatureUnion
+from sklearn.pipeline import FeatureUnion, make_union
 
 from rankshot.core.validation import as_names
 from rankshot.zeroshot.scores import Scores
@@ -91,6 +92,15 @@ def fit_evidence(
     return float(np.exp(found.x[0])), float(found.x[1])
 
 
+def make_tfidf() -> FeatureUnion:
+    """Return an extractor of features of texts: TF-IDF of words, pairs of words, and characters."""
+    common: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
+    return make_union(
+        TfidfVectorizer(ngram_range=(1, 2), **common),
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), **common),
+    )
+
+
 def word_evidence(
     texts: Sequence[str], classes: Iterable[str], corpus: Sequence[str] = ()
 ) -> Scores:
@@ -106,7 +116,7 @@ def word_evidence(
     classes : iterable of names
         The new classes.
     corpus : sequence of str
-        More texts of the same kind, such as those that the classifier was trained on: they tell
+        More texts of the same kind, such as those that the classifier was trained on: they show
         which words are frequent.
 
     Examples
@@ -117,15 +127,7 @@ def word_evidence(
     """
     names = as_names(classes)
     words = [name.replace("_", " ") for name in names]
-    vectorizer = FeatureUnion(
-        [
-            ("words", TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)),
-            (
-                "characters",
-                TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True),
-            ),
-        ]
-    ).fit([*corpus, *texts, *words])
+    vectorizer = make_tfidf().fit([*corpus, *texts, *words])
     given, named = vectorizer.transform(texts), vectorizer.transform(words)
     lengths = np.sqrt(given.multiply(given).sum(axis=1)), np.sqrt(named.multiply(named).sum(axis=1))
     cosines = (given @ named.T).toarray() / np.maximum(np.outer(*lengths), np.finfo(float).tiny)

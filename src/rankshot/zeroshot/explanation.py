@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import group_by_place
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.runner import Candidates, take_top
 from rankshot.zeroshot.scores import Scores, as_scores
@@ -25,10 +26,8 @@ Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
 GATE_TERMS = ("best new class", "best seen class", "constant")
-MIN_SHOWN, MAX_SHOWN = 12, 16
-"""How many contributions of a group are shown."""
-MOST_OF_THEM = 0.8
-"""Between these numbers, contributions are shown until they are this share of all, by size."""
+MAX_SHOWN = 8
+"""How many of the largest contributions are shown; the others are added up."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,10 @@ class Explanation:
     evidence : float or None
         What the evidence of another model adds, if the head was fitted to any.
     by_rankings : tuple of str and float, or None
-        With examples or evidence: the most probable class by the rankings alone, and its
-        probability.
+        With examples, evidence or a batch: the most probable class by the rankings alone, and its
+        probability. (With a batch, by the head of a single input.)
+    batch : float or None
+        Only of `BatchRefinement`: what the other inputs of the batch add.
 
     Examples
     --------
@@ -92,6 +93,7 @@ class Explanation:
     examples: float | None = None
     evidence: float | None = None
     by_rankings: tuple[str, float] | None = None
+    batch: float | None = None
 
     @property
     def rival(self) -> str:
@@ -101,21 +103,27 @@ class Explanation:
     def __str__(self) -> str:
         lines = [", ".join(f"{name} {p:.1%}" for name, p in self.alternatives)]
         if self.by_rankings is not None:
-            lines.append("by the rankings alone: {} {:.1%}".format(*self.by_rankings))
+            what = "the rankings" if self.batch is None else "this input"
+            lines.append("by {} alone: {} {:.1%}".format(what, *self.by_rankings))
         if self.gate:
             total = sum(term for _, term in self.gate)
             lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
         if self.items or self.sources or not self.gate:
             lines += [f"why {self.target} rather than {self.rival}:"]
         for group in self.group_items():
-            lines += [f"  {group.heading}, together {group.total:+.2f}:", *_print(group.shown)]
+            lines.append(f"  {group.heading}, together {group.total:+.2f}:")
+            lines += _print(group.shown)
             if group.rest:
                 lines.append(f"    {group.describe_rest()}")
         if self.sources:
             lines += ["  sources:", *_print(self.sources[:MAX_SHOWN])]
             if (rest := len(self.sources) - MAX_SHOWN) > 0:
                 lines.append(f"    and {rest} more")
-        for what, added in (("labelled examples", self.examples), ("evidence", self.evidence)):
+        for what, added in (
+            ("labelled examples", self.examples),
+            ("evidence", self.evidence),
+            ("other inputs of the batch", self.batch),
+        ):
             if added is not None:
                 lines.append(f"  {what}: {added:+.2f}")
         return "\n".join(lines)
@@ -127,20 +135,25 @@ class Explanation:
         target is compared with. A low score of it usually supports the target. Heads without
         rankings have one group.
         """
-        listed = set(self.listed)
-        if not listed:
-            return [_group("seen classes", self.items)] if self.items else []
-        own = [pair for pair in self.items if pair[0] in listed]
-        others = [pair for pair in self.items if pair[0] not in listed]
+        pairs = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
+        groups: dict[str, list[tuple[int, tuple[str, float]]]] = {}
+        for place, pair in enumerate(pairs):
+            where = "in" if pair[0] in self.listed else "not in"
+            of = f" {where} the rankings of {self.target}" if self.listed else ""
+            groups.setdefault(f"seen classes{of}", []).append((place, pair))
         return [
-            _group(f"seen classes {where} the rankings of {self.target}", pairs)
-            for where, pairs in (("in", own), ("not in", others))
-            if pairs
+            ContributionGroup(
+                heading,
+                sum(value for _, (_, value) in group),
+                tuple(pair for place, pair in group if place < MAX_SHOWN),
+                tuple(pair for place, pair in group if place >= MAX_SHOWN),
+            )
+            for heading, group in sorted(groups.items())
         ]
 
 
 class ContributionGroup(NamedTuple):
-    """Some of the contributions: those that are shown, the strongest first, and the rest."""
+    """Some of the contributions: those among the eight largest of all, and the rest."""
 
     heading: str
     total: float
@@ -154,17 +167,8 @@ class ContributionGroup(NamedTuple):
         return f"{number}, each at most {largest:.2g}, together {total:+.2f}"
 
 
-def _group(heading: str, pairs: Sequence[tuple[str, float]]) -> ContributionGroup:
-    pairs = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
-    sizes = np.cumsum([abs(contribution) for _, contribution in pairs])
-    enough = int(np.searchsorted(sizes, MOST_OF_THEM * sizes[-1])) + 1
-    n = min(max(enough, MIN_SHOWN), MAX_SHOWN)
-    total = sum(contribution for _, contribution in pairs)
-    return ContributionGroup(heading, total, tuple(pairs[:n]), tuple(pairs[n:]))
-
-
 def _print(contributions: Contributions) -> list[str]:
-    width = max(len(name) for name, _ in contributions)
+    width = max((len(name) for name, _ in contributions), default=0)
     return [f"    {name:<{width}}  {contribution:+.2f}" for name, contribution in contributions]
 
 
@@ -180,7 +184,7 @@ def explain(
 
     Parameters
     ----------
-    head : WeightedMean, ProbabilisticRanking, DirectSimilarity, ConSE or SeenAndNew
+    head : WeightedMean, ProbabilisticRanking, DirectSimilarity, ConSE, SeenAndNew, BatchRefinement
         `DeterministicRanking` cannot be explained by seen classes, because distances compare
         pairs of them.
     scores : Scores or array-like
@@ -233,7 +237,7 @@ def explain_decisions(
 ) -> list[Explanation]:
     """Explain decisions that follow from ``log_proba``; see `explain`."""
     # New classes are compared among themselves; the gate is between them and seen classes.
-    inner: Any = head.head if isinstance(head, SeenAndNew) else head
+    inner: Any = head.head if isinstance(head, SeenAndNew | BatchRefinement) else head
     if not hasattr(inner, "item_contributions"):
         raise RankshotError(
             f"{type(inner).__name__} cannot be explained by seen classes and sources"
@@ -246,6 +250,15 @@ def explain_decisions(
     columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
     by_item = inner.item_contributions(table.values, table.kind) / inner.temperature_
     more = _explain_more(inner, table, by_item.sum(axis=2), columns, base)
+    if isinstance(head, BatchRefinement):
+        alone = np.asarray(inner.predict_log_proba(table), np.float64)
+        added = _contributions(head.decision_function(table) - alone, columns, base)
+        first = take_top(alone, inner.classes_, 1)
+        pairs = _pair(first.labels[:, 0], first.proba[:, 0])
+        more = [
+            (*(one or (None, None, None))[:2], pair, float(batch))
+            for one, pair, batch in zip(more, pairs, added, strict=True)
+        ]
     by_item = _contributions(by_item, columns, base)
     names, by_source = (), np.zeros((len(table), 0))
     if hasattr(inner, "source_log_posteriors"):

@@ -238,7 +238,7 @@ def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
     n : float
         The number of inputs, or the number of equally weighted ones that is as informative.
     level : float
-        The coverage, which is close to this also for small n and for shares near 0 and 1.
+        The coverage, which is close to this even for small n and for shares near 0 and 1.
 
     Examples
     --------
@@ -581,8 +581,8 @@ RESAMPLES_PER_BLOCK = 50
 class Bootstrap:
     """Resamples of n inputs, drawn with replacement within each class.
 
-    All metrics of one experiment are computed on the same resamples, so that also differences
-    between methods have intervals.
+    All metrics of one experiment are computed on the same resamples, so that differences between
+    methods have intervals as well.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
@@ -67,6 +68,7 @@ def export_onnx(
     kind: Kind = "multiclass",
     network: str | Path | None = None,
     output: str | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> Exported:
     """Write a fitted head as an ONNX file, alone or behind a network.
 
@@ -90,6 +92,8 @@ def export_onnx(
     output : str, optional
         The output of the network to use. By default the only one with as many columns as there are
         scores.
+    metadata : mapping of str to str, optional
+        More entries for the metadata of the file, beside those of the network.
 
     Examples
     --------
@@ -115,6 +119,7 @@ def export_onnx(
     graph = _Graph(head, kind)
     if network is not None:
         graph.attach(Path(network), output)
+    graph.metadata |= metadata or {}
     model = graph.build()
     alone = model if network is None else _Graph(head, kind).build()
     difference = max(_largest_difference(alone, head, kind), graph.measure_difference(model))
@@ -144,18 +149,18 @@ class _Graph:
             self._features = {FEATURES: self._spox.argument(features)}
         self._inputs: dict[str, Any] = {SCORES: scores} | self._features
         self._scores = self._xp.asarray(scores)
-        self._metadata: dict[str, str] = {}
+        self.metadata: dict[str, str] = {}
         self._probe: _Probe | None = None
         self.from_probabilities = False
 
     def attach(self, path: Path, output: str | None) -> None:
         """Put a network in front of the head."""
-        network = _load(path)
+        network = load_network(path)
         chosen = self._choose_output(network, path, output)
         metadata = {entry.key: entry.value for entry in network.metadata_props}
         _check_classes(metadata, self._head.items_, path)
         # These are names of the outputs of the network, not of those of the new file.
-        self._metadata = {key: text for key, text in metadata.items() if key not in CLASS_KEYS}
+        self.metadata = {key: text for key, text in metadata.items() if key not in CLASS_KEYS}
         given = {tensor.name for tensor in network.graph.initializer}
         self._inputs = {
             value.name: self._spox.argument(_type_of(value, self._spox))
@@ -237,7 +242,7 @@ class _Graph:
             "head": type(head).__name__,
             "rankshot": version("rankshot"),
         }
-        for key, value in (self._metadata | own).items():
+        for key, value in (self.metadata | own).items():
             model.metadata_props.add(key=key, value=value)
         return model
 
@@ -249,7 +254,8 @@ class _Graph:
         return xp.argmax(xp.astype(log_proba >= top - tied, xp.float32), axis=1)
 
 
-def _load(path: Path) -> Any:
+def load_network(path: Path) -> Any:
+    """Return an ONNX file, or raise an error that says what is wrong with it."""
     onnx = _module("onnx")
     path.stat()
     try:

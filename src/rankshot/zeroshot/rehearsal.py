@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice
+from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
@@ -63,6 +64,8 @@ GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
 """The settings that are tried by default, as far as the head has these parameters."""
 REFERENCE_SHARE = 0.25
 """The share of the inputs that a classifier is not trained on, if it is trained again."""
+ENOUGH_CLASSES = 20
+"""With fewer rehearsed classes, temperatures of eight differed by a factor of three."""
 LEAST_HALVED = 8
 """With fewer held-out classes, half of them are too few to learn "none of these" from."""
 SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
@@ -79,17 +82,17 @@ class Rehearsal(BaseEstimator):
     The scores of the held-out classes are left out, and the head has to recognise their inputs by
     their rankings, like inputs of new classes. So it needs labelled scores of seen inputs, and
     rankings of seen classes by the same sources that rank the new classes
-    (``rankshot rank --rehearse 20``); nothing of the new classes. It
+    (``rankshot rank --rehearse labels.csv``); nothing of the new classes. It
 
     - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
       is made only if the accuracy gains more than its standard error over the classes; twice that
       for weights of sources, of which more are tried;
     - finds the temperature with which the probabilities are calibrated, and the weight of the
       evidence of another model, if the scores have evidence of the held-out classes;
-    - finds how much labelled examples count: some inputs of the held-out classes stand for these;
+    - finds how much labelled examples count: some inputs of the held-out classes serve as these;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be answered
-      (`SeenAndNew`), and "none of these": half of the held-out classes stand for new ones, and
+      (`SeenAndNew`), and "none of these": half of the held-out classes serve as new ones, and
       inputs of the other half are of no class.
 
     Parameters
@@ -124,7 +127,8 @@ class Rehearsal(BaseEstimator):
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
-        All that was tried, in this order, each once; the first is the head with its own settings.
+        Everything that was tried, in this order, each once; the first is the head with its own
+        settings.
     accuracy_ : Interval
         The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
         from resamples of classes.
@@ -284,7 +288,7 @@ class Rehearsal(BaseEstimator):
         classes: Literal["new", "all"] = "new",
         none: bool = False,
     ) -> BaseHead:
-        """Return the chosen head, fitted to the new classes: with sources, reference and all.
+        """Return the chosen head, fitted to the new classes: with sources and reference.
 
         Parameters
         ----------
@@ -297,17 +301,17 @@ class Rehearsal(BaseEstimator):
             Labelled examples of new classes, and scores with evidence of another model, as in
             `WeightedMean.fit`.
         classes : {"new", "all"}
-            Whether only new classes are answered, or also seen classes, by a `SeenAndNew`.
+            Whether only new classes are answered, or seen classes as well, by a `SeenAndNew`.
         none : bool
-            With ``classes="all"``: whether "none of these" is an answer as well.
+            Whether "none of these" is an answer as well.
         """
         check_is_fitted(self, "settings_")
         require_choice("classes", classes, ("new", "all"))
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
-        settings = replace(self.settings_, none=none)
+        settings = replace(self.settings_, classes=classes, none=none)
         head = self._fit_new(settings, new, table, examples=examples, evidence=evidence)
-        if classes == "new":
+        if classes == "new" and not none:
             return head
         require_gate(settings)
         return add_seen_classes(settings, head).fit(table)
@@ -349,6 +353,23 @@ class Rehearsal(BaseEstimator):
             for classes, correlations in self._correlations[self.trials_.index(tried)]
         ]
         return predict_mean_accuracy(np.concatenate(strengths), correlate_classes(head, table))
+
+
+def list_doubts(rehearsal: Rehearsal, new: Semantics | None) -> list[str]:
+    """Return warnings about what a rehearsal says of new classes; often none."""
+    found = []
+    n = len(rehearsal.classes_)
+    if n < ENOUGH_CLASSES:
+        found.append(
+            f"warning: {n} classes are few for a rehearsal: with {ENOUGH_CLASSES} or more, its "
+            "temperature and the predicted accuracy are better known"
+        )
+    if isinstance(new, Rankings) and not new.rater_names:
+        found.append(
+            "warning: accuracies that are predicted for tables such as WordNet alone were often "
+            "too high (.60 for .49, and .47 for .27, on two data sets of three)"
+        )
+    return found
 
 
 def _require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
@@ -395,7 +416,7 @@ def require_gate(settings: HeadSettings) -> None:
             "there is no gate between seen and new classes: the rehearsal had fewer than "
             f"{LEAST_INPUTS} inputs of other seen classes"
         )
-    if settings.none and settings.gate["none"] is None:
+    if settings.none and settings.classes == "all" and settings.gate["none"] is None:
         raise RankshotError(
             "'none of these' was not rehearsed: each group of held-out classes has fewer than "
             f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"

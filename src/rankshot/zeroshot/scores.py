@@ -45,18 +45,18 @@ MAX_INSPECTED_ROWS = 1_000
 """The rows that tell whether scores are probabilities."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """The scores of n inputs on a logarithmic scale: logits, decision values or log-odds.
 
     Parameters
     ----------
     values : array-like of shape (n, C) or (n, C (C - 1) / 2)
-        One column per class. One-vs-one scores have one column per pair of classes, in the
-        order (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive
-        where the first class of the pair is preferred. float32 stays float32. An array of torch,
-        CuPy or JAX stays where it is, and its values are not checked. An array of Dask stays
-        lazy; its values are checked when a head computes them.
+        One column per class. One-vs-one scores have one column per pair of classes, in the order
+        (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive where the
+        first class of the pair is preferred. float32 stays float32. A torch, CuPy or JAX array
+        stays where it is, and its values are not checked. A Dask array stays lazy; its values
+        are checked when a head computes them.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
@@ -66,7 +66,7 @@ class Scores:
         More about each input, such as the last hidden layer of a network: what labelled examples
         of new classes are compared by (see `WeightedMean.fit`).
     evidence : Scores or data frame, optional
-        What another model says of the new classes: log-probabilities, cosines or scores of a
+        What another model says about the new classes: log-probabilities, cosines or scores of a
         sentence encoder, of CLIP or of a language model, with one column per new class. Only
         their differences count.
 
@@ -103,6 +103,10 @@ class Scores:
             self.__dict__["evidence"] = _as_evidence(evidence, len(table))
         if other_library(table) is None and not is_dask(table):
             refuse_infinite(table, names, kind)
+
+    def __repr__(self) -> str:
+        n, dtype = self.values.shape[0], self.values.dtype
+        return f"Scores: {n} x {len(self.items)} classes, {self.kind}, {dtype}"
 
     @classmethod
     def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
@@ -309,25 +313,34 @@ def warn_of_probabilities(scores: Scores) -> None:
     """Warn if the first rows of scores in main memory look like probabilities."""
     if other_library(scores.values) is not None:
         return
-    if scores.kind == "multiclass" and are_probabilities(scores.values):
-        warnings.warn(
-            "the scores look like probabilities, but are interpreted as logits: pass "
-            "Scores.from_probabilities(scores, items), or Scores(scores, items) if they are logits",
-            stacklevel=4,
-        )
+    if scores.kind != "multiclass":
+        return
+    for total, what, values in (
+        (1, "probabilities", "scores"),
+        (100, "percentages", "scores / 100"),
+    ):
+        if are_probabilities(scores.values, total):
+            warnings.warn(
+                f"the scores look like {what}, but are interpreted as logits: pass "
+                f"Scores.from_probabilities({values}, items), or Scores(scores, items) if they are "
+                "logits",
+                stacklevel=4,
+            )
 
 
-def are_probabilities(values: Floats) -> bool:
+def are_probabilities(values: Floats, total: float = 1) -> bool:
     """Tell whether multiclass scores are probabilities; everything that has to guess it asks here.
 
     They are if there are two columns or more, and the first rows (at most a thousand) have only
     numbers from 0 to 1 that add up to one, give or take `SUM_TOLERANCE`. These are the rows that
     `Scores.from_probabilities` accepts, also those with a single 1, which decision trees return.
+    A ``total`` of 100 tells percentages.
     """
     rows = values[:MAX_INSPECTED_ROWS]
-    if rows.size == 0 or rows.shape[1] < 2 or rows.min() < 0 or rows.max() > 1:
+    if rows.size == 0 or rows.shape[1] < 2 or rows.min() < 0 or rows.max() > total:
         return False
-    return bool((np.abs(rows.sum(axis=1, dtype=np.float64) - 1) <= SUM_TOLERANCE).all())
+    sums = rows.sum(axis=1, dtype=np.float64)
+    return bool((np.abs(sums - total) <= SUM_TOLERANCE * total).all())
 
 
 def require_columns(shape: tuple[int, ...], n_items: int, kind: Kind) -> None:

@@ -94,7 +94,7 @@ class HeadSettings:
         How much the rankings of each source count; "" for rankings without a source. A source with
         the weight 0, or that is not named, counts only for classes that no other ranks.
     classes : {"new", "all"}
-        Whether also seen classes may be predicted, by a `SeenAndNew`.
+        Whether seen classes may be predicted as well, by a `SeenAndNew`.
     none, gate, seen_temperature
         Parameters of this `SeenAndNew`.
     default_temperature : float, optional
@@ -157,8 +157,8 @@ class HeadSettings:
     )
     none: bool = _option(
         bool,
-        "With seen and new classes together, and a reference: an input that is of no class at all "
-        "gets the class `none of these`.",
+        "An input that is of no class gets the class `none of these`. With seen and new classes "
+        "together, this needs a reference.",
         default=False,
     )
     gate: dict[str, Any] | None = _option(dict)  # noqa: RUF009
@@ -201,7 +201,7 @@ class HeadSettings:
 
     @classmethod
     def from_head(cls, head: Any, **more: Any) -> HeadSettings:
-        """Return the settings of a head; ``more`` are fields that are no parameters of it."""
+        """Return the settings of a head; ``more`` are fields that are not its parameters."""
         kind = type(head)
         name = next((name for name, it in HEADS.items() if it.name == kind.__name__), kind.__name__)
         given = head.get_params(deep=False)

@@ -23,7 +23,7 @@ N_ITERATIONS = 20
 
 
 class Suggestions(NamedTuple):
-    """Inputs to label next, those that stand for most others first.
+    """Inputs to label next, those that represent most others first.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class BabingtonSmith(BaseEstimator):
         Stop when no derivative of the penalised log-likelihood, as a mean over the rankings,
         exceeds this.
     max_iter : int
-        The largest number of iterations; a warning tells if they were not enough.
+        The largest number of iterations; a warning says if they were not enough.
     verbose : bool
         Show progress.
 
@@ -89,7 +89,7 @@ class BabingtonSmith(BaseEstimator):
     model counts α_ij: two full rankings that differ by one swap have odds v_ij², not v_ij. To use
     log-odds of the original model, halve them.
 
-    Subset rankings are refused: the model has no probability for them.
+    Subset rankings raise an error: the model has no probability for them.
 
     Examples
     --------

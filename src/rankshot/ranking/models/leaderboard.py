@@ -72,7 +72,7 @@ FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Comparison(NamedTuple):
-    """What is known of the difference of two items.
+    """What is known about the difference between two items.
 
     Attributes
     ----------
@@ -189,7 +189,8 @@ class Leaderboard:
     weight : float
         The number of rankings, or the sum of their weights.
     n_raters : int
-        The number of raters, if intervals take the rankings of one rater as alike; else 0.
+        The number of raters, if intervals treat the rankings of one rater as dependent; otherwise
+        0.
     tie_parameter : float
         δ of `DavidsonLuce` for ties of two items; 0 where a tie is not an outcome.
     effects : dict
@@ -349,10 +350,10 @@ class Leaderboard:
         return np.asarray(np.where(difference >= 0, 1.0, ahead) / total)
 
     def next_pairs(self, n: int = 1) -> list[tuple[str, str]]:
-        """Return the pairs of items whose votes would tell most of the ranks that are still open.
+        """Return the pairs of items whose votes would say most about the ranks that are still open.
 
         Ask for votes on these pairs, and make a new leaderboard from all votes. In simulations with
-        15 items, 200 votes on such pairs told as much of the ranks as 300 on random pairs
+        15 items, 200 votes on such pairs said as much about the ranks as 300 on random pairs
         (``tests/ranking/test_planning.py``).
 
         Parameters
@@ -377,9 +378,9 @@ class Leaderboard:
     def votes_needed(self, width: float) -> int:
         """Return how many more votes are needed for comparison intervals of this mean width.
 
-        The width is that of the ratings: log-worths or Elo points. New votes are of the same kind
-        as those that are there: pairs as frequent, raters as many per vote. Width falls with the
-        square root of the number of votes.
+        The width is that of the ratings: log-worths or Elo points. New votes are assumed to be like
+        the existing ones: the same shares of pairs, and as many raters per vote. Width falls with
+        the square root of the number of votes.
 
         Parameters
         ----------
@@ -402,7 +403,7 @@ class Leaderboard:
         return {name: list(x) for name, x in zip(Standing._fields, columns, strict=True)}
 
     def to_frame(self) -> Any:
-        """Return the table as a data frame of pandas, polars or PyArrow, whichever is installed.
+        """Return the table as a pandas, polars or PyArrow table, whichever is installed.
 
         Examples
         --------
@@ -548,12 +549,13 @@ def leaderboard(
     ties : {"outcome", "half", "ignore"}, optional
         What a tie is: an outcome of its own, more likely between items of equal worth
         (`DavidsonLuce`); half a win of each of two items, as leaderboards of language models have
-        it; or an unknown order, which says nothing of two items. By default an outcome, if there
+        it; or an unknown order, which says nothing about two items. By default an outcome, if there
         are ties.
     covariates : iterable of str
-        Columns of the table of votes that may explain who wins beside the worths: ``length`` is
-        the column of this name (of the first item minus that of the second), or ``length_a`` minus
-        ``length_b``; ``position`` is what it is worth to be the first of the two.
+        Columns of the table of votes that may explain who wins in addition to the worths:
+        ``length`` is the column of this name (of the first item minus that of the second), or
+        ``length_a`` minus ``length_b``; ``position`` is what it is worth to be the first of the
+        two.
     min_votes : float, optional
         Items with fewer votes are listed apart. By default 10, or a tenth of the median if that is
         less.
@@ -574,8 +576,8 @@ def leaderboard(
 
     Notes
     -----
-    If raters gave several rankings, these may be alike, and errors are clustered by rater (a
-    sandwich, with Student's distribution of G - 1 degrees of freedom for G raters). So they are,
+    If raters gave several rankings, these may be correlated, and errors are clustered by rater (a
+    sandwich, with Student's distribution of G - 1 degrees of freedom for G raters). The same holds,
     with single rankings in place of raters, for half wins and for weights that are not whole
     numbers; only ratios of such weights count. A whole weight w counts as w rankings. Otherwise
     errors are those of the model, with 2 n degrees of freedom for n rankings.
@@ -695,7 +697,9 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
     data = halve_ties(merged) if halved else merged
     fitted = model if is_fitted else clone(model).fit(data)
     units = find_units(counted.raters, counted.weights, number)
-    one_sided, described = find_one_sided(data, ties_compare=ties != "ignore")
+    counts = _count(merged)
+    _, wins, tied = counts
+    one_sided, described = find_one_sided(wins if ties == "ignore" else wins + tied, merged.items)
     if described:
         warnings.warn(
             f"some items always won, always lost or were not compared ({described}). They have no "
@@ -716,7 +720,6 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
                 stacklevel=3,
             )
     delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
-    counts = _count(merged)
     return _Fit(
         fitted.items_, fitted.log_worths_, covariance, degrees, *counts, weight,
         units.n_raters * by_rater, delta, [],

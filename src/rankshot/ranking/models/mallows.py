@@ -67,7 +67,7 @@ class Mallows(BaseEstimator):
     where V_j counts the items still unplaced at stage j that the centre π₀ prefers to the one
     placed. Lists of different lengths may be mixed: each has its own normaliser. A tie means
     that the order of its items is unknown and every order is equally likely; the sum over the
-    orders is exact. Subset rankings are refused: `PlackettLuce` takes them.
+    orders is exact. Subset rankings raise an error: `PlackettLuce` accepts them.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.models.plackett_luce_stages import log_prob
+from rankshot.ranking.models.plackett_luce_stages import find_gradients
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -51,7 +51,7 @@ TINY = 1e-300
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
 FEW_UNITS = 250
-"""Starts are compared on so many raters for each group, drawn at random; the last few on all."""
+"""Starts are compared on this many raters for each group, drawn at random; the last few on all."""
 FINALISTS = 2
 
 
@@ -75,7 +75,7 @@ class RankingMixture(BaseEstimator):
     tol : float
         Stop when two iterations together gain less log-likelihood than this.
     max_iter : int
-        The largest number of iterations; a warning tells if they were not enough.
+        The largest number of iterations; a warning says if they were not enough.
     random_state : int or numpy.random.Generator, optional
     verbose : bool
         Show progress.
@@ -220,7 +220,7 @@ class RankingMixture(BaseEstimator):
         return best
 
     def log_prob(self, rankings: Rankings) -> Floats:
-        """Return the log-probability of each ranking, if nothing is known of its rater."""
+        """Return the log-probability of each ranking, if nothing is known about its rater."""
         return np.asarray(logsumexp(self._log_joint(rankings), axis=1))
 
     def _log_joint(self, rankings: Rankings) -> Floats:
@@ -233,7 +233,7 @@ class RankingMixture(BaseEstimator):
         """Return the probability of each group, one row per ranking.
 
         All rankings of a rater count, and have the same row. Rankings
-        that are impossible in every group say nothing of the group: their row is ``weights_``.
+        that are impossible in every group say nothing about the group: their row is ``weights_``.
         """
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
@@ -262,7 +262,7 @@ class RankingMixture(BaseEstimator):
 
         They are for mixtures of `PlackettLuce`, from the observed information (Louis 1982), with
         raters as the units. Penalties are interpreted as priors. Log-worths of a group add up to
-        zero. Errors are too small if groups are hardly apart, or very small.
+        zero. Errors are too small if groups overlap strongly or are very small.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ def _choose_model(model: Any | None) -> Any:
 
 
 def _most_groups(counts: Floats) -> int:
-    """Return the largest number of groups of so many raters; sums of weights are not exact."""
+    """Return the largest number of groups for this many raters; sums of weights are not exact."""
     return max(1, int(float(counts.sum()) * (1 + 1e-9)))
 
 
@@ -584,14 +584,10 @@ def _observed_information(mixture: RankingMixture, sample: Sample) -> Floats:
     return np.asarray(known + mean.T @ (counts[:, None] * mean))
 
 
-def _scores(model: PlackettLuce, rankings: Rankings, step: float = 1e-5) -> Floats:
+def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
     """Return the derivatives of each ranking's log-probability in the log-worths."""
-    theta = model.log_worths_
-    sides = [
-        [log_prob(rankings, model.items_, theta + sign * step * unit) for sign in (1, -1)]
-        for unit in np.eye(theta.size)
-    ]
-    return np.stack([(up - down) / (2 * step) for up, down in sides], axis=1)
+    listed, rest, worths = find_gradients(rankings, model.log_worths_)
+    return np.asarray(listed.toarray() - np.outer(rest, worths))
 
 
 # ---- Raters, or single rankings, as units that are grouped or drawn
@@ -674,7 +670,7 @@ class GroupChoice:
     n_groups_aic : int
         The number of groups by AIC.
     is_clear : bool
-        Whether both are the same. If they are not, the rankings do not tell the number.
+        Whether both are the same. If they are not, the rankings do not determine the number.
     best : RankingMixture
         The best one by BIC, fitted to all rankings.
     log_likelihood, bic, aic : ndarray
@@ -735,8 +731,8 @@ def choose_n_groups(
 ) -> GroupChoice:
     """Choose the number of groups of raters: the one with the smallest BIC.
 
-    If AIC finds another number, the rankings do not tell: ``is_clear`` of the result is False, and
-    its table says so.
+    If AIC finds another number, the rankings do not settle it: ``is_clear`` of the result is False,
+    and its table says so.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ class PlackettLuce(WorthModel):
         Stop when less log-likelihood than this is left to gain, or no more than rounding allows.
         If the weights of the rankings add up to less than 1, it is multiplied by their sum.
     max_iter : int
-        The largest number of iterations; a warning tells if they were not enough.
+        The largest number of iterations; a warning says if they were not enough.
     verbose : bool
         Show progress.
 
@@ -226,7 +226,7 @@ class PlackettLuce(WorthModel):
         return self._with_log_worths(rankings.items, theta[class_of])
 
     def log_prob(self, rankings: AnyRankings) -> Any:
-        """Return the log-probability of each ranking, right for worths of any ratio.
+        """Return the log-probability of each ranking, accurate for any ratio of worths.
 
         It is a lazy array for rankings in parts.
         """

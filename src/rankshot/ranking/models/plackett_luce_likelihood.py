@@ -54,13 +54,13 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 SMALL = 256
-"""Matrices of up to so many classes are dense."""
+"""Matrices of up to this many classes are dense."""
 FIT_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
 WIDEST_RANGE = 300.0
 """Log-worths of a fit differ by no more: the square of a worth must not be 0."""
 SPARSE_PART = 4
-"""Larger ones are sparse if rankings list less than one in so many pairs of classes."""
+"""Larger ones are sparse if rankings list less than one in this many pairs of classes."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 DENSE_CELLS = 1 << 24
-"""Sums of so many numbers are dense (128 MB)."""
+"""Sums of this many numbers are dense (128 MB)."""
 
 
 class Units(NamedTuple):

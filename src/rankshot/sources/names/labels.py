@@ -155,7 +155,7 @@ def read_class_labels(
         - ``"imagenet-1k"``, the 1,000 classes of ImageNet;
         - a text file with one label per line (``#`` begins a comment);
         - a JSON file with a list, with an object from index to label or from label to index, or a
-          ``config.json`` of transformers (or its folder), of which ``id2label`` is used;
+          ``config.json`` from transformers (or its folder), of which ``id2label`` is used;
         - such a list or mapping itself, or the `ClassLabels` that an earlier call returned.
 
     Examples

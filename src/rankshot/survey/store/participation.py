@@ -295,7 +295,7 @@ class Participation:
             return connection.execute(mine).scalar()
 
     def _find_rater(self, connection: Connection, participant: str) -> str:
-        """Return the rater of somebody who comes now. Who comes from a pilot begins anew."""
+        """Return the rater of a visitor. Anyone who took part in the pilot starts again."""
         is_pilot = read_state(connection) == "pilot"
         return self._identity.rater(pilot_name(participant) if is_pilot else participant)
 

@@ -43,11 +43,11 @@ class MissingDatabaseError(RankshotError):
 
 
 def backup_database(place: Path | str, target: Path, *, force: bool = False) -> Backup:
-    """Copy the SQLite file of a survey to another file, also while a server writes to it.
+    """Copy the SQLite file of a survey to another file, even while a server writes to it.
 
-    The copy is one consistent state of the database, with everything that is still in its log. It
-    is checked, and complete or not there. Returns how many answers and participants the copy
-    contains, and whether answers may be missing.
+    The copy is one consistent state of the database, with everything that is still in its log. The
+    copy is checked; it is either complete or absent. Returns how many answers and participants the
+    copy contains, and whether answers may be missing.
 
     Parameters
     ----------

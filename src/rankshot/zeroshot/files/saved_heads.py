@@ -74,12 +74,16 @@ def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
 
 
 def add_seen_classes(settings: HeadSettings, head: BaseHead) -> SeenAndNew:
-    """Return a `SeenAndNew` of a fitted head, with the gate of some settings; not fitted."""
+    """Return a `SeenAndNew` of a fitted head, with the gate of some settings; not fitted.
+
+    If the settings are for new classes only, seen classes are "none of these".
+    """
     own = HeadSettings(
         head="seen-and-new",
         none=settings.none,
         gate=settings.gate,
         seen_temperature=settings.seen_temperature,
+        others={} if settings.classes == "all" else {"seen": False},
     )
     both: SeenAndNew = build_head(own, head)
     return both
@@ -89,7 +93,7 @@ def load_head(path: str | Path) -> BaseHead:
     """Read a fitted head that ``head.save`` or ``rankshot fit`` wrote.
 
     It gives the same answers and explanations as the head that was saved, and can be saved again.
-    ``head.provenance_`` tells how it came about.
+    ``head.provenance_`` says how it was made.
 
     Parameters
     ----------

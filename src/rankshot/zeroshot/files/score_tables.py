@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -26,7 +26,7 @@ from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, RowError, prefix_errors, quote_names
+from rankshot.core.errors import RankshotError, RowError, format_count, prefix_errors, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import (
     BATCH_CELLS,
@@ -92,8 +92,29 @@ class ScoreTable:
         ------
         RankshotError
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
-            not a finite number.
+            not a finite number; or ids that occur more than once, after the last row.
         """
+        hashes: list[NDArray[np.int64]] = []
+        for ids, scores in self._read_batches():
+            yield ids, scores
+            if ids is not None:
+                hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        if hashes:
+            self._require_distinct(np.sort(np.concatenate(hashes)))
+
+    def _require_distinct(self, hashes: NDArray[np.int64]) -> None:
+        """Raise if an id occurs twice; hashes of 8 bytes need less memory than all ids."""
+        if (hashes[1:] != hashes[:-1]).all():
+            return
+        batches = self._read_batches()
+        found = Counter(name for ids, _ in batches if ids is not None for name in ids)
+        if repeated := [name for name, n in found.items() if n > 1]:
+            raise RankshotError(
+                f"{self.path}: {format_count(len(repeated), 'id')} more than once: "
+                f"{quote_names(repeated)}; every input needs an id of its own"
+            )
+
+    def _read_batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         texts, read = [ID] if self.has_ids else [], self._read_npz
         names = _name_columns(self.items, self.kind)
         for path in _list_parts(self.path):
@@ -146,7 +167,7 @@ def open_scores(
         an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`). An array
         ``features`` is for commands with labelled examples.
     batch_rows : int, optional
-        The most rows in a batch; by default, a batch has about a million scores.
+        The maximum number of rows in a batch; by default, a batch has about a million scores.
     allow_empty : bool
         Accept a Parquet file without rows, as a part of a dataset may be.
 
@@ -406,6 +427,11 @@ def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     """Return the score type that the first rows of a table look like."""
     if table.kind == ONE_VS_ONE:
         return ONE_VS_ONE
+    if are_probabilities(values, 100):
+        raise RankshotError(
+            f"{table.path}: the scores look like percentages, from 0 to 100 with a sum of 100: "
+            "divide them by 100, or give the score type logits"
+        )
     return PROBABILITIES if are_probabilities(values) else LOGITS
 
 

@@ -119,12 +119,12 @@ class BaseHead(ABC):
 
     @property
     def n_features_(self) -> int:
-        """The number of columns that inputs need beside their scores: features, then evidence."""
+        """The number of columns that inputs need besides their scores: features, then evidence."""
         return 0 if (inner := getattr(self, "head", None)) is None else int(inner.n_features_)
 
     @property
     def evidence_classes_(self) -> tuple[str, ...]:
-        """The classes of the evidence that inputs need beside their scores; none mostly."""
+        """The classes of the evidence that inputs need besides their scores; usually none."""
         return () if (inner := getattr(self, "head", None)) is None else inner.evidence_classes_
 
     def _default_temperature(self) -> float:
@@ -155,7 +155,8 @@ class BaseHead(ABC):
             a result of the same library, on the same device; their values are not checked. Dask
             arrays and data frames give a lazy array, with the same blocks of rows.
         candidates : list of lists of names, or bool array of shape (n, L), optional
-            The classes that each input may get; by default all of ``classes_``. Not for Dask.
+            The classes that each input may be assigned; by default all of ``classes_``. Not for
+            Dask.
         """
         check_is_fitted(self, "classes_")
         return run_head(self, scores, candidates)
@@ -173,8 +174,8 @@ class BaseHead(ABC):
     ) -> NDArray[np.str_]:
         """Return the most probable class of each input; among equals, the first by name.
 
-        The names are a NumPy array also if the scores are on another device; they are a lazy
-        array of Dask if the scores are.
+        The names are a NumPy array even if the scores are on another device; they are a lazy Dask
+        array if the scores are.
         """
         return predict_names(self.predict_log_proba(scores, candidates), self.classes_)
 
@@ -186,7 +187,7 @@ class BaseHead(ABC):
         """Return the log-posteriors before they are divided by the temperature and normalised.
 
         Values of one class are comparable over inputs: a high value means that the input fits the
-        class well, also if it fits other classes better.
+        class well, even if it fits other classes better.
         """
         check_is_fitted(self, "classes_")
         return run_head(self, scores, normalize=False)
@@ -224,16 +225,16 @@ class BaseHead(ABC):
         path : str or Path
             Ends in .rankshot.
         note : str
-            A remark for those who use the file.
+            A remark for users of the file.
         provenance : mapping, optional
-            More about how the head came about, as plain values (text, numbers, lists).
+            More about how the head was made, as plain values (text, numbers, lists).
         """
         check_is_fitted(self, "classes_")
         write_head(self, Path(path), {**(provenance or {}), **({"note": note} if note else {})})
 
     @property
     def provenance_(self) -> dict[str, Any]:
-        """How a head from a file came about; empty for a head that was fitted here."""
+        """How a head from a file was made; empty for a head that was fitted here."""
         classes, provenance = getattr(self, "_loaded", (None, {}))
         # `fit` sets new classes, and then the file no longer says how the head came about.
         return dict(provenance) if classes is self.classes_ else {}

@@ -242,7 +242,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
     happens if a new class has several rankings:
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
-      Nothing is merged. Classes compare on equal terms also if a source does not rank all of them:
+      Nothing is merged. Classes compare on equal terms even if a source does not rank all of them:
       there, such a class gets what the classes that the source ranks get on average.
     - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a new class
       are merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).

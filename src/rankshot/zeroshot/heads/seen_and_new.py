@@ -201,7 +201,11 @@ class SeenAndNew(BaseHead, BaseEstimator):
         What decides between the groups; `fit_gate` learns it. By default a gate that was fitted
         to held-out seen classes of three data sets.
     none : bool
-        Whether inputs that are of no class at all may get the class "none of these".
+        Whether inputs that are of no class at all may be assigned the class "none of these".
+    seen : bool
+        Whether seen classes are answers. If not, the answers are the new classes and "none of
+        these", which then has the probability that the gate gives to seen classes. This needs no
+        reference: an input of no class at all also fits the new classes badly.
     seen_temperature : float, optional
         T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass,
         .75 for one-vs-rest and .4 for one-vs-one scores.
@@ -209,7 +213,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of str
-        The seen and the new classes, and "none of these" if wanted, sorted.
+        The seen and the new classes, and "none of these" if requested, sorted.
     seen_ : ndarray of bool
         Which of ``classes_`` are seen classes.
     gate_ : Gate
@@ -244,11 +248,13 @@ class SeenAndNew(BaseHead, BaseEstimator):
         *,
         gate: Gate | None = None,
         none: bool = False,
+        seen: bool = True,
         seen_temperature: float | None = None,
     ) -> None:
         self.head = head
         self.gate = gate
         self.none = none
+        self.seen = seen
         self.seen_temperature = seen_temperature
 
     def fit(
@@ -273,7 +279,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 "pass the reference of the head, or that of the labels, to fit as well"
             )
         self.gate_ = self.gate or DEFAULT_GATE
-        if self.none and (self.gate_.none is None or (self.gate is None and reference is None)):
+        has_none = self.gate_.none is not None and (self.gate is not None or reference is not None)
+        if self._has_third_group and not has_none:
             raise RankshotError(
                 "the gate has no coefficients for 'none of these': pass a reference to fit, or a "
                 "gate that was fitted with inputs of this kind"
@@ -299,7 +306,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         if isinstance(self.gate_, dict):
             self.gate_ = Gate(**self.gate_)
         self._name_classes()
-        rankings = self._find_rankings()
+        # A head of similarities has no rankings.
+        rankings: Rankings | None = getattr(self.head, "rankings_", None)
         if rankings is not None:
             self._rankings = ProbabilisticRanking(k=self._places, decay=self._decay).fit(rankings)
         elif self.reference_ is None:
@@ -310,15 +318,16 @@ class SeenAndNew(BaseHead, BaseEstimator):
         # The features with a reference count this much.
         self._share = 1.0 if rankings is None else self.coverage_**2
 
-    def _find_rankings(self) -> Rankings | None:
-        """Return the rankings of the head inside, unless it has similarities instead."""
-        found: Rankings | None = getattr(self.head, "rankings_", None)
-        return found
+    @property
+    def _has_third_group(self) -> bool:
+        return self.none and self.seen
 
     def _name_classes(self) -> None:
         """Set the classes, and the column of each of them: seen, new, none."""
-        none = [NONE_OF_THESE] if self.none else []
-        names = np.array([*self.items_, *self.head.classes_, *none])
+        none = [NONE_OF_THESE] if self.none or not self.seen else []
+        # Without seen classes, "none of these" is in the place of their group.
+        first, last = (list(self.items_), none) if self.seen else (none, [])
+        names = np.array([*first, *self.head.classes_, *last])
         found, times = np.unique(names, return_counts=True)
         if (times > 1).any():
             raise RankshotError(
@@ -327,7 +336,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
             )
         self._columns = np.argsort(names, kind="stable")
         self.classes_ = names[self._columns]
-        self.seen_ = self._columns < len(self.items_)
+        self.seen_ = (self._columns < len(self.items_)) & self.seen
 
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
@@ -410,8 +419,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return features
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
-        """Return P(seen|x), P(new|x) and, if wanted, P(none|x), as columns."""
-        log_proba = self.gate_.log_proba(self.gate_features(scores), none=self.none)
+        """Return P(seen|x), P(new|x) and, if both are answers, P(none|x), as columns."""
+        log_proba = self.gate_.log_proba(self.gate_features(scores), none=self._has_third_group)
         return np.asarray(np.exp(log_proba))
 
     def gate_terms(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
@@ -420,7 +429,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def _own_constants(self, kind: Kind) -> Constants:
         constants: Constants = {
-            "gate": self.gate_.coefficients(none=self.none),
+            "gate": self.gate_.coefficients(none=self._has_third_group),
             "columns": self._columns,
             "temperature_of_head": np.array(self.head.temperature_),
             "temperature_of_seen": np.array(self.seen_temperature_ or SEEN_TEMPERATURES[kind]),
@@ -447,7 +456,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         rows, log_posterior, features = self._measure(f, kind, c, xp, lost)
         log_gate = log_softmax(features @ c["gate"][:2, :] + c["gate"][2, :], xp, 1)
-        seen = log_softmax(rows / c["temperature_of_seen"], xp, 1)
+        seen = log_softmax(rows / c["temperature_of_seen"], xp, 1) if self.seen else 0.0
         new = log_softmax(log_posterior / c["temperature_of_head"], xp, 1)
         groups = [log_gate[:, :1] + seen, log_gate[:, 1:2] + new, log_gate[:, 2:]]
         return xp.take(xp.concat(groups, axis=1), c["columns"], axis=1)

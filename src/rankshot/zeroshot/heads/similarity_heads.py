@@ -32,8 +32,8 @@ class DirectSimilarity(BaseHead, BaseEstimator):
 
     Seen classes that tie for the last places share them. A negative similarity, such as a negative
     cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
-    new class must not speak for it, nor against it. If the largest similarity is 0, as in a text
-    that never mentions the two together, all seen classes with 0 count alike.
+    new class must neither support it nor count against it. If the largest similarity is 0, as in a
+    text that never mentions the two together, all seen classes with 0 count equally.
 
     Parameters
     ----------
@@ -167,11 +167,11 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 class ConSE(BaseHead, BaseEstimator):
-    r"""ConSE of Norouzi et al. (2014): the other method that needs no retraining.
+    r"""ConSE of Norouzi et al. (2014): another method that needs no retraining.
 
     An input is mapped to the mean of the word vectors s of its T most probable seen classes,
-    weighted by their probabilities, and gets the new class with the largest cosine to it. With
-    vectors of length one, that is the class with the largest
+    weighted by their probabilities, and is assigned the new class with the largest cosine to it.
+    With vectors of length one, that is the class with the largest
 
     .. math:: \frac{1}{\sum_t P(y_t|x)} \sum_{t=1}^T P(y_t|x)\, \cos(s(y_t), s(z)),
 

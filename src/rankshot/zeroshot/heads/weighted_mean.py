@@ -104,14 +104,14 @@ class WeightedMean(BaseHead, BaseEstimator):
     fill in. With a reference, so do sources that list unrelated classes together.
 
     The scores f of each input have mean 0 and variance 1 over the seen classes. With a reference,
-    they are then standardised over its inputs, and seen classes whose scores rise and fall
-    together count less: with the matrix R of their correlations, the weights are multiplied by
-    (R + u C I)^-1 with u = .1. This is the linear discriminant if the rankings tell the mean scores
-    of a class only roughly. Instead of the sum of squares, the variance of each new class over
-    the reference is 1. A seen class c counts in means, variances and correlations as far as the
+    they are then standardised over its inputs, and seen classes whose scores rise and fall together
+    count less: with the matrix R of their correlations, the weights are multiplied by (R + u C
+    I)^-1 with u = .1. This is the linear discriminant if the rankings give the mean scores of a
+    class only roughly. Instead of the sum of squares, the variance of each new class over the
+    reference is 1. A seen class c counts in means, variances and correlations as far as the
     reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). Scores
-    of one softmax depend on each other, so that m classes cover all others at least by half of
-    m / (m + 10). A reference that lacks most classes changes little.
+    of one softmax depend on each other, so that m classes cover all others at least by half of m /
+    (m + 10). A reference that lacks most classes changes little.
 
     With labelled examples of new classes,
 
@@ -122,7 +122,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     is predicted from the others. With one example per class, a = .8 and b = .2, unless a rehearsal
     found other numbers.
 
-    Evidence of another model, as rows of numbers e that mean more the larger they are, adds
+    Evidence of another model, as rows of numbers e, where larger means more likely, adds
     c (e - mean e) / s, where s is the standard deviation over all inputs of `fit`. Its weight c is
     at most 1, and follows from how often the head and the evidence agree.
 
@@ -222,7 +222,7 @@ class WeightedMean(BaseHead, BaseEstimator):
             labels are needed.
         examples : scores and labels, optional
             Scores of inputs of new classes, and the class of each. There may be any number of them,
-            also for classes that have no ranking. If these are `Scores` with ``features``, all
+            even for classes that have no ranking. If these are `Scores` with ``features``, all
             scores to be classified must have such features.
         evidence : Scores, optional
             Scores with ``evidence``, of inputs as they will be classified; no labels are needed.
@@ -416,12 +416,12 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     @property
     def n_features_(self) -> int:
-        """The number of columns that inputs need beside their scores: features, then evidence."""
+        """The number of columns that inputs need besides their scores: features, then evidence."""
         return int(self._feature_slopes.shape[1])
 
     @property
     def evidence_classes_(self) -> tuple[str, ...]:
-        """The classes of the evidence that inputs need beside their scores."""
+        """The classes of the evidence that inputs need in addition to their scores."""
         return () if self.evidence_weight_ is None else tuple(self.classes_.tolist())
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
@@ -466,7 +466,7 @@ class WeightedMean(BaseHead, BaseEstimator):
 
         They have the shape (n, new classes, seen classes).
 
-        With a reference, the term of a seen class is its weight times what its score tells beyond
+        With a reference, the term of a seen class is its weight times what its score adds beyond
         the scores of the classes that it is correlated with.
         """
         f = self._evidence_of_items(values, kind)

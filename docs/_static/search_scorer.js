@@ -1,0 +1,13 @@
+// Sphinx's own scores, apart from research and history: they come after the guide and the classes.
+const LATER = /^(paper|reproduction|results\/|research\/|project\/)/;
+var Scorer = {
+  score: ([docname, title, anchor, description, score]) => (LATER.test(docname) ? score / 20 : score),
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};
