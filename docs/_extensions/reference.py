@@ -21,6 +21,12 @@ import rankshot
 FLOORS = [found.name for found in iter_modules(rankshot.__path__) if found.name != "cli"]
 # scikit-learn's own affairs: they are in its documentation.
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")
+# In the order in which the example draws them.
+DISPLAYS = (
+    *("Rankings", "Worths", "Precedence", "Groups"),
+    *("Reliability", "Confusion", "Comparison", "Explanation"),
+)
+PLOT = "/gallery/rankings/images/sphx_glr_06_all_plots_{:03}.png"
 SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")
 
 
@@ -103,7 +109,11 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.config.autosummary_context = {
         "class_members": {
             name: list_members(found) for name, found in names.items() if inspect.isclass(found)
-        }
+        },
+        "display_plots": {
+            f"rankshot.plots.{name}Display": PLOT.format(number)
+            for number, name in enumerate(DISPLAYS, start=1)
+        },
     }
     # Some names differ from others in capitals only, which not every file system tells apart.
     app.config.autosummary_filename_map = {
