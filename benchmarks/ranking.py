@@ -114,25 +114,6 @@ def kendall_full(rng: np.random.Generator) -> Result:
     )
 
 
-def kendall_long(rng: np.random.Generator) -> list[Result]:
-    """Few long rankings: one distance, and all pairs of ten."""
-    places = np.argsort(rng.random((10, 5000)), axis=1) + 1
-    rankings = rs.Rankings.from_positions(places, items=range(5000))
-    results = []
-    for n, work in ((2, "one Kendall distance of 5,000 items"), (10, "10 rankings of 5,000 items")):
-        i, j = np.triu_indices(n, 1)
-        ours, distance = measure_time(lambda n=n: rs.kendall_distance(rankings[:n]), repeat=10)
-        theirs, taus = measure_time(
-            lambda i=i, j=j: [
-                kendalltau(places[x], places[y]).statistic for x, y in zip(i, j, strict=True)
-            ],
-            repeat=3,
-        )
-        assert np.array_equal(distance[i, j], np.round(5000 * 4999 / 4 * (1 - np.array(taus))))
-        results.append(Result(work, "scipy.stats.kendalltau", ours, theirs, 1 if n == 2 else 2))
-    return results
-
-
 def hausdorff_by_pairs(a: list[int], b: list[int], k: int) -> int:
     """Return the distance by its definition: opposite pairs, and pairs tied in one list alone."""
     opposite = tied_a = tied_b = 0
@@ -327,7 +308,7 @@ def pairs_with_ties(rng: np.random.Generator) -> list[Result]:
     X = rng.normal(size=(C, 10))
     pairs = rs.Rankings.from_pairs(winner, loser, items=range(C))
     ours, fitted = measure_time(
-        lambda: rs.PlackettLuceRegression(alpha=1e-3, l1_ratio=0, item_effects=False).fit(pairs, X),
+        lambda: rs.PlackettLuceRegression(alpha=1e-3, item_effects=False).fit(pairs, X),
         repeat=3,
     )
     signs = rng.choice([-1, 1], n)
@@ -415,7 +396,7 @@ def main() -> None:
     show(plackett_luce_top(rng))
     show(leaderboard_of_pairs(rng))
     show(kendall_full(rng))
-    for result in (*kendall_top(rng), *kendall_long(rng)):
+    for result in kendall_top(rng):
         show(result)
     show(kemeny_exact())
     print(kemeny_exact_large(), flush=True)

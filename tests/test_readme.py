@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import rankshot as rs
 
@@ -25,6 +26,68 @@ def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
     proba = head.predict_proba(np.log([list(shares.values())]))[0]
     assert head.classes_.tolist() == ["cat", "dog", "truck"]
     assert (100 * proba).round().tolist() == [56, 42, 2]
+
+
+# ---- Numbers are those of the runs on three data sets
+
+RUNS = ("cifar", "animals", "intents")
+
+
+def read_rows(text):
+    """Return the cells of all rows of tables, without what makes them bold."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip().strip("*") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def find_result(run, heading, row, column):
+    """Return a number of a table of a run, without its interval."""
+    text = (ROOT / "docs" / "results" / f"{run}.md").read_text(encoding="utf-8")
+    (table,) = [part for part in text.split("\n## ") if part.startswith(heading)]
+    header, _, *rows = read_rows(table)
+    (found,) = [cells for cells in rows if row in " | ".join(cells)]
+    return found[header.index(column)].split()[0]
+
+
+def find_by_examples(row, column):
+    heading = "Accuracy against labelled examples"
+    return [find_result(run, heading, row, column) for run in RUNS]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_table_of_accuracies_is_that_of_the_runs(page):
+    rows = {cells[0]: cells[1:] for cells in read_rows((ROOT / page).read_text(encoding="utf-8"))}
+    measured = {
+        "Hamm and Belkin": find_by_examples("the paper's method", "0"),
+        "rankshot**, rankings": find_by_examples("rankings and examples, features", "0"),
+        "5 labelled examples": find_by_examples("examples alone", "5"),
+        "rankshot and the 5": find_by_examples("rankings and examples, features", "5"),
+    }
+    for name, numbers in measured.items():
+        (shown,) = [cells for row, cells in rows.items() if row.startswith(name)]
+        assert shown == numbers, name
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_sentence_encoder_is_that_of_the_runs(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for column in ("evidence alone", "both"):
+        row = "new classes | sentence encoder"
+        assert find_result("intents", "Another model's opinion", row, column) in text
+
+
+def test_the_guide_quotes_the_runs():
+    text = (ROOT / "docs" / "guide" / "sources.md").read_text(encoding="utf-8")
+    rows = {cells[0]: cells[1:] for cells in read_rows(text)}
+    heading, column = "The accuracy on new classes", "new classes, mean over classes"
+    sources = {
+        "language-model panel, all questions": "settings chosen on seen classes",
+        "GloVe, 50 dimensions": "GloVe",
+        "WordNet": "WordNet",
+    }
+    for name, source in sources.items():
+        for run, shown in zip(RUNS, rows[name], strict=True):
+            if shown != "–":
+                assert shown == find_result(run, heading, f"{source} | .", column)
 
 
 def test_every_link_and_picture_leads_to_a_file():

@@ -147,3 +147,4 @@ print(f"the loaded head gives the same probabilities: {same}")
 # **Where to go next.** :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py` predicts the accuracy
 # before there are labelled images. :ref:`sphx_glr_gallery_new_classes_05_explain.py` shows why a
 # class was predicted. :ref:`sphx_glr_gallery_new_classes_08_few_examples.py` adds labelled images.
+# :doc:`Models, commands and files </guide/files>` covers ONNX files, torch and transformers.

@@ -64,7 +64,7 @@ for name, table in scores.items():
 a, b, c = both.gate_.new
 ax.axline((0, -c / b), slope=-a / b, color="k", linewidth=1)
 ax.set(xlabel="fit to the best new intent", ylabel="fit to the best seen intent")
-ax.legend(loc="upper left")
+ax.legend(loc="upper left", frameon=True)
 plt.show()
 
 # %%

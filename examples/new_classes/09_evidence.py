@@ -17,6 +17,7 @@ intent.
 # :func:`~rankshot.zeroshot.word_evidence` needs only the texts and the names; the numbers of any
 # other model are used in the same way.
 
+# sphinx_gallery_thumbnail_number = 2
 import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.feature_extraction.text import TfidfVectorizer

@@ -1,5 +1,6 @@
 """``rankshot consensus``, ``explain`` and ``report``: what a person reads of rankings and a run."""
 
+import json
 import re
 from html import unescape
 
@@ -19,6 +20,7 @@ from command_line import (
     write_small_run,
 )
 from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.settings import HeadSettings
 
 
 @pytest.fixture
@@ -158,28 +160,19 @@ def headings(text):
     return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
 
 
-RESULTS = ["Accuracy", "Confusions", "Classes"]
+RESULTS = ["Confusions", "Calibration", "Classes"]
+RANKINGS = ["Similar classes", "Consensus", "Sources"]
+END = "About this report"
 
 
 @pytest.mark.parametrize(
     ("options", "sections"),
     [
-        ("", [*RESULTS, "Calibration", "Settings"]),
-        (
-            "--rankings rankings.jsonl",
-            [*RESULTS, "Calibration", "Consensus", "Sources", "Similar classes", "Settings"],
-        ),
+        ("", [*RESULTS, END]),
+        ("--rankings rankings.jsonl", [*RESULTS, *RANKINGS, END]),
         (
             "--rankings rankings.jsonl --scores scores.csv",
-            [
-                *RESULTS,
-                "Explanations",
-                "Calibration",
-                "Consensus",
-                "Sources",
-                "Similar classes",
-                "Settings",
-            ],
+            [*RESULTS, "Explanations", *RANKINGS, END],
         ),
     ],
 )
@@ -190,7 +183,7 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
     assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
     text = page(folder)
     assert headings(text) == sections
-    assert f"{right:.3f}".removeprefix("0") in text
+    assert f"Recognises {right:.1%} [" in text
     assert "<script" not in text
     assert not re.search(r"""(src|href)=["'](?!#|data:image/png)""", text)
 
@@ -207,7 +200,7 @@ def test_report_of_rejected_inputs(folder):
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
     assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
     text = page(folder)
-    assert headings(text)[-1] == "Notes"
+    assert headings(text)[-1] == END
     assert "A rejected input counts as wrong" in text
     assert re.search(rf"rejected</dt>\s*<dd>{len(rejected)}<", text)
     explained = {name for name, _, _ in examples(text)}
@@ -221,15 +214,35 @@ def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):
     out = run_well(words)
     assert "7 predictions without true classes; report written to out.html" in out
     text = page(folder)
-    assert headings(text) == [
-        *("Predictions", "Explanations", "Consensus", "Sources", "Similar classes", "Settings")
-    ]
+    assert headings(text) == [*("Predictions", "Explanations", *RANKINGS, END)]
     plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text))
     assert "✓" not in plain
-    assert "This page shows what a zero-shot classifier predicted" in plain
+    assert "7 predictions of 3 new classes. The true classes are not given" in plain
     for name in TARGETS:
         count = int((predicted.labels == name).sum())
         assert re.search(rf" {name} {count} ", plain), name
+
+
+def test_a_report_says_what_was_predicted_beforehand_and_where_the_scores_are_from(
+    folder, predicted
+):
+    notes = {"predicted mean accuracy of the new classes, with 95% interval": [0.78, 0.6, 0.92]}
+    settings = HeadSettings()
+    settings.write(folder / "settings.json", notes)
+    origin = {"model": "net.onnx, on CPU", "preprocessing": "resized to 8 x 8"}
+    (folder / "scores.csv.json").write_text(
+        json.dumps({"origin": origin, "skipped": {"damaged": 3, "not a picture": 1}})
+    )
+    words = "--rankings rankings.jsonl --scores scores.csv --settings settings.json"
+    run_well(f"{REPORT} {words}")
+    text = page(folder)
+    assert "; predicted beforehand 78.0% [60.0, 92.0]." in text
+    told = origin | {"skipped inputs": "3 damaged, 1 not a picture"}
+    for what, value in told.items():
+        assert f"<dt>{what}</dt><dd>{value}</dd>" in text
+    run_well(f"fit {words.replace('--scores', '--seen')} -o head.rankshot")
+    run_well(f"{REPORT} --head head.rankshot")
+    assert "predicted beforehand 78.0%" in page(folder)
 
 
 def save_picture(path, side=200):
@@ -252,7 +265,7 @@ def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
     assert "shots" not in out
     text = page(folder)
-    assert headings(text)[:2] == ["Accuracy", "Pictures"]
+    assert headings(text)[:2] == ["Pictures", "Confusions"]
     cards = show_cards(text)
     whys = rs.explain(rs.WeightedMean().fit(rankings()), LOGITS)
     assert sorted(card.split()[-1] for card in cards) == IDS

@@ -18,14 +18,14 @@ def logistic(rng):
     return X, evaluate, lambda theta: np.diag(expit(theta) * expit(-theta))
 
 
-@pytest.mark.parametrize(("ridge", "lasso"), [(0.0, 0.0), (0.5, 0.0), (0.1, 2.0)])
-def test_a_penalised_regression_is_that_of_a_plain_search(logistic, ridge, lasso):
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_a_penalised_regression_is_that_of_a_plain_search(logistic, ridge):
     X, evaluate, curvature = logistic
 
     def loss(b):
-        return ridge / 2 * b @ b + lasso * np.abs(b).sum() - evaluate(X @ b).value
+        return ridge / 2 * b @ b - evaluate(X @ b).value
 
-    found = maximize(evaluate, curvature, np.zeros(4), design=X, ridge=ridge, lasso=lasso)
+    found = maximize(evaluate, curvature, np.zeros(4), design=X, ridge=ridge)
     plain = minimize(loss, found.parameters + 0.01, method="Nelder-Mead", options={"xatol": 1e-9})
     assert found.converged
     assert found.value == pytest.approx(-plain.fun, abs=1e-8)

@@ -1,4 +1,4 @@
-"""Tests of agreement: against SciPy, published values, and all permutations."""
+"""The agreement of raters, and its tests: against SciPy, published values, and all permutations."""
 
 from itertools import combinations, permutations, product
 
@@ -8,7 +8,7 @@ from scipy.stats import chi2, friedmanchisquare, kendalltau, spearmanr
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.ranking import compare_groups, concordance, concordance_test
+from rankshot.ranking import agreement, compare_groups, concordance
 
 FANO = ["abd", "bce", "cdf", "deg", "aef", "bfg", "acg"]
 
@@ -24,7 +24,7 @@ def draw(rng, n, items="abcde", **columns):
 def test_the_statistic_of_complete_rankings_is_friedmans(rng):
     for _ in range(5):
         scores = rng.integers(0, 4, (6, 5))
-        found = concordance_test(
+        found = agreement(
             rs.Rankings.from_scores(scores, items=range(5)), n_resamples=9, random_state=0
         )
         other = friedmanchisquare(*scores.T)
@@ -39,7 +39,7 @@ def test_conovers_ice_cream():
     Seven people each compare three of seven kinds, and all agree.
     """
     votes = rs.Rankings.from_orders(map(list, FANO), kind="subset")
-    found = concordance_test(votes, n_resamples=4999, random_state=0)
+    found = agreement(votes, n_resamples=4999, random_state=0)
     assert (found.chi_square, found.degrees) == (pytest.approx(12), 6)
     assert chi2.sf(found.chi_square, 6) == pytest.approx(0.06197, abs=5e-6)
     # Of the 6^7 orders, 7! agree fully. The error of the estimate is 0.0019.
@@ -59,13 +59,13 @@ def test_the_p_value_is_the_share_of_all_permutations(rng):
         for a, b, c in product(*every)
     ]
     expected = np.mean(np.array(W) >= concordance(votes) - 1e-9)
-    found = concordance_test(votes, n_resamples=9999, random_state=0)
+    found = agreement(votes, n_resamples=9999, random_state=0)
     assert found.p_value == pytest.approx(expected, abs=0.02)
     assert found.chance == pytest.approx(np.mean(W))
 
 
 def test_what_takes_too_long_to_permute_is_tested_by_chi_square(rng):
-    found = concordance_test(draw(rng, 20), n_resamples=10_000_000)
+    found = agreement(draw(rng, 20), n_resamples=10_000_000)
     assert found.method == "chi-square"
     assert found.p_value == pytest.approx(chi2.sf(found.chi_square, 4))
 
@@ -74,14 +74,14 @@ def test_rankings_of_one_rater_are_permuted_together(rng):
     """Copies of the rankings of the same raters are no evidence that raters agree."""
     once = draw(rng, 5, raters=list("vwxyz"))
     many = rs.Rankings.concatenate([once] * 6)
-    a, b = (concordance_test(votes, random_state=0) for votes in (once, many))
+    a, b = (agreement(votes, random_state=0) for votes in (once, many))
     assert a.p_value == b.p_value
     assert a.interval == pytest.approx(b.interval)
     assert a.mean_correlation == pytest.approx(b.mean_correlation)
     # Pairs of the same raters: each keeps all own orders, or reverses all of them.
     pairs = [list(p) for order in once.orders() for p in combinations(order, 2)]
     votes = rs.Rankings.from_orders(pairs, raters=np.repeat(list("vwxyz"), 10), kind="subset")
-    found = concordance_test(votes, random_state=0)
+    found = agreement(votes, random_state=0)
     assert found.p_value >= 1 / 16 - 0.02
     assert found.mean_correlation == pytest.approx(a.mean_correlation)
 
@@ -94,7 +94,7 @@ def test_correlations_are_kendalls(rng):
     places = votes.positions()
     tau = np.array([[kendalltau(a, b).statistic for b in places] for a in places])
     others = tau[~np.eye(6, dtype=bool)].reshape(6, 5)
-    found = concordance_test(votes, n_resamples=9, random_state=0)
+    found = agreement(votes, n_resamples=9, random_state=0)
     assert found.mean_correlation == pytest.approx(others.mean())
     assert found.correlations == pytest.approx(others.mean(axis=1))
 
@@ -102,22 +102,22 @@ def test_correlations_are_kendalls(rng):
 def test_w_less_chance_is_the_mean_spearman_correlation(rng):
     votes = draw(rng, 6, "abcdefg")
     rho = spearmanr(votes.positions(), axis=1).statistic
-    found = concordance_test(votes, n_resamples=9, random_state=0)
+    found = agreement(votes, n_resamples=9, random_state=0)
     share = (found.concordance - found.chance) / (1 - found.chance)
     assert share == pytest.approx(rho[~np.eye(6, dtype=bool)].mean())
     assert found.chance == pytest.approx(1 / 6)
 
 
 def test_two_raters_have_no_narrow_interval():
-    found = concordance_test(rs.Rankings.from_orders([list("abc"), list("abc")]), random_state=0)
+    found = agreement(rs.Rankings.from_orders([list("abc"), list("abc")]), random_state=0)
     assert found.interval[0] < 0.6
     opposite = rs.Rankings.from_orders([list("abc"), list("bac")])
-    assert concordance_test(opposite, random_state=0).interval == (0, 1)
+    assert agreement(opposite, random_state=0).interval == (0, 1)
 
 
 def test_raters_who_all_agree_need_not_be_all_raters():
     """If 10 raters agree, .05^(1/10) = 74 % of all, or more, agree; two of them with .74²."""
-    found = concordance_test(rs.Rankings.from_orders([list("abcd")] * 10), random_state=0)
+    found = agreement(rs.Rankings.from_orders([list("abcd")] * 10), random_state=0)
     assert found.interval == (pytest.approx(0.1 + 0.9 * 0.05**0.2), 1)
 
 
@@ -145,7 +145,7 @@ def test_intervals_contain_the_w_of_other_raters(n_compared, spread, n):
     truth = concordance(draw_some(20_000))
     covered = []
     for _ in range(300):
-        found = concordance_test(draw_some(n), n_resamples=1, random_state=0)
+        found = agreement(draw_some(n), n_resamples=1, random_state=0)
         low, high = found.interval
         covered.append(low <= found.chance + truth * (1 - found.chance) <= high)
     assert 0.92 <= np.mean(covered) <= 0.985

@@ -46,12 +46,13 @@ def test_equation_5_kendall_top_k(rng, k):
     np.testing.assert_allclose(found, np.array(expected)[:, :7], atol=1e-10)
 
 
-@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("way", ["lists", "pairs", "sorting"])
 @pytest.mark.parametrize("ties", [True, False])
-def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings, monkeypatch, sparse, ties):
-    """Both ways to count; items are matched by name, and a tie that k cuts is kept whole."""
-    monkeypatch.setattr(distances, "_sparse_is_cheaper", lambda *_: sparse)
-    rankings = random_rankings(n_items=4, n=20, ties=ties)
+def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings, monkeypatch, way, ties):
+    """Short lists have no ties; items are matched by name, and a tie that k cuts is kept whole."""
+    monkeypatch.setattr(distances, "DENSE_ADVANTAGE", 0 if way == "lists" else np.inf)
+    monkeypatch.setattr(distances, "MANY_ITEMS", 0 if way == "sorting" else np.inf)
+    rankings = random_rankings(n_items=4, n=12, ties=ties)
     for some in (rankings, rankings.top(2)):
         orders = some.orders()
         expected = [[hausdorff(a, b, "abcd") for b in orders] for a in orders]
@@ -105,7 +106,6 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     both = rs.Rankings.from_orders([one, two], items=ITEMS)
     for found in (
         rs.ranking.mean_kendall_distance(both, k=k),
-        distances._mean_by_pairs(both, both, k),
         mean_distance_by_places(both, both, k),
     ):
         assert found[0, 1] == pytest.approx(expected, abs=1e-12)
@@ -125,19 +125,6 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     np.testing.assert_allclose(rs.ranking.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)
     found = mean_distance_by_places(rankings, rankings, 3)
     np.testing.assert_allclose(found, whole, atol=1e-12)
-
-
-# ---- Few long rankings, by sorting
-
-
-@given(*[st.lists(tied_groups(ITEMS), min_size=1, max_size=4)] * 2)
-def test_sorting_agrees_with_the_definition(some, others):
-    a, b = (rs.Rankings.from_orders(orders, items=ITEMS) for orders in (some, others))
-    expected = distances._tile(a, b)
-    assert np.array_equal(distances._compare_by_sorting(a, b, symmetric=False), expected)
-    square = distances._compare_by_sorting(a, a, symmetric=True)
-    assert np.array_equal(square, distances._tile(a, a))
-    assert expected[0, -1] == hausdorff(some[0], others[-1], ITEMS)
 
 
 # ---- Distances over the items that both rankings compare

@@ -39,7 +39,7 @@ def test_it_is_the_fit_sorted(votes, board):
 
 
 def test_a_model_with_features_must_be_fitted(votes):
-    model = rs.PlackettLuceRegression(alpha=0.01, l1_ratio=0)
+    model = rs.PlackettLuceRegression(alpha=0.01)
     with pytest.raises(rs.RankshotError, match="a model with features must be fitted before"):
         rs.leaderboard(votes, model)
     model.fit(votes, np.arange(12).reshape(6, 2) ** 1.5)
@@ -318,7 +318,7 @@ def vote(log_worths, rng):
 
 @pytest.mark.slow
 def test_intervals_cover_the_true_ranks_where_drawn_ranks_do_not():
-    """The numbers of docs/guide/leaderboards.md."""
+    """Why ranges of drawn ranks are not used: they are too short."""
     coverage = []
     for seed in range(100):
         rng = np.random.default_rng(seed)

@@ -1,16 +1,12 @@
 """Rankings in parts: every answer is that of all rankings in one value, however they are cut."""
 
-from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.ranking import distances
-from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.parts import RankingParts, add_results
 
 
@@ -96,16 +92,9 @@ def test_consensus_and_models_do_not_depend_on_the_parts(rng, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_agreement_and_summaries_do_not_depend_on_the_parts(rng, kind):
     rankings = draw(rng, kind)
-    parts, order = cut(rankings, rng)
-    if kind != "subsets":
-        whole, found = rs.agreement(rankings), rs.agreement(parts)
-        assert found.concordance == pytest.approx(whole.concordance, rel=1e-12)
-        # In parts, distances are those of all rankings, by any rater.
-        whole = rs.agreement(replace(rankings, raters=np.full(len(rankings), None)))
-        assert found.mean_kendall_distance == pytest.approx(whole.mean_kendall_distance, rel=1e-12)
-        np.testing.assert_allclose(
-            found.distance_to_others, whole.distance_to_others[order], rtol=1e-12
-        )
+    parts, _ = cut(rankings, rng)
+    expected = rs.ranking.concordance(rankings)
+    assert rs.ranking.concordance(parts) == pytest.approx(expected, rel=1e-12)
     for k in (1, 3, None):
         (whole,), (found,) = rs.summarize(rankings, k=k), rs.summarize(parts, k=k)
         assert (found.order, found.k, found.n_rankings) == (whole.order, whole.k, whole.n_rankings)
@@ -124,23 +113,3 @@ def test_an_estimate_that_does_not_exist_is_refused_in_parts():
         model.fit(ListOfParts([first, second]))
     third = rs.Rankings.from_orders([["c", "a"]], items=list("abc"), kind="subset")
     assert model.fit(ListOfParts([first, second, third])).worths_.sum() == pytest.approx(1)
-
-
-# ---- Mean distances from sums, against the distances of all pairs
-
-
-@settings(max_examples=15, deadline=None)
-@given(data=st.data(), kind=st.sampled_from(KINDS[:4]), seed=st.integers(0, 2**32 - 1))
-def test_mean_distances_are_those_of_all_pairs(data, kind, seed):
-    rng = np.random.default_rng(seed)
-    C, n = data.draw(st.integers(2, 5)), data.draw(st.integers(2, 9))
-    rankings = draw(rng, kind, n, C, rng.random(5) * 2 + 0.1)
-    parts, order = cut(rankings, rng, 3)
-    w = rankings.weights
-    # A weight above 1 stands for equal rankings, which are pairs, too.
-    distance = kendall_distance(rankings)
-    pairs = w.sum() ** 2 - np.minimum(w, 1) @ w
-    mean, to_others = distances.mean_kendall_distances(parts, w.sum())
-    assert mean == pytest.approx(w @ distance @ w / pairs, rel=1e-9, abs=1e-9)
-    expected = distance @ w / (w.sum() - np.minimum(w, 1))
-    np.testing.assert_allclose(to_others, expected[order], rtol=1e-9, atol=1e-9)

@@ -200,7 +200,7 @@ def test_there_is_a_reason_if_there_is_no_w(orders, raters, why):
     assert concordance(votes) is None
     assert why in rs.summarize(votes)[0].note
     with pytest.raises(RankshotError, match=why):
-        rs.ranking.concordance_test(votes)
+        rs.agreement(votes)
 
 
 # ---- Raters
@@ -219,12 +219,12 @@ def test_two_rankings_of_one_rater_are_not_two_raters(rng):
     S = 5 * np.var(means.sum(axis=0))
     found = concordance(rs.Rankings.concatenate([once, other]))
     assert found == pytest.approx(12 * S / (16 * (5**3 - 5)))
-    # Distances are to other raters.
+    # Correlations are those with other raters; 10 pairs of items.
     both = rs.Rankings.concatenate([once, other])
-    d = rs.kendall_distance(both)
-    to_others = rs.agreement(both).distance_to_others
-    assert to_others[0] == pytest.approx(d[0, 1:4].mean())
-    assert to_others[1] == pytest.approx(((d[1, 0] + d[1, 4]) / 2 + d[1, 2] + d[1, 3]) / 3)
+    tau = 1 - rs.kendall_distance(both) / 5
+    found = rs.agreement(both, n_resamples=9).correlations
+    assert found[0] == pytest.approx(tau[[0, 4], 1:4].mean())
+    assert found[1] == pytest.approx(((tau[1, 0] + tau[1, 4]) / 2 + tau[1, 2] + tau[1, 3]) / 3)
 
 
 def test_the_number_of_places_of_a_summary_does_not_change_w(rng):
@@ -282,13 +282,12 @@ def test_items_that_nobody_ranked_change_nothing(rng, kind):
         ranked = rs.Rankings.from_orders(
             given, items=items, raters=[f"r{i}" for i in range(30)], kind=kind
         ).top(lengths)
-        return rs.agreement(ranked), rs.summarize(ranked, k=4)[0]
+        return rs.agreement(ranked, n_resamples=9), rs.summarize(ranked, k=4)[0]
 
     few, brief = both(list("abcdef"))
     many, wide = both([f"unseen {i}" for i in range(34)] + list("fedcba"))
     assert many.concordance == pytest.approx(few.concordance, rel=1e-12)
-    assert many.mean_kendall_distance == pytest.approx(few.mean_kendall_distance, rel=1e-12)
-    assert many.distance_to_others == pytest.approx(few.distance_to_others, rel=1e-12)
+    assert many.correlations == pytest.approx(few.correlations, rel=1e-12)
     assert wide.order == brief.order
     assert wide.concordance == pytest.approx(brief.concordance, rel=1e-12)
     assert wide.mean_distance == pytest.approx(brief.mean_distance, rel=1e-12)

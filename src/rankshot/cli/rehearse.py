@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.rehearsal import Rehearsal
     from rankshot.zeroshot.scores import Scores
 
+PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
+"""The note in a file of settings that `rankshot report` reads."""
+
 
 def rehearse(
     scores: Path,
@@ -167,7 +170,7 @@ def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> di
         "expected calibration error before and after": list(rehearsal.calibration_error_),
     }
     if predicted is not None:
-        notes["predicted mean accuracy of the new classes, with 95% interval"] = list(predicted)
+        notes[PREDICTED] = list(predicted)
     return notes
 
 

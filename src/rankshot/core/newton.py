@@ -2,7 +2,7 @@ r"""Newton's method for penalised log-likelihoods: one solver for all models.
 
 `maximize` finds the maximum of
 
-.. math:: \ell(X b) - \tfrac12 \sum_j \text{ridge}_j b_j^2 - \sum_j \text{lasso}_j |b_j|
+.. math:: \ell(X b) - \tfrac12 \sum_j \text{ridge}_j b_j^2
 
 A model gives the log-likelihood ℓ as two functions, its value with the gradient and its curvature;
 the design X and the penalty are arrays. Example: logistic regression.
@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 Floats = NDArray[np.float64]
-Solve = Callable[[Floats, Floats], Floats]
-"""From the gradient at b, and b itself, to a Newton step."""
+Solve = Callable[[Floats], Floats]
+"""From the gradient to a Newton step."""
 EPSILON = float(np.finfo(float).eps)
 SHORT_STEP = 1e-4
 """The last step changes no θ by more: where curvatures differ by many orders of magnitude, a long
@@ -89,7 +89,6 @@ def maximize(
     *,
     design: Floats | None = None,
     ridge: Floats | float = 0.0,
-    lasso: Floats | float = 0.0,
     invariant: Floats | None = None,
     tol: float = 1e-10,
     max_iter: int = 1000,
@@ -98,7 +97,7 @@ def maximize(
 ) -> Optimum:
     """Maximise a penalised log-likelihood by Newton's method with step halving."""
     b = np.asarray(start, np.float64)
-    ridge, lasso = (np.broadcast_to(np.asarray(x, np.float64), b.shape) for x in (ridge, lasso))
+    ridge = np.broadcast_to(np.asarray(ridge, np.float64), b.shape)
 
     def predict(b: Floats) -> Floats:
         return b if design is None else np.asarray(design @ b)
@@ -106,7 +105,7 @@ def maximize(
     def measure(b: Floats) -> _State:
         theta = predict(b)
         point = evaluate(theta)
-        value = point.value - float(ridge @ b**2) / 2 - float(lasso @ np.abs(b))
+        value = point.value - float(ridge @ b**2) / 2
         slope = point.gradient if design is None else design.T @ point.gradient
         return _State(b, theta, value, slope - ridge * b, point)
 
@@ -118,14 +117,13 @@ def maximize(
             matrix = curvature(here.theta)
             if design is not None:
                 matrix = design.T @ matrix @ design
-            solve, gain = _make_solver(matrix, ridge, lasso, invariant), np.inf
+            solve, gain = _make_solver(matrix, ridge, invariant), np.inf
         fresh_enough = STALE_GAIN * gain
-        step = solve(here.slope, here.b)
+        step = solve(here.slope)
         change = np.abs(predict(step))
         shrink = longest_step / max(float(change.max(initial=0.0)), longest_step)
         step, change = shrink * step, shrink * change
-        saved = float(lasso @ (np.abs(here.b) - np.abs(here.b + step)))
-        gain = (float(here.slope @ step) + saved) / 2
+        gain = float(here.slope @ step) / 2
         if report is not None:
             report(f"iteration {iteration}, log-likelihood {here.value:.6f}, to gain {gain:.1e}")
         reached = gain <= tol and float(change.max(initial=0.0)) <= SHORT_STEP
@@ -149,33 +147,31 @@ def _climb(measure: Callable[[Floats], _State], here: _State, step: Floats, gain
     return here
 
 
-def _make_solver(matrix: Any, ridge: Floats, lasso: Floats, invariant: Floats | None) -> Solve:
+def _make_solver(matrix: Any, ridge: Floats, invariant: Floats | None) -> Solve:
     """Return a function that makes steps with a curvature."""
     if callable(matrix):
-        divide: Callable[[Floats], Floats] = matrix
+        divide: Solve = matrix
     elif isinstance(matrix, np.ndarray):
-        lifted, factor = _lift(matrix, ridge, invariant)
-        if lasso.any():
-            return partial(_descend_by_coordinates, lifted, lasso)
+        factor = _factorise(matrix, ridge, invariant)
 
         def divide(slope: Floats) -> Floats:
             return np.asarray(dpotrs(factor, slope)[0])
     else:
         divide = partial(_conjugate_gradients, matrix, ridge)
     if invariant is None:
-        return lambda slope, _: divide(slope)
+        return divide
     # A step along this direction is rounding, which a small penalty would magnify.
     weights = ridge * invariant if ridge.any() else invariant
 
-    def centre(slope: Floats, _: Floats) -> Floats:
+    def centre(slope: Floats) -> Floats:
         step = divide(slope)
         return np.asarray(step - float(weights @ step) / float(weights @ invariant) * invariant)
 
     return centre
 
 
-def _lift(matrix: Floats, ridge: Floats, invariant: Floats | None) -> tuple[Floats, Floats]:
-    """Return the penalised curvature, made positive definite, and its Cholesky factor.
+def _factorise(matrix: Floats, ridge: Floats, invariant: Floats | None) -> Floats:
+    """Return the Cholesky factor of the penalised curvature, made positive definite.
 
     Where a log-likelihood is not concave, a lift makes steps shorter.
     """
@@ -188,33 +184,11 @@ def _lift(matrix: Floats, ridge: Floats, invariant: Floats | None) -> tuple[Floa
     largest = max(float(np.abs(np.diag(curvature)).max(initial=0.0)), np.finfo(float).tiny)
     lift = 0.0
     while True:
-        lifted = curvature + lift * np.eye(n) if lift else curvature
-        factor, failed = dpotrf(lifted)
+        factor, failed = dpotrf(curvature + lift * np.eye(n) if lift else curvature)
         # A matrix that is not finite has no factor: the step is not a number, and none is taken.
         if not failed or not np.isfinite(largest):
-            return lifted, np.asarray(factor)
+            return np.asarray(factor)
         lift = max(10 * lift, SMALLEST_LIFT * largest)
-
-
-def _descend_by_coordinates(
-    curvature: Floats, lasso: Floats, slope: Floats, beta: Floats
-) -> Floats:
-    """Maximise gᵀs - sᵀHs/2 - lassoᵀ|β + s| over steps s, one coefficient at a time."""
-    step, slope = np.zeros_like(beta), slope.copy()
-    diagonal = np.diag(curvature)
-    for _ in range(10_000):
-        largest = 0.0
-        for j in range(beta.size):
-            # The best coefficient, if all others stay as they are.
-            pull = slope[j] + diagonal[j] * (beta[j] + step[j])
-            best = np.sign(pull) * max(abs(pull) - lasso[j], 0.0) / diagonal[j]
-            change = best - beta[j] - step[j]
-            step[j] = best - beta[j]
-            slope -= change * curvature[j]
-            largest = max(largest, change**2 * diagonal[j])
-        if largest <= 1e-20 * max(1.0, float(step @ curvature @ step)):
-            break
-    return step
 
 
 def _conjugate_gradients(curvature: Any, ridge: Floats, slope: Floats) -> Floats:

@@ -85,7 +85,7 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
 class PartitionedRankings(RankingParts):
     """Rankings of the same items in many parts, which are read when they are needed.
 
-    `read_rankings` makes them. Consensus, models and agreement take them in place of `Rankings`,
+    `read_rankings` makes them. Consensus, models and Kendall's W take them in place of `Rankings`,
     and then make one or more passes over the parts. In each task, a part is read, used and
     released, and what is left is small. Dask's threads do the work, or the workers of a cluster
     if there is a ``distributed.Client``.

@@ -80,6 +80,8 @@ BLOCK_SCORES = 2**20
 """Scores that are collected before they are written."""
 FIRST_PARTS = 5
 """What the first scores tell is found in the first of these parts that has any."""
+ORIGIN = "_origin.json"
+"""The file in a folder of parts that tells people what the scores are from."""
 PROBABILITIES = "probabilities"
 """The count of rows whose scores are the logarithms of probabilities."""
 
@@ -214,6 +216,8 @@ def score(
         raise nothing_scored(listed.name, run.skipped)
     if is_table:
         _join_parts(Path(folder), table, plan, run, key)
+    else:
+        _write_origin(folder, _describe_origin(plan, run))
     return run
 
 
@@ -487,8 +491,30 @@ def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key
     write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)
     with replace_file(Path(f"{table}.json")) as stream:
         done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
-        json.dump({"job": key, "table": fingerprint_files([table]), "run": done}, stream)
+        about = {"job": key, "table": fingerprint_files([table]), "run": done}
+        json.dump(about | _describe_origin(plan, run), stream)
     shutil.rmtree(folder)
+
+
+def _describe_origin(plan: ScoringPlan, run: PartsRun) -> dict[str, Any]:
+    return {"origin": plan.origin, "skipped": run.count_reasons()}
+
+
+def _write_origin(folder: str, origin: Mapping[str, Any]) -> None:
+    if not is_address(folder):
+        with replace_file(Path(folder, ORIGIN)) as stream:
+            json.dump(origin, stream)
+
+
+def read_origin(scores: Path) -> dict[str, str]:
+    """Return what a job of `score` tells people of its table or folder; nothing of another one."""
+    try:
+        path = scores / ORIGIN if scores.is_dir() else Path(f"{scores}.json")
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        counts = [f"{n:,} {reason}" for reason, n in kept["skipped"].items()]
+        return {**kept["origin"], "skipped inputs": ", ".join(counts) or "none"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def _find_finished(table: Path, key: str, n_parts: int, *, is_begun: bool) -> PartsRun | None:

@@ -1,8 +1,8 @@
 from .agreement_tests import (
-    ConcordanceTest as ConcordanceTest,
+    Agreement as Agreement,
     GroupComparison as GroupComparison,
+    agreement as agreement,
     compare_groups as compare_groups,
-    concordance_test as concordance_test,
 )
 from .consensus.kemeny import (
     Consensus as Consensus,
@@ -54,9 +54,7 @@ from .ranking_files import (
 )
 from .rankings import Rankings as Rankings
 from .rater_agreement import (
-    Agreement as Agreement,
     TargetSummary as TargetSummary,
-    agreement as agreement,
     concordance as concordance,
     summarize as summarize,
 )

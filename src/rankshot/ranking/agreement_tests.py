@@ -1,4 +1,4 @@
-"""Tests of agreement: whether raters agree at all, and whether groups of them rank alike."""
+"""How much raters agree, with a test and an interval; whether groups of them rank alike."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.distances import sum_over_orders
+from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.parts import require_one_subject, require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import (
     Blocks,
     arrange_blocks,
     deviations,
-    find_repeated,
     prepare_raters,
 )
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-MOST_CELLS = 100_000_000
+MOST_CELLS = 20_000_000
 """Permutations draw at most so many numbers; for more raters, the chi-square test holds."""
 SMALLEST = 1e-12
 """Less than this is missing to full agreement by rounding."""
+ROUNDING = 1e-9
+"""Sums of weights that are smaller than this part of what they are differences of are 0."""
 MANY_CELLS = 200_000
 """Raters times items: for more, the jackknife has fewer parts."""
 MOST_PARTS, FEW_PARTS = 200, 20
@@ -37,8 +38,8 @@ MOST_PARTS, FEW_PARTS = 200, 20
 
 
 @dataclass(frozen=True, eq=False)
-class ConcordanceTest:
-    """Kendall's W with its interval, and a test of whether raters agree more than by chance.
+class Agreement:
+    """The agreement of raters: Kendall's W with its interval and a test, and who disagrees.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class ConcordanceTest:
     >>> votes = rs.Rankings.from_orders(
     ...     [list("abcd"), list("bacd"), list("abdc"), list("dabc")],
     ...     raters=["ann", "bob", "cy", "dan"])
-    >>> found = rs.ranking.concordance_test(votes, random_state=0)
+    >>> found = rs.agreement(votes, random_state=0)
     >>> found
     W = 0.50 (95 % interval 0.00 to 0.97; 0.25 by chance), p = 0.093 by permutation
     >>> dict(zip(found.raters, found.correlations.round(2).tolist()))
@@ -98,10 +99,10 @@ class ConcordanceTest:
         )
 
 
-def concordance_test(
-    rankings: Rankings, *, level: float = 0.95, n_resamples: int = 1999, random_state: Seed = None
-) -> ConcordanceTest:
-    """Test whether raters agree more than by chance, with the interval of Kendall's W.
+def agreement(
+    rankings: Rankings, *, level: float = 0.95, n_resamples: int = 1999, random_state: Seed = 0
+) -> Agreement:
+    """Measure how much raters agree, and test whether it is more than by chance.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def concordance_test(
     >>> sets = rs.Rankings.from_orders(
     ...     [["a", "b", "d"], ["b", "c", "e"], ["c", "d", "f"], ["d", "e", "g"], ["a", "e", "f"],
     ...      ["b", "f", "g"], ["a", "c", "g"]], kind="subset")
-    >>> found = rs.ranking.concordance_test(sets, random_state=0)
+    >>> found = rs.agreement(sets, random_state=0)
     >>> found.concordance, round(found.chi_square, 6), found.degrees, found.p_value < 0.05
     (1.0, 12.0, 6, True)
     """
@@ -132,7 +133,7 @@ def concordance_test(
     units = _find_units(rankings)
     blocks = arrange_blocks(units.rankings)
     if isinstance(blocks, str):
-        raise RankshotError(f"agreement cannot be tested: {blocks}")
+        raise RankshotError(f"agreement cannot be measured: {blocks}")
     covariance = units.covariance()
     inverse = np.linalg.pinv(covariance, hermitian=True)
     degrees = int(np.linalg.matrix_rank(covariance, hermitian=True))
@@ -148,10 +149,9 @@ def concordance_test(
     W, chance, interval = _jackknife(units, blocks, level, rng)
     same, both = _compare_with_rest(units)
     with np.errstate(invalid="ignore"):
-        correlations = same / both
-        mean_correlation = float(same.sum() / both.sum())
+        correlations, mean_correlation = same / both, float(same.sum() / both.sum())
     method = "permutation" if few else "chi-square"
-    return ConcordanceTest(
+    return Agreement(
         W,
         interval,
         level,
@@ -237,7 +237,7 @@ def _find_units(rankings: Rankings) -> _Units:
     return _Units(rankings, rows, unit, tuple(number), table, compared, one_set)
 
 
-def _compare_with_rest(units: _Units) -> tuple[Floats, Floats]:
+def _compare_with_rest(units: _Units) -> tuple[Floats, ...]:
     """Return the pairs of items in the same order less those in opposite orders, and in both.
 
     Each is a sum over the pairs that a rater and another one order, one number per rater.
@@ -248,20 +248,42 @@ def _compare_with_rest(units: _Units) -> tuple[Floats, Floats]:
     n = len(units.names)
     found = np.array(
         [
-            np.bincount(units.unit, rankings.weights * sum_over_orders(rankings, t), n)
+            np.bincount(units.unit, rankings.weights * _sum_over_orders(rankings, t), n)
             for t in tables
         ]
     )
+    every = found[1]
     # Less what each has in common with itself: all pairs, if there is one ranking.
-    pairs = sum_over_orders(rankings, np.ones_like(before))
-    found -= np.bincount(units.unit, rankings.weights**2 * pairs, n)
-    for rows in find_repeated(rankings):
+    pairs = _sum_over_orders(rankings, np.ones_like(before))
+    found = found - np.bincount(units.unit, rankings.weights**2 * pairs, n)
+    for rows in _find_repeated(rankings):
         own, u = rankings[rows], units.unit[rows[0]]
         before = precedence(own)
         twice = own.weights**2 @ pairs[rows]
         for i, table in enumerate((before - before.T, before + before.T)):
-            found[i, u] += twice - own.weights @ sum_over_orders(own, table)
-    return found[0], found[1]
+            found[i, u] += twice - own.weights @ _sum_over_orders(own, table)
+    # Rounding is not a pair in common.
+    return tuple(np.where(found[1] > ROUNDING * every, found, 0.0))
+
+
+def _find_repeated(rankings: Rankings) -> list[Ints]:
+    """Return the rows of each rater who gave several rankings."""
+    names, rater, count = np.unique(
+        np.array([name or "" for name in rankings.raters]), return_inverse=True, return_counts=True
+    )
+    rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(count)[:-1])
+    return [own for name, own in zip(names, rows, strict=True) if name and own.size > 1]
+
+
+def _sum_over_orders(rankings: Rankings, table: Floats) -> Floats:
+    """Return, for each ranking, the sum of ``table[i, j]`` over the pairs that put i before j."""
+    result = np.zeros(len(rankings))
+    for rows in row_blocks(len(rankings), rankings.n_items):
+        by_item = np.ascontiguousarray(levels(rankings[rows]).T)
+        present = by_item != ABSENT
+        for i in range(rankings.n_items):
+            result[rows] += table[i] @ ((by_item[i] < by_item) & present[i])
+    return result
 
 
 # ---- The interval of W
@@ -287,7 +309,9 @@ def _jackknife(
         rest = part != number
         expected, largest = own[rest].sum(), blocks.find_most(units.rankings[rest[units.unit]])
         length = float(blocks.measure(units.deviations[rest].sum(axis=0)))
-        shares[number] = (length - expected) / (largest - expected) if n > 2 else np.nan
+        # Some raters may be unable to disagree with one another, whatever their orders.
+        room = largest - expected
+        shares[number] = (length - expected) / room if n > 2 and room > 0 else np.nan
     W = min(float(blocks.measure(units.deviations.sum(axis=0))) / most, 1.0)
     chance = float(own.sum()) / most
     if W > 1 - SMALLEST:

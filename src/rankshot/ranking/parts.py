@@ -122,29 +122,6 @@ def add_results(a: Any, b: Any) -> Any:
     return type(a)(*sums) if hasattr(a, "_fields") else tuple(sums)
 
 
-@dataclass(frozen=True)
-class KeyedSums:
-    """Sums over what has the same key; ``keys`` are sorted, and ``sums`` has a column for each."""
-
-    keys: NDArray[np.int64]
-    sums: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, keys: NDArray[np.int64], *values: NDArray[np.float64]) -> KeyedSums:
-        """Add up each of ``values`` over equal keys."""
-        if keys.size and keys.min() >= 0 and keys.max() < keys.size:
-            # Sums over all numbers from 0 to the largest are faster than sorting.
-            used = np.flatnonzero(np.bincount(keys))
-            return cls(used, np.array([np.bincount(keys, each)[used] for each in values]))
-        distinct, which = np.unique(keys, return_inverse=True)
-        sums = [np.bincount(which, each, minlength=distinct.size) for each in values]
-        return cls(distinct, np.array(sums))
-
-    def __add__(self, other: KeyedSums) -> KeyedSums:
-        keys = np.append(self.keys, other.keys)
-        return KeyedSums.of(keys, *np.hstack([self.sums, other.sums]))
-
-
 def no_rankings(items: tuple[str, ...]) -> Rankings:
     """Return a value without any ranking."""
     return Rankings.from_item_numbers(np.empty((0, 1), np.int32), items=items, trusted=True)

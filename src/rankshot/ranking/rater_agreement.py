@@ -16,11 +16,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.consensus.kemeny import kemeny
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.distances import (
-    compare_common_items,
-    kendall_distance,
-    mean_kendall_distances,
-)
+from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import (
     Some,
     find_ranked_items,
@@ -39,10 +35,8 @@ from rankshot.ranking.parts import (
     keep_counted,
     map_parts,
     reduce_parts,
-    refuse_partial,
     require_any_rankings,
     require_model,
-    require_one_subject,
     require_some,
     select_target,
 )
@@ -59,7 +53,7 @@ def concordance(rankings: AnyRankings) -> float | None:
     r"""Return Kendall's W over the items that the rankings compare, corrected for ties and lengths.
 
     1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if
-    they compare only some of the items: `concordance_test` says how much. All rankings of a
+    they compare only some of the items: `agreement` says how much. All rankings of a
     rater together count as one.
 
     - If all rankings order the same number of items, W = 12 S / (m² (n³ - n) - m ΣT). S is the sum
@@ -319,103 +313,6 @@ def _count_comparisons(rankings: Rankings, sizes: Ints) -> float:
     named = (rankings.raters[~alone].tolist(), key[~alone].tolist(), sizes[~alone].tolist())
     once = sum(size for *_, size in set(zip(*named, strict=True)))
     return float(np.maximum(rankings.weights, 1)[alone] @ sizes[alone] + once)
-
-
-# ---- Agreement
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """The agreement of several rankings.
-
-    Attributes
-    ----------
-    concordance : float
-        Kendall's W: 1 if all raters agree as far as they go, about 1/m if m raters are unrelated.
-        `concordance_test` has its interval, and a test.
-    mean_kendall_distance : float
-        The mean of `kendall_distance` between two rankings of different raters: a number of pairs
-        of items. Pairs that only one of the two orders count.
-    distance_to_others : ndarray
-        The same for each ranking and those of other raters: the largest disagrees most.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["tiger", "lynx", "fox"], ["tiger", "lynx", "fox"], ["fox", "lynx", "tiger"]])
-    >>> found = rs.agreement(votes)
-    >>> found.distance_to_others
-    array([1.5, 1.5, 3. ])
-    >>> print(f"the third disagrees most; W is {found.concordance:.2f}")
-    the third disagrees most; W is 0.11
-    """
-
-    concordance: float
-    mean_kendall_distance: float
-    distance_to_others: NDArray[np.float64]
-
-
-def agreement(rankings: AnyRankings) -> Agreement:
-    """Measure how much rankings of the same target agree.
-
-    All rankings of a rater together count as one. Items that no ranking ranks do not count. For
-    rankings in parts, ``distance_to_others`` is a lazy array, and distances are those of all
-    rankings, by any rater. Pairs and other rankings of a subset have no such distance:
-    `concordance` accepts them.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        In memory or in parts, of one target. A ranking without a rater, of weight w, counts as w
-        raters.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> raters = rs.Rankings.from_orders(
-    ...     [["a", "b", "c"], ["a", "b", "c"], ["a", "c", "b"]], items=["a", "b", "c"])
-    >>> found = rs.agreement(raters)
-    >>> round(found.concordance, 3), round(found.mean_kendall_distance, 3)
-    (0.778, 0.667)
-    >>> found.distance_to_others
-    array([0.5, 0.5, 1. ])
-    """
-    require_one_subject(rankings)
-    ranked = keep_ranked_items(rankings)
-    if isinstance(ranked, Rankings):
-        refuse_partial(ranked, "it has no distance to the others. concordance(rankings) takes it")
-        ranked = cast("Rankings", _share_weight(ranked))
-    W, why_not = measure_concordance(rankings)
-    if W is None:
-        raise RankshotError(f"agreement cannot be measured: {why_not}")
-    mean, to_others = mean_kendall_distances(ranked, count_rankings(ranked).weight)
-    if isinstance(ranked, Rankings):
-        mean, to_others = _leave_out_own(ranked, mean, to_others)
-    return Agreement(W, mean, to_others)
-
-
-def _leave_out_own(rankings: Rankings, mean: float, to_others: Floats) -> tuple[float, Floats]:
-    """Return the mean distances without those between two rankings of one rater."""
-    rows_of = find_repeated(rankings)
-    if not rows_of:
-        return mean, to_others
-    weights, total = rankings.weights, rankings.weights.sum()
-    others = total - np.minimum(weights, 1)
-    sums = to_others * others
-    for rows in rows_of:
-        sums[rows] -= kendall_distance(rankings[rows]) @ weights[rows]
-        others[rows] = total - weights[rows].sum()
-    return float(weights @ sums / (weights @ others)), sums / others
-
-
-def find_repeated(rankings: Rankings) -> list[Ints]:
-    """Return the rows of each rater who gave several rankings."""
-    names, rater, count = np.unique(
-        np.array([name or "" for name in rankings.raters]), return_inverse=True, return_counts=True
-    )
-    rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(count)[:-1])
-    return [own for name, own in zip(names, rows, strict=True) if name and own.size > 1]
 
 
 # ---- Summaries: the consensus of every target, and who disagrees with it

@@ -29,7 +29,7 @@ from rankshot.ranking.consensus.precedence import (
     precedence,
     sort_by_average,
 )
-from rankshot.ranking.distances import count_inversions, merge_ties
+from rankshot.ranking.distances import count_opposite
 from rankshot.ranking.matrices import (
     ABSENT,
     NamedOrder,
@@ -336,12 +336,10 @@ def _measure_by_sorting(rankings: Rankings, place: NDArray[np.intp]) -> tuple[fl
     score = 0.0
     for level, weight in _levels_of_each(rankings):
         both = level != ABSENT
-        # Levels of a subset have gaps.
-        a, b = (np.unique(x[both], return_inverse=True)[1] for x in (place, level))
-        permuted, tied_in_both = merge_ties(a[None], b[None])
-        sizes = np.bincount(a).astype(float)
-        tied = float(sizes @ (sizes - 1)) / 2 - float(tied_in_both[0])
-        score += weight * (float(count_inversions(permuted)[0]) + tied / 2)
+        sizes = np.bincount(place[both]).astype(float)
+        opposite, tied_in_both = count_opposite(place[both], level[both])
+        tied = float(sizes @ (sizes - 1)) / 2 - tied_in_both
+        score += weight * (opposite + tied / 2)
     return float(score), float(score)
 
 

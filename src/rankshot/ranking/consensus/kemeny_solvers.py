@@ -192,26 +192,8 @@ def settle_ties(W: Floats, order: Items) -> Items:
 
 
 def order_few(W: Floats) -> Items:
-    """Return the best order of at most `FEW_ITEMS` items.
-
-    The least cost of a set S in front is that of S without its last item i, plus the weight of
-    the rankings that place i before the others of S. A set is a number, item i its i-th bit.
-    """
-    n = len(W)
-    passed = _sum_passed(W)
-    least = np.zeros(1 << n)
-    last = np.zeros(1 << n, np.intp)
-    for sets, items, others in _sets_by_size(n):
-        cost = least[others] + passed[others, items]
-        best = cost.argmin(axis=1)
-        each = np.arange(sets.size)
-        least[sets], last[sets] = cost[each, best], items[each, best]
-    order = []
-    placed = (1 << n) - 1
-    while placed:
-        order.append(int(last[placed]))
-        placed ^= 1 << order[-1]
-    return np.array(order[::-1], np.intp)
+    """Return the best order of at most `FEW_ITEMS` items; the first of several."""
+    return np.array(next(iter(_find_best_of_few(W))), np.intp)
 
 
 def _sum_passed(W: Floats) -> Floats:
@@ -255,7 +237,11 @@ def find_best_orders(W: Floats) -> list[tuple[Items, BestOrders | None]]:
 
 
 def _find_best_of_few(W: Floats) -> BestOrders:
-    """Return the best orders of a few items, from the least costs of sets as in `order_few`."""
+    """Return the best orders of a few items.
+
+    The least cost of a set S in front is that of S without its last item i, plus the weight of
+    the rankings that place i before the others of S. A set is a number, item i its i-th bit.
+    """
     n = len(W)
     passed, least, count = _sum_passed(W), np.zeros(1 << n), np.zeros(1 << n)
     count[0] = 1
@@ -269,10 +255,12 @@ def _find_best_of_few(W: Floats) -> BestOrders:
         steps.append((sets, items, others, tight))
     # From all items back to none, only along steps that lose nothing.
     after: dict[int, list[int]] = {(1 << n) - 1: []}
+    reached = np.arange(1 << n) == (1 << n) - 1
     for sets, items, others, tight in reversed(steps):
-        for row in np.flatnonzero(np.isin(sets, list(after))):
-            for item, other in zip(items[row][tight[row]], others[row][tight[row]], strict=True):
-                after.setdefault(int(other), []).append(int(item))
+        kept = tight & reached[sets][:, None]
+        reached[others[kept]] = True
+        for item, other in zip(items[kept].tolist(), others[kept].tolist(), strict=True):
+            after.setdefault(other, []).append(item)
     return BestOrders(int(count[-1]), {placed: sorted(items) for placed, items in after.items()})
 
 

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog, minimize
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
@@ -32,13 +31,11 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import validate_columns
 from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.matrices import (
     completed_orders,
     group_by_place,
-    levels,
 )
 from rankshot.ranking.models.information import invert_information
 from rankshot.ranking.models.pair_likelihood import PairLikelihood
@@ -55,15 +52,12 @@ from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-WIDE = 16
-"""For rankings of more items than these, Newton's second derivatives take longer than they save."""
 BLOCK_CELLS = 1 << 18
 SAFE_RANGE = 600.0
 """Sums whose logarithms can differ by more are summed as logarithms."""
-Choice = tuple[tuple[int, ...], tuple[int, ...]]
-"""The items that were chosen, and those that they were chosen from."""
-ZERO = 1e-7
-"""Smaller scores are rounding of the linear program."""
+FLAT = 1e-12
+"""A direction with less than this part of the curvature at equal worths has no maximum: the solver
+ends at 1e-15, and one ranking that contradicts a million others leaves 1e-7."""
 
 
 class DavidsonLuce(WorthModel):
@@ -156,11 +150,11 @@ class DavidsonLuce(WorthModel):
         found = require_one_subject(rankings)
         merged = _merge(rankings)
         sizes = require_tie_sizes(merged)
-        if self.regularization == 0:
-            require_finite_worths(merged, sizes)
         likelihood = build_likelihood(merged, sizes)
         with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
             optimum = self._maximize(likelihood, self.tol * min(1.0, found.weight), line)
+        if self.regularization == 0:
+            require_finite_worths(likelihood, optimum.parameters, rankings.items)
         values = self._take_parameters(optimum)
         self.log_likelihood_ = likelihood.value_and_expected(values)[0]
         return self._with_parameters(
@@ -172,8 +166,6 @@ class DavidsonLuce(WorthModel):
         start = np.zeros(likelihood.size)
         is_worth = np.arange(start.size) < likelihood.n_items
         ridge = np.where(is_worth, self.regularization, 0.0)
-        if likelihood.widest > WIDE:
-            return self._maximize_by_lbfgs(likelihood, ridge, tol, line)
         return maximize(
             likelihood.evaluate,
             likelihood.information,
@@ -184,34 +176,6 @@ class DavidsonLuce(WorthModel):
             max_iter=self.max_iter,
             report=line.update,
         )
-
-    def _maximize_by_lbfgs(
-        self, likelihood: Likelihood, ridge: Floats, tol: float, line: ProgressLine
-    ) -> Optimum:
-        """SciPy's L-BFGS-B, on parameters scaled by their information if they were alone."""
-        start = np.zeros_like(ridge)
-        first, expected = likelihood.value_and_expected(start)
-        scale = 1 / np.sqrt(expected + ridge)
-
-        def negative(scaled: Floats) -> tuple[float, Floats]:
-            values = scale * scaled
-            value, expected = likelihood.value_and_expected(values)
-            value -= float(ridge @ values**2) / 2
-            line.update(f"log-likelihood {value:.6f}")
-            return first - value, -scale * (likelihood.observed - expected - ridge * values)
-
-        options = {
-            "maxiter": self.max_iter,
-            "maxfun": 4 * self.max_iter,
-            "maxcor": 20,
-            "ftol": 0.0,
-            "gtol": np.sqrt(tol / start.size) / 10,
-        }
-        found = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
-        # A line search that stops because of rounding has converged as far as possible.
-        loss, slope = negative(found.x)
-        converged = bool(slope @ slope <= max(tol, 1e-12 * abs(first)))
-        return Optimum(scale * found.x, first - loss, int(found.nit), converged)
 
     def _with_parameters(
         self, items: tuple[str, ...], sizes: NDArray[np.intp], parameters: Parameters
@@ -543,7 +507,6 @@ class Likelihood:
             (block, rankings.weights[block.rows])
             for block in iterate_blocks(rankings, self._polynomials.n_rows)
         ]
-        self.widest = max((len(block.codes) for block, _ in self._blocks), default=0)
         self.size = self.n_items + sizes.size - 1
         self.observed = np.zeros(self.size)
         for block, weights in self._blocks:
@@ -672,11 +635,6 @@ class _Passes:
 
 
 # ---- Do the rankings determine the estimate?
-#
-# Add s times d to the log-worths and s times e to the log tie parameters, with e_1 = 0. As s grows,
-# every choice comes to be of the sets S with the largest score e_{|S|} + Σ d_i / |S|. The
-# likelihood is concave. So the estimate exists, and is the only one, unless the rankings always
-# chose a set of the largest score for some scores that are not all the same.
 
 
 def require_tie_sizes(rankings: Rankings) -> Ints:
@@ -695,88 +653,25 @@ def require_tie_sizes(rankings: Rankings) -> Ints:
     return sizes
 
 
-def require_finite_worths(rankings: Rankings, sizes: Ints) -> None:
-    """Raise unless the maximum-likelihood worths exist; a linear program decides if ties link."""
-    wins = csr_array(precedence(rankings))
-    if connected_components(wins, connection="strong")[0] == 1:
-        return
-    choices = _list_choices(rankings)
-    # The items of a tie, in a circle.
-    tied = [pair for s, _ in choices for pair in zip(s, (*s[1:], s[0]), strict=True)]
-    ties = csr_array((np.ones(len(tied)), tuple(np.transpose(tied))), shape=wins.shape)
-    count, label = connected_components(wins + ties, connection="strong")
-    if count > 1:
-        counts = np.bincount(label)
-        main = int(np.argmax(counts))
-        apart = [rankings.items[i] for i in np.flatnonzero(label != main)]
-        names = apart if counts[main] > 1 else list(rankings.items)
-        why = (
-            f"{quote_names(names)} did not both win and lose against the other items, or tie with "
-            "them, directly or through others"
-        )
-    else:
-        direction = _find_direction(wins, choices, sizes)
-        if direction is None:
-            return
-        low, high = rankings.items[direction.argmin()], rankings.items[direction.argmax()]
-        why = (
-            f"only ties support {low!r} against {high!r}, so that their worths grow apart without "
-            "end, and the tie parameter with them"
-        )
-    raise RankshotError(
-        f"the Davidson-Luce maximum-likelihood estimate does not exist: {why}. "
-        "Use regularization > 0, or add rankings that connect them"
-    )
+def require_finite_worths(
+    likelihood: Likelihood | PairLikelihood, values: Floats, items: tuple[str, ...]
+) -> None:
+    """Raise if the solver stopped where nothing holds the estimate: then none exists.
 
-
-def _list_choices(rankings: Rankings) -> list[Choice]:
-    """Return the different choices of all rankings."""
-    table = levels(rankings)
-    begin, _, row = group_by_place(rankings)
-    found: dict[Choice, None] = {}
-    for first, i in zip(begin.tolist(), row.tolist(), strict=True):
-        if first < rankings.lengths[i]:
-            level = rankings.places[rankings.starts[i] + first]
-            chosen, among = np.flatnonzero(table[i] == level), np.flatnonzero(table[i] >= level)
-            found[tuple(chosen.tolist()), tuple(among.tolist())] = None
-    return list(found)
-
-
-def _find_direction(wins: csr_array, choices: list[Choice], sizes: Ints) -> Floats | None:
-    """Return scores d of which every choice has the largest, or None if all are the same.
-
-    Few of the sets that could have been chosen matter: those of the largest score are added to the
-    linear program until none of them has a larger score than the chosen set.
+    The log-likelihood is concave. Without a maximum it rises forever in some direction, ever less,
+    and has no curvature left there, while one ranking that contradicts the direction has some.
     """
-    C = wins.shape[0]
-
-    def score(chosen: tuple[int, ...]) -> Floats:
-        row = np.zeros(C + sizes.size)
-        row[list(chosen)] = 1 / len(chosen)
-        row[C + np.searchsorted(sizes, len(chosen))] = 1
-        return row
-
-    winner, loser = wins.nonzero()
-    nth = np.arange(winner.size)
-    shape = (winner.size, C + sizes.size)
-    above = csr_array((np.ones(winner.size), (nth, winner)), shape=shape)
-    above -= csr_array((np.ones(winner.size), (nth, loser)), shape=shape)
-    new = [score(s) - score((i,)) for s, _ in choices if len(s) > 1 for i in s]
-    # If no score of a winner is above that of a loser, or of a tie above that of one of its items,
-    # then all are the same.
-    gain = above.sum(axis=0) + np.sum(new, axis=0)
-    bounds = [(-1, 1)] * C + [(0, 0)] + [(-2, 2)] * (sizes.size - 1)
-    while True:
-        above = vstack([above, csr_array(np.array(new))], format="csr")
-        found = linprog(-gain, A_ub=-above, b_ub=np.zeros(above.shape[0]), bounds=bounds)
-        if -found.fun <= ZERO * above.shape[0]:
-            return None
-        new = []
-        for chosen, among in choices:
-            by_score = sorted(among, key=lambda i: -found.x[i])
-            for size in sizes[sizes <= len(among)].tolist():
-                row = score(chosen) - score(tuple(by_score[:size]))
-                if row @ found.x < -10 * ZERO:
-                    new.append(row)
-        if not new:
-            return np.asarray(found.x[:C])
+    C, least = len(items), FLAT * likelihood.information(np.zeros_like(values)).trace()
+    curvatures, directions = np.linalg.eigh(likelihood.information(values))
+    # The direction of equal log-worths says nothing.
+    apart = directions[:C] - directions[:C].mean(axis=0)
+    flat = (curvatures < least) & ((apart**2).sum(axis=0) > 1e-6)
+    if flat.any():
+        worths = apart[:, np.argmax(flat)]
+        low, high = items[worths.argmin()], items[worths.argmax()]
+        raise RankshotError(
+            "the Davidson-Luce maximum-likelihood estimate does not exist: no ranking keeps the "
+            f"worths of {low!r} and {high!r} from growing apart without end (ties alone do not, as "
+            "the tie parameter may grow with them). Use regularization > 0, or add rankings that "
+            "connect them"
+        )

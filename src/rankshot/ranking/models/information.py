@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,16 +46,14 @@ def require_estimable(rankings: AnyRankings) -> None:
         )
 
 
-def find_one_sided(rankings: Rankings, *, ties_compare: bool) -> tuple[NDArray[np.bool_], str]:
+def find_one_sided(before: Floats, items: tuple[str, ...]) -> tuple[NDArray[np.bool_], str]:
     """Return which items do not both win and lose against the largest group of those that do.
 
-    The text says which are never placed before, or never after, others; "" if there are none.
+    ``before[i, j]`` is positive where item i came before j. The text says which are never placed
+    before, or never after, others; "" if there are none.
     """
-    if ties_compare and rankings.has_ties:
-        rankings = break_ties_both_ways(rankings)
-    before = _count_neighbours(rankings).before
-    count, label = connected_components(before, connection="strong")
-    text = _describe_groups(before, label, rankings.items) if count > 1 else ""
+    count, label = connected_components(csr_array(before), connection="strong")
+    text = _describe_groups(csr_array(before), label, items) if count > 1 else ""
     return np.asarray(label != np.argmax(np.bincount(label))), text
 
 
@@ -81,45 +79,16 @@ class _Neighbours(NamedTuple):
 
 
 def _count_neighbours(given: Rankings) -> _Neighbours:
-    rankings = without_cut_ties(given)
-    n_cut = int((given.lengths < given.n_listed).sum())
-    tied = rankings.rows_with_ties
-    if not tied.any():
-        return _Neighbours(_next_in_line(rankings), n_cut)
-    # A subset ranking that ties all of its items compares none of them.
-    compares = ~rankings.is_subset | (rankings.places[rankings.starts[1:] - 1] > 0)
-    before = _next_in_line(rankings[~tied]) + csr_array(precedence(rankings[tied & compares]))
-    return _Neighbours(before, n_cut)
-
-
-def _next_in_line(rankings: Rankings) -> csr_array:
-    """Return which item came right before which other.
-
-    This graph has the same connected parts as that of "before", and is cheaper. After the last
-    item of a top-K list come all items that it leaves out. Item j is left out by some list that
-    ends with i unless all lists that end with i name it.
-    """
-    C, entries, rows = rankings.n_items, rankings.codes, rankings.entry_rows
-    follows = rows[1:] == rows[:-1]
-    before = _connect(entries[:-1][follows], entries[1:][follows], C)
-    leaves_out = ~rankings.is_subset & (rankings.n_listed < C)
-    if not leaves_out.any():
-        return before
-    top = rankings[leaves_out]
-    last, nth, ends_with = np.unique(
-        top.codes[top.starts[1:] - 1], return_inverse=True, return_counts=True
-    )
-    cells = nth[top.entry_rows] * C + top.codes
-    named = np.bincount(cells, minlength=last.size * C).reshape(last.size, C)
-    nth, item = np.nonzero(ends_with[:, None] > named)
-    return before + _connect(last[nth], item, C)
-
-
-def _connect(first: NDArray[Any], second: NDArray[Any], C: int) -> csr_array:
-    """Return a graph of items with an edge, of weight 1, from each of ``first`` to ``second``."""
-    edges = np.unique(first.astype(np.int64) * C + second)
-    starts = np.searchsorted(edges, np.arange(C + 1) * C)
-    return csr_array((np.ones(edges.size), edges % C, starts), shape=(C, C))
+    C, rankings = given.n_items, without_cut_ties(given)
+    # Of these, the graph of "came right before" has the same connected parts, and is sparse.
+    in_line = ~rankings.rows_with_ties & (rankings.is_subset | (rankings.n_listed == C))
+    strict = rankings[in_line]
+    follows = np.diff(strict.entry_rows) == 0
+    pairs = strict.codes[:-1][follows], strict.codes[1:][follows]
+    before = csr_array((np.ones(pairs[0].size), pairs), shape=(C, C))
+    if not in_line.all():
+        before = before + csr_array(precedence(rankings[~in_line]))
+    return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
 
 
 def without_cut_ties(rankings: Rankings) -> Rankings:

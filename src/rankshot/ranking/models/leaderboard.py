@@ -697,7 +697,9 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
     data = halve_ties(merged) if halved else merged
     fitted = model if is_fitted else clone(model).fit(data)
     units = find_units(counted.raters, counted.weights, number)
-    one_sided, described = find_one_sided(data, ties_compare=ties != "ignore")
+    counts = _count(merged)
+    _, wins, tied = counts
+    one_sided, described = find_one_sided(wins if ties == "ignore" else wins + tied, merged.items)
     if described:
         warnings.warn(
             f"some items always won, always lost or were not compared ({described}). They have no "
@@ -718,7 +720,6 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
                 stacklevel=3,
             )
     delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
-    counts = _count(merged)
     return _Fit(
         fitted.items_, fitted.log_worths_, covariance, degrees, *counts, weight,
         units.n_raters * by_rater, delta, [],

@@ -29,7 +29,7 @@ from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.models.plackett_luce_stages import log_prob
+from rankshot.ranking.models.plackett_luce_stages import find_gradients
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -584,14 +584,10 @@ def _observed_information(mixture: RankingMixture, sample: Sample) -> Floats:
     return np.asarray(known + mean.T @ (counts[:, None] * mean))
 
 
-def _scores(model: PlackettLuce, rankings: Rankings, step: float = 1e-5) -> Floats:
+def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
     """Return the derivatives of each ranking's log-probability in the log-worths."""
-    theta = model.log_worths_
-    sides = [
-        [log_prob(rankings, model.items_, theta + sign * step * unit) for sign in (1, -1)]
-        for unit in np.eye(theta.size)
-    ]
-    return np.stack([(up - down) / (2 * step) for up, down in sides], axis=1)
+    listed, rest, worths = find_gradients(rankings, model.log_worths_)
+    return np.asarray(listed.toarray() - np.outer(rest, worths))
 
 
 # ---- Raters, or single rankings, as units that are grouped or drawn

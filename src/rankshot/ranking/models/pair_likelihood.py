@@ -34,8 +34,6 @@ class PairLikelihood:
         Whether a tie is an outcome; otherwise it is half a win of each.
     """
 
-    widest = 2
-
     def __init__(
         self,
         first: Ints,

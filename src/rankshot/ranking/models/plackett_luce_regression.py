@@ -58,28 +58,25 @@ class PlackettLuceRegression(WorthModel):
     σ. Given σ, the fit minimises
 
     .. math:: -\frac{1}{W} \log P(\text{rankings}; X \beta + u) + \frac{\|u\|_2^2}{2 \sigma^2 W} +
-        \alpha \Bigl( \rho \|\beta\|_1 + \frac{1 - \rho}{2} \|\beta\|_2^2 \Bigr)
+        \frac{\alpha}{2} \|\beta\|_2^2
 
-    where W is the weight of all rankings and ρ is ``l1_ratio``: scikit-learn's elastic net with
-    the mean log-likelihood of a ranking in place of the squared error. There is no intercept,
-    as only differences of log-worths matter. A tie means that the order is unknown, as in
+    where W is the weight of all rankings. There is no intercept, as only differences of log-worths
+    matter. A tie means that the order is unknown, as in
     `PlackettLuce`. For pairs this is logistic regression of who wins on differences of features.
 
     Parameters
     ----------
     alpha : float
-        The strength of the penalty. With 0, the default, the fit is maximum likelihood; `fit`
+        The strength of the ridge penalty. With 0, the default, the fit is maximum likelihood; `fit`
         raises if it does not exist, or if features depend on one another. Features are not
         scaled: give them the same scale before you penalise them.
-    l1_ratio : float
-        From 0 (ridge) to 1 (lasso, which sets coefficients to exactly zero).
     tol : float
         Stop when less than this is left to gain, of the mean log-likelihood of a ranking, and no
         log-worth changes by more than 0.0001; or no more than rounding allows.
     item_effects : bool
         Whether items have effects of their own. Without them, features are assumed to explain
         the worths completely: the errors of coefficients are then far too small if they do not.
-        With a lasso penalty, or as many features as items less one, there are none.
+        With as many features as items less one, there are none.
     max_iter, verbose
         Those of `PlackettLuce`.
 
@@ -115,14 +112,12 @@ class PlackettLuceRegression(WorthModel):
         self,
         *,
         alpha: float = 0.0,
-        l1_ratio: float = 0.5,
         item_effects: bool = True,
         tol: float = 1e-12,
         max_iter: int = 1_000,
         verbose: bool = False,
     ) -> None:
         self.alpha = alpha
-        self.l1_ratio = l1_ratio
         self.item_effects = item_effects
         self.tol = tol
         self.max_iter = max_iter
@@ -141,7 +136,6 @@ class PlackettLuceRegression(WorthModel):
             the items; rows of other items are left out. Without either, the order counts.
         """
         require_number("alpha", self.alpha, least=0, below=np.inf)
-        require_number("l1_ratio", self.l1_ratio, least=0, most=1)
         require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
@@ -168,7 +162,7 @@ class PlackettLuceRegression(WorthModel):
         return self._with_log_worths(rankings.items, theta)
 
     def _has_item_effects(self, X: Floats) -> bool:
-        return self.item_effects and self.alpha * self.l1_ratio == 0 and _degrees(X) > 0
+        return self.item_effects and _degrees(X) > 0
 
     def predict_log_worths(self, features: ArrayLike) -> Floats:
         """Return the log-worths of items with these features, on the scale of ``log_worths_``.
@@ -195,11 +189,6 @@ class PlackettLuceRegression(WorthModel):
     def _parameter_covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of the coefficients, and of the effects in units of σ."""
         check_is_fitted(self)
-        if self.alpha * self.l1_ratio > 0:
-            raise RankshotError(
-                "there are no standard errors with a lasso penalty: use alpha=0 or l1_ratio=0, or "
-                "a bootstrap over raters"
-            )
         weight = require_one_subject(require_rankings(rankings)).weight
         rankings = merge_copies(keep_counted_part(rankings.with_items(self.items_)))[0]
         names = tuple(self.feature_names_in_)
@@ -214,9 +203,8 @@ class PlackettLuceRegression(WorthModel):
     def coef_covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``coef_``, from the information in ``rankings``.
 
-        Effects of items, with the standard deviation ``item_std_``, add to it. A ridge penalty is
-        interpreted as a prior. With a lasso penalty there is none: it sets coefficients to zero,
-        and its estimates are not normal around the truth.
+        Effects of items, with the standard deviation ``item_std_``, add to it. The penalty is
+        interpreted as a prior.
         """
         found = self._parameter_covariance(rankings)
         return found[: self.coef_.size, : self.coef_.size]
@@ -301,7 +289,7 @@ class _MixedModel:
         return np.hstack([self._X, std * np.eye(len(self._X))]) if std else self._X
 
     def _ridge(self, design: Floats) -> Floats:
-        alpha = self._weight * self._model.alpha * (1 - self._model.l1_ratio)
+        alpha = self._weight * self._model.alpha
         return _penalty(design, self._X.shape[1], alpha) / self._weight
 
     def fit(self, std: float, tol: float) -> Optimum:
@@ -310,14 +298,12 @@ class _MixedModel:
         design: Any = csr_array(self.design(std)) if std else self._X
         settings = self._model
         beta, effects = self._last
-        is_coefficient = np.arange(design.shape[1]) < beta.size
         found = maximize(
             self._likelihood.evaluate,
             self._likelihood.information,
             np.append(beta, effects / std) if std else beta,
             design=design,
             ridge=self._ridge(design),
-            lasso=np.where(is_coefficient, settings.alpha * settings.l1_ratio, 0.0),
             tol=tol,
             max_iter=settings.max_iter,
             report=self._line.update,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.distances import chance_distance, kendall_distance, mean_kendall_distance
+from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
 from rankshot.ranking.matrices import restrict_items, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
@@ -208,3 +208,15 @@ def _group_by_items(rankings: Rankings, k: int) -> list[_Compared]:
     for row, ranking in enumerate(rankings):
         groups.setdefault(_compared_items(ranking).astype(np.int64).tobytes(), []).append(row)
     return [_Compared(rankings[rows], k, rows) for rows in map(np.array, groups.values())]
+
+
+def chance_distance(n_items: int, k: int) -> float:
+    """Return the mean distance between two top-k lists, if all of them are equally probable.
+
+    With o the probability that a list leaves out both items of a pair, each order of the pair has
+    the probability (1 - o)/2. The pair counts if the orders are opposite, or if only the first
+    list leaves it out: (1 - o)²/2 + o (1 - o) = (1 - o²)/2.
+    """
+    pairs = n_items * (n_items - 1) / 2
+    left_out = (n_items - k) * (n_items - k - 1) / 2 / max(pairs, 1)
+    return max(pairs * (1 - left_out**2) / 2, 0.5)
