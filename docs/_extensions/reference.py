@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from docutils import nodes
+from numpydoc import docscrape_sphinx
 from numpydoc.xref import DEFAULT_LINKS
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
@@ -103,8 +104,21 @@ def link_short_name(
     return python.resolve_xref(env, node["refdoc"], app.builder, "obj", found[0], node, content)
 
 
+def share_template() -> None:
+    """Let numpydoc compile its template once, and not for each docstring."""
+    make, made = docscrape_sphinx.SandboxedEnvironment, []
+
+    def share(loader: Any) -> Any:
+        if not made:
+            made.append(make(loader=loader))
+        return made[0]
+
+    docscrape_sphinx.SandboxedEnvironment = share
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what the reference needs."""
+    share_template()
     names = public_names()
     app.config.autosummary_context = {
         "class_members": {

@@ -1,5 +1,5 @@
 """Plot rankings, leaderboards, calibration and explanations
-========================================================
+=========================================================
 
 rankshot has eight plots, as classes named ``…Display`` in the style of scikit-learn. This example
 draws each of them once, with data that come with the package. Their methods ``from_…`` compute what

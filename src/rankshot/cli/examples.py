@@ -30,7 +30,7 @@ WORDS = Path("words")
 """In place of a file: the words of texts and of the names of classes are compared."""
 GUESS, PROBABILITY = "guess", "probability"
 MOST_WEIGHED = 20_000
-"""The inputs that tell how much evidence counts; of more inputs, some are taken evenly."""
+"""The inputs that show how much evidence counts; of more inputs, some are taken evenly."""
 
 
 # ---- Examples

@@ -47,7 +47,7 @@ def rehearse(
 
     Some seen classes are treated as if they were new: their columns are removed from the scores,
     and their inputs have to be recognised by rankings of the other classes. Their true classes are
-    known, so this tells which sources and settings to use, which temperature makes the
+    known, so this shows which sources and settings to use, which temperature makes the
     probabilities right, and how accurate the new classes will be.
 
     Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl

@@ -51,7 +51,7 @@ def score(
     """Run a model over pictures or texts and write its scores, for rankshot classify.
 
     A run that was stopped goes on where it was when the same command is given again. Inputs that
-    have no scores are listed in a file beside the output, such as scores.skipped.csv.
+    have no scores are listed in a file next to the output, such as scores.skipped.csv.
 
     If the output is a folder, it gets many parts, for rankshot classify, and each worker runs the
     model. If workers declare the resource GPU (dask worker --resources GPU=1), only these do.
@@ -79,7 +79,7 @@ def score(
         needed if they are in the model.
     preprocessing : <name or file>
         How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file
-        preprocessor_config.json (one beside the model is read by itself).
+        preprocessor_config.json (one next to the model is read automatically).
     text_column
         The column with the inputs. The default is text, or path.
     id_column
