@@ -47,7 +47,7 @@ def test_more_raters_help_a_little(photos):
     panel = load_panel()
     header, cells = list(
         read_table(
-            "guide/sources.md", "raters who answered the question about photographs (CIFAR)"
+            "results/guide.md", "raters who answered the question about photographs (CIFAR)"
         ).items()
     )[0::2]
     for count, cell in zip(header[1], cells[1], strict=True):
@@ -60,7 +60,7 @@ def test_more_raters_help_a_little(photos):
 
 def test_two_classes_at_a_time(photos):
     classify, labels = photos
-    _, _, *rows = read_table("guide/limits.md", "question to the language-model panel").values()
+    _, _, *rows = read_table("results/guide.md", "question to the language-model panel").values()
     pairs = (("automobile", "truck"), ("airplane", "ship"), ("cat", "truck"))
     for question, row in zip(("similar", "photographs", "contrast"), rows, strict=True):
         classes, proba = classify(load_panel(question=question))
@@ -73,7 +73,7 @@ def test_two_classes_at_a_time(photos):
 
 @pytest.mark.slow
 def test_how_close_each_rule_is_to_the_truth():
-    rows = read_table("guide/which_method.md", "rule")
+    rows = read_table("results/guide.md", "rule")
     rules = {
         **{
             f"`{rule.__name__}`": (lambda r, rule=rule: rule(r).order)

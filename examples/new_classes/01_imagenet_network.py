@@ -137,7 +137,7 @@ print(f"the loaded head gives the same probabilities: {same}")
 # What to read next
 # -----------------
 #
-# - :doc:`Your own model </guide/models>`: ONNX files, torch, transformers, and
+# - :doc:`Models, commands and files </guide/files>`: ONNX files, torch, transformers, and
 #   ``rankshot recognise``, which does all of this in one command.
 # - :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py`: how accurate it will be, before there are
 #   pictures with labels.

@@ -124,6 +124,6 @@ print(f"for these, the pipeline says {count(said[is_lost])}")
 #
 # - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: requests of old and new intents, and of
 #   none of them, in one stream.
-# - :doc:`Sources of rankings </guide/semantics>`: how to ask a language model, with or
+# - :doc:`Sources of rankings </guide/sources>`: how to ask a language model, with or
 #   without an API.
-# - :doc:`Your own model </guide/models>`: ``rankshot recognise`` for texts.
+# - :doc:`Models, commands and files </guide/files>`: ``rankshot recognise`` for texts.

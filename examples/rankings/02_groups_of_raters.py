@@ -84,8 +84,7 @@ plt.show()
 
 # %%
 # **What to take home.** A consensus is worth as much as the raters agree. Look for groups before
-# you report one. ``rankshot consensus`` and the results of a survey do this by themselves, and name
-# groups where the evidence is clear.
+# you report one.
 #
 # **What to read next.** :doc:`Leaderboards and groups </guide/leaderboards>` explains the models,
 # held-out likelihood as another criterion, and raters with several rankings each.

@@ -144,4 +144,4 @@ rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 # ``rankshot rank --rehearse 20`` and ``rankshot rehearse``.
 #
 # **What to read next.** :ref:`sphx_glr_gallery_sources_03_language_model.py` makes such a panel for
-# your classes. :doc:`Sources of rankings </guide/semantics>` describes each source.
+# your classes. :doc:`Sources of rankings </guide/sources>` describes each source.

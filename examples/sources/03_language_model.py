@@ -155,5 +155,5 @@ rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 # of your own, expect less, and rehearse:
 # :ref:`sphx_glr_gallery_sources_01_which_source.py`.
 #
-# **What to read next.** :doc:`Sources of rankings </guide/semantics>` describes the questions, your
+# **What to read next.** :doc:`Sources of rankings </guide/sources>` describes the questions, your
 # own questions, and endpoints that are asked by a program.

@@ -1,5 +1,6 @@
 """``rankshot consensus``, ``explain`` and ``report``: what a person reads of rankings and a run."""
 
+import json
 import re
 from html import unescape
 
@@ -19,6 +20,7 @@ from command_line import (
     write_small_run,
 )
 from rankshot.zeroshot.files.predictions import read_predictions
+from rankshot.zeroshot.settings import HeadSettings
 
 
 @pytest.fixture
@@ -45,11 +47,12 @@ def table_rows(text):
 # -------------------------------------------------------------------- consensus
 
 
-@pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
+@pytest.mark.parametrize("prior", ["plackett-luce", "mallows", "kemeny"])
 @pytest.mark.parametrize("k", [None, 2])
 def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
-    model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows()}[prior]
-    out = run_well(f"consensus rankings.jsonl --prior {prior}" + (f" --k {k}" if k else ""))
+    model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows(), "kemeny": "kemeny"}[prior]
+    words = f"consensus rankings.jsonl --method {prior} --explain"
+    out = run_well(words + (f" --k {k}" if k else ""))
     rows = table_rows(out)
     assert list(rows) == TARGETS
     for brief in rs.summarize(rankings(), model, k):
@@ -65,11 +68,13 @@ def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
         assert cells[-1] == (" ".join(furthest) or "-")
         if prior == "mallows":
             assert cells[3] == f"{brief.model.spread_:.3g}"
-        else:
+        elif prior == "plackett-luce":
             first = brief.model.items_.index(re.split(" [>=] ", order)[0])
             worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
             assert worth == f"{brief.model.worths_[first]:.2g}"
-    assert f"over the first {brief.k} places, divided by the largest" in out
+    counts = sorted({brief.k for brief in rs.summarize(rankings(), model, k)})
+    places = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+    assert f"over the first {places} places, divided by the largest" in out
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
@@ -83,8 +88,8 @@ def test_the_consensus_that_is_shown_is_the_one_that_heads_use(folder, rng, prio
     )
     rs.write_rankings(given, folder / "rankings.jsonl")
     (folder / "seen.txt").write_text("\n".join(given.items))
-    option = "" if k is None else f" --k {k}"
-    words = f"consensus rankings.jsonl --seen seen.txt --prior {prior} -o merged.jsonl{option}"
+    option = f"--method {prior} --k {k or 10}"
+    words = f"consensus rankings.jsonl --seen seen.txt {option} -o merged.jsonl"
     run_well(words)
     merged = rs.read_rankings("merged.jsonl", items=given.items)
     options = {"prior": rs.Mallows() if prior == "mallows" else None}
@@ -158,28 +163,19 @@ def headings(text):
     return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
 
 
-RESULTS = ["Accuracy", "Confusions", "Classes"]
+RESULTS = ["Confusions", "Calibration", "Classes"]
+RANKINGS = ["Similar classes", "Consensus", "Sources"]
+END = "About this report"
 
 
 @pytest.mark.parametrize(
     ("options", "sections"),
     [
-        ("", [*RESULTS, "Calibration", "Settings"]),
-        (
-            "--rankings rankings.jsonl",
-            [*RESULTS, "Calibration", "Consensus", "Sources", "Similar classes", "Settings"],
-        ),
+        ("", [*RESULTS, END]),
+        ("--rankings rankings.jsonl", [*RESULTS, *RANKINGS, END]),
         (
             "--rankings rankings.jsonl --scores scores.csv",
-            [
-                *RESULTS,
-                "Explanations",
-                "Calibration",
-                "Consensus",
-                "Sources",
-                "Similar classes",
-                "Settings",
-            ],
+            [*RESULTS, "Explanations", *RANKINGS, END],
         ),
     ],
 )
@@ -190,7 +186,7 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
     assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
     text = page(folder)
     assert headings(text) == sections
-    assert f"{right:.3f}".removeprefix("0") in text
+    assert f"Recognises {right:.1%} [" in text
     assert "<script" not in text
     assert not re.search(r"""(src|href)=["'](?!#|data:image/png)""", text)
 
@@ -207,7 +203,7 @@ def test_report_of_rejected_inputs(folder):
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
     assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
     text = page(folder)
-    assert headings(text)[-1] == "Notes"
+    assert headings(text)[-1] == END
     assert "A rejected input counts as wrong" in text
     assert re.search(rf"rejected</dt>\s*<dd>{len(rejected)}<", text)
     explained = {name for name, _, _ in examples(text)}
@@ -221,15 +217,35 @@ def test_a_report_without_truth_tells_what_was_predicted(folder, predicted):
     out = run_well(words)
     assert "7 predictions without true classes; report written to out.html" in out
     text = page(folder)
-    assert headings(text) == [
-        *("Predictions", "Explanations", "Consensus", "Sources", "Similar classes", "Settings")
-    ]
+    assert headings(text) == [*("Predictions", "Explanations", *RANKINGS, END)]
     plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text))
     assert "✓" not in plain
-    assert "This page shows what a zero-shot classifier predicted" in plain
+    assert "7 predictions of 3 new classes. The true classes are not given" in plain
     for name in TARGETS:
         count = int((predicted.labels == name).sum())
         assert re.search(rf" {name} {count} ", plain), name
+
+
+def test_a_report_says_what_was_predicted_beforehand_and_where_the_scores_are_from(
+    folder, predicted
+):
+    notes = {"predicted mean accuracy of the new classes, with 95% interval": [0.78, 0.6, 0.92]}
+    settings = HeadSettings()
+    settings.write(folder / "settings.json", notes)
+    origin = {"model": "net.onnx, on CPU", "preprocessing": "resized to 8 x 8"}
+    (folder / "scores.csv.json").write_text(
+        json.dumps({"origin": origin, "skipped": {"damaged": 3, "not a picture": 1}})
+    )
+    words = "--rankings rankings.jsonl --scores scores.csv --settings settings.json"
+    run_well(f"{REPORT} {words}")
+    text = page(folder)
+    assert "; predicted beforehand 78.0% [60.0, 92.0]." in text
+    told = origin | {"skipped inputs": "3 damaged, 1 not a picture"}
+    for what, value in told.items():
+        assert f"<dt>{what}</dt><dd>{value}</dd>" in text
+    run_well(f"fit {words.replace('--scores', '--seen')} -o head.rankshot")
+    run_well(f"{REPORT} --head head.rankshot")
+    assert "predicted beforehand 78.0%" in page(folder)
 
 
 def save_picture(path, side=200):
@@ -252,7 +268,7 @@ def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
     assert "shots" not in out
     text = page(folder)
-    assert headings(text)[:2] == ["Accuracy", "Pictures"]
+    assert headings(text)[:2] == ["Pictures", "Confusions"]
     cards = show_cards(text)
     whys = rs.explain(rs.WeightedMean().fit(rankings()), LOGITS)
     assert sorted(card.split()[-1] for card in cards) == IDS

@@ -10,6 +10,7 @@ from command_line import rankshot, run_well
 from rankshot.inference import Preprocessing
 from rankshot.inference.scoring import ScoringPlan
 from rankshot.jobs import score_parts
+from rankshot.jobs.score_parts import read_origin
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import (
     CLASSES,
@@ -73,6 +74,13 @@ def test_what_the_network_itself_says_is_printed(place):
     assert "the network itself says of 6 inputs: " in out
     assert f" {first:.0%}" in out
     assert "; mean top probability ." in out
+    run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o parts")
+    for path in ("s.csv", "parts"):
+        origin = read_origin(place / path)
+        assert origin["model"] == "net.onnx, on CPU"
+        assert origin["preprocessing"].startswith("shorter side to 8")
+        assert origin["skipped inputs"] == "1 not a picture"
+    assert read_origin(place / "photos") == {}
 
 
 def stop_at_batch(monkeypatch, last):

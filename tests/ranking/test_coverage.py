@@ -1,6 +1,6 @@
 """How often 95 % intervals of differences hold the truth, by simulation.
 
-The numbers are those of docs/guide/leaderboards.md.
+The numbers are those of docs/results/guide.md.
 """
 
 from dataclasses import replace

@@ -318,7 +318,7 @@ def vote(log_worths, rng):
 
 @pytest.mark.slow
 def test_intervals_cover_the_true_ranks_where_drawn_ranks_do_not():
-    """The numbers of docs/guide/leaderboards.md."""
+    """Why ranges of drawn ranks are not used: they are too short."""
     coverage = []
     for seed in range(100):
         rng = np.random.default_rng(seed)

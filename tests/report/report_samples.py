@@ -29,7 +29,6 @@ EVALUATION = Evaluation(
     per_class=(0.5, 0.7, math.nan),
     n_inputs=(102, 110, 0),
     confusion=np.array([[51, 27, 24], [33, 77, 0], [0, 0, 0]]),
-    pairwise=np.array([[np.nan, 0.43, 0.87], [0.43, np.nan, 0.5], [0.87, 0.5, np.nan]]),
     calibration=make_calibration([math.nan, 0.523, 0.867], [math.nan, 0.412, 0.789], [0, 1234, 56]),
     top_k=((2, 0.834),),
 )

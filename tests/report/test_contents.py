@@ -12,6 +12,7 @@ from rankshot.report.predictions import (
     count_predictions,
     evaluate_predictions,
     format_overview,
+    write_verdict,
 )
 from rankshot.report.rankings import (
     compare_sources,
@@ -20,7 +21,7 @@ from rankshot.report.rankings import (
     format_sources,
     summarize_rankings,
 )
-from rankshot.zeroshot.metrics import pairwise_accuracy, wilson_interval
+from rankshot.zeroshot.metrics import Interval, wilson_interval
 
 CLASSES = ["cat", "dog", "ship"]
 TRUTH = np.array(["cat", "cat", "dog", "ship"])
@@ -36,10 +37,22 @@ def test_an_evaluation_counts_rejected_inputs_as_wrong():
     assert found.per_class == (0.5, 0.0, 1.0)
     assert found.n_inputs == (2, 1, 1)
     assert found.confusion.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
-    np.testing.assert_array_equal(found.pairwise, pairwise_accuracy(TRUTH, PROBA, CLASSES))
     assert found.top_k == ((2, 1.0),)
     assert found.calibration.reliability.count.sum() == 4
     assert found.calibration.log_loss == pytest.approx(-np.log([0.7, 0.4, 0.4, 0.8]).mean())
+
+
+def test_a_page_opens_with_one_verdict():
+    found = evaluate_predictions(TRUTH, GIVEN, PROBA, CLASSES)
+    assert write_verdict(found, Interval(0.78, 0.6, 0.92)) == (
+        "Recognises 50.0% [15.0, 85.0] of 4 inputs of 3 new classes; random guessing 33.3%; "
+        "predicted beforehand 78.0% [60.0, 92.0]."
+    )
+    counted = count_predictions(GIVEN, PROBA, CLASSES)
+    assert write_verdict(counted) == (
+        "4 predictions of 3 new classes. The true classes are not given, so the accuracy is not "
+        "known."
+    )
 
 
 def rankings():
@@ -61,9 +74,6 @@ def test_a_consensus_shows_raters_or_the_sources_of_all_rankings():
     briefs = summarize_rankings(rankings(), consensus, 2)
     cards = format_consensus(briefs)["summaries"]
     assert [card["target"] for card in cards] == ["x", "y"]
-    assert [bar.name for bar in cards[0]["distances"]] == [
-        name for name, _ in briefs[0].disagreement
-    ]
     assert {name for name, _ in briefs[0].disagreement} == {"r1", "r2", "web"}
     # A single ranking is its own consensus: there is nothing to compare.
     assert briefs[1].disagreement == ()

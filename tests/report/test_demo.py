@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 TOLERANCE = 0.01
 """Other processors and libraries round otherwise, and move some images across a border."""
 
-# One run's figures, as in docs/guide/which_method.md.
+# The figures of one run.
 EXPECTED = {
     (DS, "WordNet"): 0.289,
     (DS, "GloVe"): 0.333,
@@ -65,7 +65,13 @@ def test_the_page_shows_all_that_was_promised(demo):
         assert one.picture == Thumbnail.from_pixels(images[rows == row][0])
         assert one.supporters
     page = render_report(report)
-    for text in ("Comparison", "Consensus", "Similar classes", "Explanations", "Two classes"):
+    for text in (
+        "Comparison",
+        "Consensus",
+        "Similar classes",
+        "Explanations",
+        "predicted beforehand",
+    ):
         assert text in page
     # The rehearsal chose the settings of the head.
     found = demo.comparison.rows[-1].accuracy.estimate

@@ -56,13 +56,6 @@ def write_cifar_rankings():
     run_well(f"rank {NAMES} --source wordnet --source glove -o rankings.jsonl")
 
 
-def write_settings():
-    """What a rehearsal chose."""
-    run_well("rank --seen seen.txt --rehearse 20 --source wordnet -o rehearsal.jsonl")
-    truth = "--truth seen_labels.csv --rankings rehearsal.jsonl"
-    run_well(f"rehearse seen_scores.parquet {truth} -o settings.json")
-
-
 def write_sources():
     """Names of classes, also as they come with a network."""
     write_cifar()
@@ -164,6 +157,11 @@ def write_votes():
     write_lines("ballots.csv", ["name,first,second", "ann,ada,bert", "bob,bert,ada", "cy,ada,"])
 
 
+def write_photos_and_votes():
+    write_photos()
+    write_votes()
+
+
 def write_survey_names():
     write_lines(
         "seen.txt",
@@ -219,13 +217,8 @@ def write_answered_study():
 
 START = ""
 BUILDERS = {
-    "README.md": {
-        "On the command line": write_photos,
-        "Will it work?": write_cifar_rankings,
-        "Rankings from people": write_survey_names,
-        "On many machines": write_parts,
-    },
-    "docs/guide/models.md": {START: write_models_page},
+    "README.md": {"On the command line": write_photos_and_votes},
+    "docs/guide/files.md": {START: write_models_page},
     "docs/guide/devices.md": {START: write_network_of_cifar},
     "docs/guide/cluster.md": {START: write_parts, "Scores of a network": write_photos},
     "docs/guide/leaderboards.md": {START: write_votes},
@@ -235,7 +228,7 @@ BUILDERS = {
         "Prolific": write_prolific_list,
         "Exclude, restore, reopen, delete": write_answered_study,
     },
-    "docs/guide/semantics.md": {
+    "docs/guide/sources.md": {
         START: write_cifar,
         f"rankshot rank {NAMES} --source answers": answer_prompts,
     },
@@ -244,14 +237,13 @@ BUILDERS = {
         START: write_cifar_rankings,
         "rankshot classify scores.parquet": fill_in_labels,
     },
-    "docs/guide/files.md": {START: write_cifar_rankings, "`fit`": write_settings},
     "docs/guide/rehearsal.md": {START: write_cifar_rankings},
     "docs/guide/seen_and_new.md": {START: write_cifar_rankings},
 }
 """For a page, what is made at its start, before the first block of a section, or for a command."""
 
 PEOPLE = {
-    "docs/guide/need_rankings.md": [
+    "docs/guide/run_a_survey.md": [
         {"breakfast": morning.split(), "dinner": evening.split()}
         for morning, evening in (
             ("coffee tea juice water beer", "beer water juice tea coffee"),

@@ -8,6 +8,8 @@ import logging
 import os
 import re
 import tomllib
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
@@ -92,7 +94,9 @@ def run_fence(fence, shell, printed):
         Path(fence.reason).write_text(fence.text, encoding="utf-8")
         READERS[fence.reason.rpartition(".")[2]](fence.text)
     elif fence.note is None and fence.language in READERS:
-        READERS[fence.language](fence.text)
+        with redirect_stdout(StringIO()) as out:
+            READERS[fence.language](fence.text)
+        return out.getvalue() or printed
     return printed
 
 

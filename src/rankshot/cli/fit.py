@@ -31,7 +31,7 @@ def fit(
     score_type: ScoreType = ScoreType.AUTO,
     note: str = "",
 ) -> None:
-    """Fit a head to rankings or similarities, and write it to one file.
+    """Fit a head to rankings, and write it to one file.
 
     The options are those of `classify`. `classify`, `explain` and `report` take the file with
     --head, in place of these options and of the files that they name. `rankshot head` shows what
@@ -204,7 +204,7 @@ def export(
     network_output: str | None = None,
     preprocessing: str | None = None,
 ) -> None:
-    """Write a fitted head as an ONNX file, alone or behind a network.
+    """Write a fitted head as an ONNX file.
 
     The outputs are the probabilities of the classes, and the number of the most probable class.
     The names of the classes are in the metadata. Before the file is written, its probabilities

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.rehearsal import Rehearsal
     from rankshot.zeroshot.scores import Scores
+
+PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
+"""The note in a file of settings that `rankshot report` reads."""
 
 
 def rehearse(
@@ -40,12 +44,12 @@ def rehearse(
     head: str = RANKING_HEADS[0],
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Hold out seen classes as new ones, before there is any input of the new classes.
+    """Choose settings and predict the accuracy on held-out classes.
 
     Some seen classes are treated as if they were new: their columns are removed from the scores,
     and their inputs have to be recognised by rankings of the other classes. Their true classes are
-    known, so this tells which sources and settings to use, which temperature makes the
-    probabilities right, and how accurate the new classes will be.
+    known. So the command chooses sources and settings, calibrates the probabilities, and predicts
+    the accuracy on the new classes, without any input of the new classes.
 
     Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl
     --new-rankings rankings.jsonl -o settings.json
@@ -60,7 +64,7 @@ def rehearse(
         label alone and the same rows as the scores (.csv, .parquet).
     rankings
         Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
-        rank --rehearse 20`.
+        rank --rehearse seen_labels.csv`.
     new_rankings
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
@@ -78,22 +82,20 @@ def rehearse(
 
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_choice
-    from rankshot.ranking import read_rankings
+    from rankshot.inference import check_scores
     from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
 
     require_choice("--head", head, RANKING_HEADS)
     if output is not None:
         require_ending(output, (".json",))
         check_writable(output, scores, truth, rankings, new_rankings, evidence)
     table = add_evidence(open_scores(scores), evidence)
-    about = read_rankings(rankings)
-    of_rankings = [*about.items, *filter(None, about.target_names)]
-    about = rename(about, match_columns(of_rankings, table, rankings))
+    about = read_seen_rankings(rankings, table)
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
-    values, labels = _read_labelled(table, truth, score_type)
+    values, labels = read_labelled(table, truth, score_type)
     rehearsal = Rehearsal(
         build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
     )
@@ -105,10 +107,13 @@ def rehearse(
     if about_new is not None:
         with prefix_errors(new_rankings):
             predicted = rehearsal.predict_accuracy(about_new)
-            alone = _predict_alone(rehearsal, about_new)
+            alone = predict_alone(rehearsal, about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
+    rows = list(map(str, range(len(labels))))
+    for line in check_scores([(rows, values)], dict(zip(rows, labels, strict=True))).describe()[1:]:
+        say(line)
     _print_choice(rehearsal)
     if about_new is not None:
         n = len(set(about_new.targets))
@@ -118,6 +123,8 @@ def rehearse(
         )
         for source, interval in alone.items():
             say(f"  predicted for {source} alone: {interval}")
+    for doubt in list_doubts(rehearsal, about_new):
+        say(doubt)
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
@@ -127,7 +134,16 @@ def rehearse(
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
 
 
-def _predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
+def read_seen_rankings(path: Path, table: ScoreTable) -> Rankings:
+    """Read rankings of seen classes by other seen classes, in the spelling of a table of scores."""
+    from rankshot.ranking import read_rankings
+
+    about = read_rankings(path)
+    of_rankings = [*about.items, *filter(None, about.target_names)]
+    return rename(about, match_columns(of_rankings, table, path))
+
+
+def predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
     """Return the predicted accuracy of the new classes by each of several sources alone."""
     from rankshot.zeroshot.heads.base import source_names
 
@@ -140,7 +156,7 @@ def _predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
     return found
 
 
-def _read_labelled(
+def read_labelled(
     table: ScoreTable, truth: Path, score_type: ScoreType
 ) -> tuple[Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
@@ -167,7 +183,7 @@ def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> di
         "expected calibration error before and after": list(rehearsal.calibration_error_),
     }
     if predicted is not None:
-        notes["predicted mean accuracy of the new classes, with 95% interval"] = list(predicted)
+        notes[PREDICTED] = list(predicted)
     return notes
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
+from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, find_inputs, read_first_ids, read_rankings_of
 from rankshot.core.errors import (
     RankshotError,
@@ -25,23 +26,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankshot.ranking.rankings import Rankings
-    from rankshot.report.contents import Report
+    from rankshot.report.contents import Evaluation, Report
     from rankshot.report.pictures import Outcomes, Thumbnail
     from rankshot.zeroshot.explanation import Explanation
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
+    from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.scores import Scores
 
 MAX_PLACES = 10
 """The largest number of places that distances between rankings compare."""
 EXPLAINED = 3
 """How many inputs `explain` explains by default."""
-LEAD_WITHOUT_TRUTH = (
-    "This page shows what a zero-shot classifier predicted: classes without a single training "
-    "example, which it knows only by rankings of the classes that it was trained on (the seen "
-    "classes)."
-)
 
 
 def explain(
@@ -53,9 +50,10 @@ def explain(
     against: str | None = None,
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Show why inputs got their classes.
+    """Explain why inputs were given their classes.
 
-    For each input, the output says how much each seen class and each source contributes.
+    For each input, the output says how much the eight most important seen classes, the rest of
+    them, and each source contribute. A contribution of +0.7 doubles the odds of the class.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
 
@@ -64,8 +62,8 @@ def explain(
     scores
         The table of scores, as for `classify` (.csv, .parquet, .npz).
     id : <id>
-        The id of an input to explain, or its row number if the table has no ids; may be repeated.
-        The default is the first three inputs.
+        An input to explain: its id, or its row number (from 0) if the table has no ids; may be
+        repeated. The default is the first three inputs.
     new_class
         The class to explain. The default is the predicted class.
     against
@@ -75,7 +73,7 @@ def explain(
 
     refuse(
         options.head == "deterministic",
-        "--head deterministic cannot be explained because it compares whole rankings; the "
+        "--head deterministic cannot be explained, because it compares whole rankings; the "
         "other heads can",
     )
     table = open_table(scores, options)
@@ -97,16 +95,16 @@ def report(
     score_type: ScoreType = ScoreType.AUTO,
     title: str = "Zero-shot predictions",
 ) -> None:
-    """Write a page that compares predictions with the true classes.
+    """Write an HTML page about predictions and their accuracy.
 
-    The page is one self-contained HTML file. It begins with the accuracy, then shows what was
-    confused with what, and the accuracy of each class.
+    The page is one self-contained HTML file. It begins with the accuracy in one sentence; then
+    come pictures (--images), confusions, the calibration and the accuracy of each class.
 
-    With --rankings, the page shows what the first places of the rankings of each class agree
-    on. With --scores as well, it explains why some inputs were given their classes, and names the
-    seen classes that support each prediction that is shown with its picture; then give --head,
-    --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
-    has all this already. Only the heads weighted-mean and probabilistic are explained.
+    With --rankings, the page names the new classes whose rankings are most alike, and shows what
+    the rankings of each class agree on. With --scores as well, it explains some predictions by the
+    seen classes that support them, and names the network and the inputs that it skipped. Then give
+    --head, --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted
+    --head includes all of these. Only the heads weighted-mean and probabilistic are explained.
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -119,21 +117,22 @@ def report(
         The page to write (.html).
     truth
         A table of the true classes: with columns id and label, or with a column label alone and
-        the same rows as the predictions (.csv, .parquet). Without it, the page shows what was
-        predicted, and how certain the predictions are.
+        the same rows as the predictions (.csv, .parquet). Without it, the page shows how often
+        each class was predicted, and with which probability.
     scores
-        The scores that `classify` read. If --rankings or a fitted --head is given as well, some
-        inputs are explained.
+        The scores that `classify` read (.csv, .parquet, .npz, or a folder of parts). They need
+        --rankings, or a fitted --head.
     images
-        A folder of the inputs' pictures (JPEG, PNG, GIF, WebP): some are shown with what was
-        predicted. The id of an input is the path of its picture below this folder, with or without
-        the ending.
+        A folder of the inputs' pictures (JPEG, PNG, GIF, WebP): some are shown with their
+        predictions. The id of an input is the path of its picture below this folder, with or
+        without the ending.
     title
         The heading of the page.
     """
+    from rankshot.jobs.score_parts import read_origin
     from rankshot.report.page import render_report, write_page
     from rankshot.report.pictures import Outcomes, build_gallery
-    from rankshot.report.predictions import explain_outcomes
+    from rankshot.report.predictions import explain_outcomes, write_verdict
     from rankshot.zeroshot.files.predictions import read_predictions
 
     check_page(output)
@@ -160,7 +159,7 @@ def report(
         model, score_type = fit_head(table, score_type, options)
     if has_rankings:
         page = _add_rankings(page, options, table, outcomes, model)
-    if table is not None and model is not None:
+    if scores is not None and table is not None and model is not None:
 
         def find_scores(rows: Collection[int]) -> Iterator[tuple[int, Scores]]:
             row_of = {ids[row]: row for row in rows}
@@ -168,7 +167,8 @@ def report(
                 yield row_of[name], found
 
         examples, whys = explain_outcomes(model, outcomes, ids, pictures, find_scores)
-        page = replace(page, explanations=examples)
+        origin = read_origin(scores)
+        page = replace(page, explanations=examples, settings=(*page.settings, *origin.items()))
     files = {
         "predictions": predictions,
         "truth": truth,
@@ -181,8 +181,13 @@ def report(
     }
     # Not the whole paths: a page is made to be given away.
     shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
+    # All new classes have rankings, and seen classes have none.
+    has_seen = has_rankings and len(page.consensuses) < len(outcomes.classes)
+    found = cast("Evaluation", page.evaluation or page.overview)
+    kind = "seen and new" if has_seen else "new"
     page = replace(
         page,
+        verdict=write_verdict(found, _find_predicted(options), kind),
         gallery=build_gallery(outcomes, ids, pictures, whys),
         gallery_choice=choice,
         settings=(*shown, *page.settings),
@@ -211,14 +216,28 @@ def _read_labels(path: Path, predicted: Predictions) -> NDArray[np.str_]:
     return labels
 
 
+def _find_predicted(options: HeadOptions) -> Interval | None:
+    """Return the accuracy that a rehearsal predicted, if the settings say it."""
+    import json
+
+    from rankshot.zeroshot.metrics import Interval
+
+    settings: dict[str, Any] = {}
+    if options.settings_file is not None:
+        settings = json.loads(options.settings_file.read_bytes())
+    elif options.fitted is not None:
+        settings = options.fitted.provenance_.get("settings", {})
+    found = settings.get("notes", {}).get(PREDICTED)
+    return None if found is None else Interval(*found)
+
+
 def _build_page(title: str, outcomes: Outcomes) -> Report:
     from rankshot.report.contents import Report
     from rankshot.report.predictions import count_predictions, evaluate_predictions
 
     predicted, proba, labels, classes = outcomes
     if labels is None:
-        found = count_predictions(predicted, proba, classes)
-        page = Report(title, LEAD_WITHOUT_TRUTH, overview=found)
+        page = Report(title, overview=count_predictions(predicted, proba, classes))
         note = "Rejected inputs have no predicted class, but their confidence counts."
     else:
         page = Report(title, evaluation=evaluate_predictions(labels, predicted, proba, classes))

@@ -199,12 +199,17 @@ class ScoringPlan:
 
     def describe(self) -> list[str]:
         """Return what is known beforehand, as lines to print."""
-        lines = [f"model: {self.model}"]
-        if self.model.takes == "pictures":
-            how = self.model.preprocessing or "the model's own processor"
-            lines.append(f"preprocessing: {how}")
+        lines = [f"{what}: {how}" for what, how in self.origin.items()]
         lines.append(f"classes: {format_count(len(self.classes.names), 'class')}")
         return [*lines, *self.classes.changes, *filter(None, [self.remark])]
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """What the scores are from, for people: the model, and the preprocessing of pictures."""
+        found = {"model": str(self.model)}
+        if self.model.takes == "pictures":
+            found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
+        return found
 
     def run(
         self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"

@@ -3,6 +3,7 @@ from .page import render_report as render_report, write_page as write_page
 from .predictions import (
     count_predictions as count_predictions,
     evaluate_predictions as evaluate_predictions,
+    write_verdict as write_verdict,
 )
 from .rankings import (
     compare_sources as compare_sources,

@@ -17,9 +17,8 @@ from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability
 
 LEAD = (
-    "This page shows how well a zero-shot classifier recognises new classes: classes without a "
-    "single training example, which it knows only by rankings of the classes that it was trained "
-    "on (the seen classes)."
+    "The classifier has no training example of the new classes. It knows them only by rankings of "
+    "the classes that it was trained on, the seen classes."
 )
 
 
@@ -73,8 +72,6 @@ class Evaluation:
         it leaves out rejected inputs.
     confusion : ndarray of int, shape (L, L)
         Counts, one row per true class and one column per predicted class.
-    pairwise : ndarray of float, shape (L, L)
-        Two-class accuracies, symmetric; NaN on the diagonal and for pairs without inputs.
     calibration : Calibration
     top_k : tuple of (int, float)
         k, and the share of inputs whose class is among the k most probable.
@@ -86,7 +83,6 @@ class Evaluation:
     per_class: tuple[float, ...]
     n_inputs: tuple[int, ...]
     confusion: NDArray[np.int64]
-    pairwise: NDArray[np.float64]
     calibration: Calibration
     top_k: tuple[tuple[int, float], ...] = ()
 
@@ -155,7 +151,9 @@ class Report:
     Attributes
     ----------
     title, lead : str
-        The heading, and one or two sentences that say what the page is for.
+        The heading, and one or two sentences that say what the page is about.
+    verdict : str
+        The result in one sentence, below the heading; see `write_verdict`.
     facts : tuple of (str, str)
         Short labels and values, shown as cards at the top.
     comparison : MethodComparison, optional
@@ -171,7 +169,7 @@ class Report:
     similar : SimilarClasses, optional
     explanations : tuple of ExplainedInput
     settings : tuple of (str, str)
-        Names and values, near the end.
+        Names and values at the end: files, the network, the date.
     notes : tuple of str
         Remarks at the end.
 
@@ -187,6 +185,7 @@ class Report:
 
     title: str
     lead: str = LEAD
+    verdict: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     comparison: MethodComparison | None = None
     evaluation: Evaluation | None = None

@@ -21,6 +21,7 @@ from rankshot.datasets import (
 from rankshot.datasets.embedded import QUESTIONS
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import MethodComparison, MethodRow, Report
+from rankshot.report.formatting import format_interval
 from rankshot.report.pictures import (
     Outcomes,
     Thumbnail,
@@ -28,7 +29,7 @@ from rankshot.report.pictures import (
     choose_pictures,
     describe_choice,
 )
-from rankshot.report.predictions import evaluate_predictions, explain_outcomes
+from rankshot.report.predictions import evaluate_predictions, explain_outcomes, write_verdict
 from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
@@ -234,31 +235,32 @@ def demo_report(demo: Demo) -> Report:
         pictures,
         lambda rows: ((row, demo.scores[row : row + 1]) for row in rows),
     )
-    best = max(row.accuracy.estimate for row in demo.comparison.rows)
+    found = evaluate_predictions(demo.truth, predicted, proba, targets)
     return Report(
         title="Ten classes that the classifier never saw",
+        verdict=write_verdict(found, demo.predicted),
         lead=(
-            "This page compares zero-shot methods. A classifier that was trained on the 100 "
-            "classes of CIFAR-100 recognises the 10 classes of CIFAR-10 without a single training "
-            "image of them. Each new class is described by rankings of the seen classes, most "
-            "similar first; the classifier’s scores tell how probable each ranking is for an image."
+            "A classifier that was trained on the 100 classes of CIFAR-100 recognises the 10 "
+            "classes of CIFAR-10 without a single training image of them. Each new class is "
+            "described by rankings of the seen classes, most similar first; the classifier’s "
+            "scores tell how probable each ranking is for an image."
         ),
         facts=(
             ("seen classes", f"{len(demo.scores.items)}"),
-            ("new classes", f"{len(targets)}"),
-            ("test images", f"{len(demo.truth):,}"),
             ("rankings", f"{len(demo.rankings):,}"),
-            ("best accuracy", f"{best:.1%}"),
-            ("random guessing", f"{1 / len(targets):.1%}"),
         ),
         comparison=demo.comparison,
-        evaluation=evaluate_predictions(demo.truth, predicted, proba, targets),
+        evaluation=found,
         gallery=build_gallery(outcomes, names, pictures, whys),
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
         consensuses=summarize_rankings(demo.rankings, consensus, K),
         sources=compare_sources(demo.rankings, consensus, K),
         similar=find_similar_classes(consensus, K),
         explanations=explained,
+        settings=(
+            ("classifier", f"logistic regression, C = {REGULARIZATION:g}, of features of images"),
+            ("head", "weighted mean, with the settings that a rehearsal chose"),
+        ),
         notes=(
             describe_rehearsal(demo),
             f"Accuracy on held-out images of the seen classes: {demo.seen_accuracy:.1%}.",
@@ -275,7 +277,6 @@ def describe_rehearsal(demo: Demo) -> str:
     return (
         "Evaluation, pictures and explanations: the head that a rehearsal chose. In it, "
         f"{len(demo.rehearsal.classes_)} seen classes were held out. "
-        f"Their mean accuracy was {demo.rehearsal.accuracy_}, and the expected calibration error "
-        f"{before:.3f} with the default temperature, {after:.3f} with the chosen one. For the new "
-        f"classes it predicted a mean accuracy of {demo.predicted}."
+        f"Their mean accuracy was {format_interval(demo.rehearsal.accuracy_)}, and the calibration "
+        f"error {before:.1%} with the default temperature, {after:.1%} with the chosen one."
     )

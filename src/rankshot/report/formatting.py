@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.metrics import Interval
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "n/a"
@@ -73,16 +73,17 @@ def format_number(value: float) -> str:
 
 
 def format_interval(interval: Interval) -> str:
-    """Return the ends of an interval of shares.
+    """Return a share with its interval, in percent.
 
     Examples
     --------
     >>> from rankshot.report.formatting import format_interval
     >>> from rankshot.zeroshot.metrics import Interval
     >>> format_interval(Interval(0.445, 0.43, 0.461))
-    '.430–.461'
+    '44.5% [43.0, 46.1]'
     """
-    return f"{format_share(interval.low)}–{format_share(interval.high)}"
+    estimate, low, high = (f"{100 * share:.1f}" for share in interval)
+    return f"{estimate}% [{low}, {high}]"
 
 
 def format_column(values: Sequence[float], *, signed: bool = False) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rankshot import __version__
+from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.report.contents import ExplainedInput, MethodComparison, Report
@@ -23,19 +25,14 @@ from rankshot.report.formatting import (
 )
 from rankshot.report.pictures import format_gallery
 from rankshot.report.predictions import (
-    format_accuracy,
     format_calibration,
     format_classes,
     format_confusions,
     format_overview,
+    list_facts,
 )
 from rankshot.report.rankings import format_consensus, format_similar_classes, format_sources
-from rankshot.zeroshot.metrics import format_share
-
-MAX_RATERS = 12
-MAX_ALTERNATIVES = 8
-OPEN_CLASSES = 12
-"""Sections about at most this many classes are open at first."""
+from rankshot.zeroshot.explanation import MAX_SHOWN
 
 
 def render_report(report: Report) -> str:
@@ -55,51 +52,45 @@ def render_report(report: Report) -> str:
     (True, True)
     """
     evaluation, comparison = report.evaluation, report.comparison
-    # Results come first.
+    result = evaluation or report.overview
+    # Results come first; how they came about is folded.
     found: list[tuple[str, Callable[[Any], Any], Any]] = [
-        ("comparison", format_comparison, comparison and comparison.rows and comparison),
-        ("accuracy", format_accuracy, evaluation),
         ("predictions", format_overview, report.overview),
         ("pictures", format_gallery, report.gallery),
         ("confusions", format_confusions, evaluation),
+        ("calibration", format_calibration, evaluation),
         ("classes", format_classes, evaluation),
         ("explanations", format_explanations, report.explanations),
-        ("calibration", format_calibration, evaluation),
+        ("similar_classes", format_similar_classes, report.similar),
         ("consensus", format_consensus, report.consensuses),
         ("sources", format_sources, report.sources),
-        ("similar_classes", format_similar_classes, report.similar),
-        ("settings", tuple, report.settings),
-        ("notes", tuple, report.notes),
+        ("comparison", format_comparison, comparison and comparison.rows and comparison),
+        ("about_this_report", tuple, report.settings or report.notes),
     ]
     sections = {key: form(content) for key, form, content in found if content}
     page: str = (
         _make_environment(require_jinja2())
         .get_template("report.html")
         .render(
-            title=report.title,
-            lead=report.lead,
+            report=report,
+            date=f"{datetime.now(UTC):%Y-%m-%d}",
             contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
             folds=_describe_folds(report),
-            facts=report.facts,
-            gallery_choice=report.gallery_choice,
+            facts=[*report.facts, *(list_facts(result) if result else [])],
             **sections,
         )
     )
     return page
 
 
-def _describe_folds(report: Report) -> dict[str, tuple[str, bool]]:
-    """Return the sections that can be folded: what is in them, and whether they are open."""
-    folds = {"settings": ("", False)}
-    if report.evaluation is not None:
-        bins = report.evaluation.calibration.reliability
-        error = format_share(bins.expected_calibration_error)
-        small = len(report.evaluation.classes) <= OPEN_CLASSES
-        folds["calibration"] = (f"calibration error {error}", small)
-    n = len(report.consensuses)
-    folds["consensus"] = (f"{n:,} classes", n <= OPEN_CLASSES)
+def _describe_folds(report: Report) -> dict[str, str]:
+    """Return the sections that are folded, and what is in them."""
+    folds = {"consensus": format_count(len(report.consensuses), "class")}
     if report.sources is not None:
-        folds["sources"] = (f"{len(report.sources.lines)} compared", n <= OPEN_CLASSES)
+        folds["sources"] = f"{len(report.sources.lines)} compared"
+    if report.comparison is not None:
+        n = len(report.comparison.by_method())
+        folds["comparison"] = format_count(n, "method")
     return folds
 
 
@@ -144,7 +135,7 @@ def _make_environment(jinja2: Any) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (shorten, format_name, format_percent, format_share, format_interval):
+    for function in (shorten, format_name, format_percent, format_interval):
         environment.filters[function.__name__] = function
     environment.globals["version"] = __version__
     return environment
@@ -178,7 +169,7 @@ def _format_alternatives(one: ExplainedInput) -> list[Bar]:
     others = sorted(
         (pair for pair in why.alternatives if pair[0] != why.target),
         key=lambda pair: (-pair[1], pair[0]),
-    )[:MAX_ALTERNATIVES]
+    )
     return make_bars(others, [format_percent(share) for _, share in others], 1.0)
 
 
@@ -198,7 +189,7 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
         tables.append({"caption": caption, "bars": bars, "note": note})
     if why.sources:
         by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
-        shown = sorted(by_size[:MAX_RATERS], key=lambda pair: (-pair[1], pair[0]))
+        shown = sorted(by_size[:MAX_SHOWN], key=lambda pair: (-pair[1], pair[0]))
         texts = format_column([value for _, value in shown], signed=True)
         rest = len(by_size) - len(shown)
         note = f"{rest:,} others would give less." if rest else ""

@@ -26,7 +26,7 @@ TINY_SIDE = 48
 ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp")
 QUALITY = 80
 MAX_PICTURES = 60
-FIRST_PICTURES = 20
+FIRST_PICTURES = 6
 """Pictures that are not folded."""
 N_SUPPORTERS = 3
 """Seen classes that are named with each prediction."""

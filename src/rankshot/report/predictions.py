@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.plots.results import ConfusionDisplay, ReliabilityDisplay
 from rankshot.report.contents import (
     Calibration,
@@ -39,7 +39,6 @@ from rankshot.zeroshot.metrics import (
     ScoredTable,
     count_confusions,
     find_largest_confusions,
-    find_lowest_pairs,
     format_share,
     mean_class_interval,
     per_class_accuracy,
@@ -104,7 +103,6 @@ def evaluate_predictions(
         per_class=per_class,
         n_inputs=n_inputs,
         confusion=count_confusions(truth, predicted, names),
-        pairwise=scored.pairwise_accuracy(),
         calibration=_measure_calibration(scored),
         top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
     )
@@ -212,34 +210,59 @@ def _choose_examples(outcomes: Outcomes, rows: NDArray[np.intp]) -> list[int]:
 # ---- Accuracy
 
 
-class Metric(NamedTuple):
-    """A number with its name, and its confidence interval if it has one."""
+def write_verdict(
+    found: Evaluation | PredictionOverview, predicted: Interval | None = None, kind: str = "new"
+) -> str:
+    """Return the result of a page in one sentence.
 
-    name: str
-    value: str
-    interval: str = ""
+    Parameters
+    ----------
+    found : Evaluation or PredictionOverview
+        What `evaluate_predictions` or `count_predictions` returned.
+    predicted : Interval, optional
+        The accuracy that a rehearsal predicted.
+    kind : str
+        Which classes could be predicted, such as ``"new"`` or ``"seen and new"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import evaluate_predictions, write_verdict
+    >>> truth, predicted = np.array(["cat", "dog"]), np.array(["cat", "cat"])
+    >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
+    >>> write_verdict(evaluate_predictions(truth, predicted, proba, ["cat", "dog"]))
+    'Recognises 50.0% [9.5, 90.5] of 2 inputs of 2 new classes; random guessing 50.0%.'
+    """
+    classes = format_count(len(found.classes), f"{kind} class")
+    before = "" if predicted is None else f"; predicted beforehand {format_interval(predicted)}"
+    if isinstance(found, PredictionOverview):
+        inputs = format_count(found.n_inputs, "prediction")
+        return (
+            f"{inputs} of {classes}{before}. The true classes are not given, so the accuracy is "
+            "not known."
+        )
+    inputs = format_count(sum(found.n_inputs), "input")
+    return (
+        f"Recognises {format_interval(found.accuracy)} of {inputs} of {classes}; random guessing "
+        f"{format_percent(1 / len(found.classes))}{before}."
+    )
 
 
-def format_accuracy(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the main numbers, as cards, and the others, as a sentence."""
-    L = len(evaluation.classes)
-    main = [
-        _format_metric("Accuracy", evaluation.accuracy),
-        _format_metric("Mean class accuracy", evaluation.mean_class_accuracy),
-        *(Metric("Top-5 accuracy", format_share(share)) for k, share in evaluation.top_k if k == 5),
-        Metric("Random guessing", format_share(1 / L)),
+def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
+    """Return labels and values of the cards below the verdict."""
+    if isinstance(found, PredictionOverview):
+        n_predicted = sum(count > 0 for count in found.counts)
+        return [
+            ("predicted classes", f"{n_predicted:,} of {len(found.classes):,}"),
+            ("median confidence", format_percent(found.median_confidence)),
+        ]
+    top = [(f"top-{k} accuracy", format_percent(share)) for k, share in found.top_k if k in (2, 5)]
+    error = found.calibration.reliability.expected_calibration_error
+    return [
+        ("mean of classes", format_percent(found.mean_class_accuracy.estimate)),
+        *top,
+        ("calibration error", format_share(error)),
     ]
-    others = [f"top-{k} {format_share(share)}" for k, share in evaluation.top_k if k != 5]
-    return {
-        "metrics": main,
-        "others": f"Other top-k accuracies: {', '.join(others)}." if others else "",
-        "n_inputs": f"{sum(evaluation.n_inputs):,}",
-        "n_classes": f"{L:,}",
-    }
-
-
-def _format_metric(name: str, interval: Interval) -> Metric:
-    return Metric(name, format_share(interval.estimate), format_interval(interval))
 
 
 def format_overview(overview: PredictionOverview) -> dict[str, Any]:
@@ -249,12 +272,6 @@ def format_overview(overview: PredictionOverview) -> dict[str, Any]:
     bars = make_bars(order, [f"{count:,}" for _, count in order])
     bins = [(f"{100 * low:.0f}–{100 * high:.0f}%", n) for low, high, n in overview.confidences]
     return {
-        "metrics": [
-            Metric("Inputs", f"{overview.n_inputs:,}"),
-            Metric("New classes", f"{len(overview.classes):,}"),
-            Metric("Predicted classes", f"{sum(count > 0 for count in overview.counts):,}"),
-            Metric("Median confidence", format_percent(overview.median_confidence)),
-        ],
         "first": bars[:FEW_CLASSES],
         "others": bars[FEW_CLASSES:MAX_LINES],
         "confidences": make_bars(bins, [f"{count:,}" for _, count in bins]),
@@ -265,7 +282,7 @@ def format_overview(overview: PredictionOverview) -> dict[str, Any]:
 
 
 def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the most frequent confusions, the matrix, and the hardest pairs of classes."""
+    """Return the most frequent confusions, and the matrix."""
     names, counts = evaluation.classes, evaluation.confusion
     found = find_largest_confusions(counts, names)
     pairs = [
@@ -278,11 +295,6 @@ def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
         )
         for i, j in found
     ]
-    shares = evaluation.pairwise
-    hardest = [
-        PairLine(names[i], names[j], format_percent(shares[i, j]), "", float(shares[i, j]))
-        for i, j in find_lowest_pairs(shares, names)
-    ]
     title = "Number of inputs by true class (rows) and predicted class (columns)"
     matrix = Html(ConfusionDisplay(counts, list(names)).to_svg(title)) if len(names) > 1 else ""
     return {
@@ -290,7 +302,6 @@ def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
         "others": pairs[FIRST_PAIRS:],
         "matrix": matrix,
         "n_classes": len(names),
-        "pairs": hardest,
     }
 
 
@@ -340,21 +351,11 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 
 
 def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the reliability diagram, its bins, and what they amount to."""
+    """Return the reliability diagram, and what it amounts to."""
     bins, log_loss = evaluation.calibration
-    columns = (bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist())
     title = "Accuracy against confidence, with one disc per bin"
     return {
         "error": format_share(bins.expected_calibration_error),
         "log_loss": format_number(log_loss),
         "diagram": Html(ReliabilityDisplay(bins).to_svg(title, DIAGRAM_WIDTH)),
-        "bins": [
-            (
-                format_percent(confidence),
-                format_percent(share),
-                Bar("", f"{count:,}", count / max(columns[2])),
-            )
-            for confidence, share, count in zip(*columns, strict=True)
-            if count
-        ],
     }

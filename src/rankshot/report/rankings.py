@@ -20,14 +20,13 @@ from rankshot.ranking.rater_agreement import (
     summarize_target,
 )
 from rankshot.report.contents import SimilarClasses, SourceLine, SourceTable
-from rankshot.report.formatting import PairLine, choose_heat_class, make_bars
+from rankshot.report.formatting import PairLine, choose_heat_class
 from rankshot.zeroshot.metrics import find_lowest_pairs, format_share
 
 MAX_SOURCES = 12
 """Sources in the table that compares each of them with each other."""
 MAX_SUMMARIES = 40
 MAX_PLACES = 12
-MAX_BARS = 10
 MAX_SIMILAR = 10
 MAX_COMPARED = 1000
 """Classes of which every pair is compared."""
@@ -68,7 +67,7 @@ def summarize_rankings(
 
 
 def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, Any]:
-    """Return the summaries, with bars of one scale, and a note if some are left out."""
+    """Return the summaries, and a note if some are left out."""
     selected, note = summaries, ""
     if len(summaries) > MAX_SUMMARIES:
         measured = [summary for summary in summaries if summary.concordance is not None]
@@ -76,15 +75,13 @@ def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, Any]:
         which = "with the lowest agreement " if measured else ""
         selected = (measured or summaries)[:MAX_SUMMARIES]
         note = f"Only {len(selected)} of {len(summaries):,} classes {which}are shown."
-    longest = max((d for summary in selected for _, d in summary.disagreement), default=0.0)
-    return {"summaries": [_format_summary(one, longest) for one in selected], "note": note}
+    return {"summaries": [_format_summary(one) for one in selected], "note": note}
 
 
-def _format_summary(summary: TargetSummary, longest: float) -> dict[str, Any]:
+def _format_summary(summary: TargetSummary) -> dict[str, Any]:
     groups = [place if isinstance(place, tuple) else (place,) for place in summary.order]
     # A tie of two items in the second place is followed by the fourth place.
     numbers = np.cumsum([1, *(len(group) for group in groups)]).tolist()
-    distances = sorted(summary.disagreement, key=lambda pair: (-pair[1], pair[0]))[:MAX_BARS]
     W, distance = summary.concordance, summary.mean_distance
     return {
         "target": summary.target or "(all)",
@@ -93,8 +90,6 @@ def _format_summary(summary: TargetSummary, longest: float) -> dict[str, Any]:
         "concordance": "" if W is None else format_share(W),
         "concordance_length": W or 0.0,
         "mean_distance": "" if distance is None else format_share(distance),
-        "distances": make_bars(distances, [format_share(d) for _, d in distances], longest),
-        "more_distances": len(summary.disagreement) - len(distances),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple
@@ -26,10 +26,8 @@ Contributions = tuple[tuple[str, float], ...]
 N_ALTERNATIVES = 5
 """How many of the most probable classes an explanation names."""
 GATE_TERMS = ("best new class", "best seen class", "constant")
-MIN_SHOWN, MAX_SHOWN = 12, 16
-"""How many contributions of a group are shown."""
-MOST_OF_THEM = 0.8
-"""Between these numbers, contributions are shown until they are this share of all, by size."""
+MAX_SHOWN = 8
+"""How many of the largest contributions are shown; the others are added up."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,8 @@ class Explanation:
         if self.items or self.sources or not self.gate:
             lines += [f"why {self.target} rather than {self.rival}:"]
         for group in self.group_items():
-            lines += [f"  {group.heading}, together {group.total:+.2f}:", *_print(group.shown)]
+            lines.append(f"  {group.heading}, together {group.total:+.2f}:")
+            lines += _print(group.shown)
             if group.rest:
                 lines.append(f"    {group.describe_rest()}")
         if self.sources:
@@ -136,20 +135,25 @@ class Explanation:
         target is compared with. A low score of it usually supports the target. Heads without
         rankings have one group.
         """
-        listed = set(self.listed)
-        if not listed:
-            return [_group("seen classes", self.items)] if self.items else []
-        own = [pair for pair in self.items if pair[0] in listed]
-        others = [pair for pair in self.items if pair[0] not in listed]
+        pairs = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
+        groups: dict[str, list[tuple[int, tuple[str, float]]]] = {}
+        for place, pair in enumerate(pairs):
+            where = "in" if pair[0] in self.listed else "not in"
+            of = f" {where} the rankings of {self.target}" if self.listed else ""
+            groups.setdefault(f"seen classes{of}", []).append((place, pair))
         return [
-            _group(f"seen classes {where} the rankings of {self.target}", pairs)
-            for where, pairs in (("in", own), ("not in", others))
-            if pairs
+            ContributionGroup(
+                heading,
+                sum(value for _, (_, value) in group),
+                tuple(pair for place, pair in group if place < MAX_SHOWN),
+                tuple(pair for place, pair in group if place >= MAX_SHOWN),
+            )
+            for heading, group in sorted(groups.items())
         ]
 
 
 class ContributionGroup(NamedTuple):
-    """Some of the contributions: those that are shown, the strongest first, and the rest."""
+    """Some of the contributions: those among the eight largest of all, and the rest."""
 
     heading: str
     total: float
@@ -163,17 +167,8 @@ class ContributionGroup(NamedTuple):
         return f"{number}, each at most {largest:.2g}, together {total:+.2f}"
 
 
-def _group(heading: str, pairs: Sequence[tuple[str, float]]) -> ContributionGroup:
-    pairs = sorted(pairs, key=lambda pair: (-abs(pair[1]), pair[0]))
-    sizes = np.cumsum([abs(contribution) for _, contribution in pairs])
-    enough = int(np.searchsorted(sizes, MOST_OF_THEM * sizes[-1])) + 1
-    n = min(max(enough, MIN_SHOWN), MAX_SHOWN)
-    total = sum(contribution for _, contribution in pairs)
-    return ContributionGroup(heading, total, tuple(pairs[:n]), tuple(pairs[n:]))
-
-
 def _print(contributions: Contributions) -> list[str]:
-    width = max(len(name) for name, _ in contributions)
+    width = max((len(name) for name, _ in contributions), default=0)
     return [f"    {name:<{width}}  {contribution:+.2f}" for name, contribution in contributions]
 
 
