@@ -98,9 +98,7 @@ def prepare_names(folder):
 
 # Held-out classes, labels of new classes, covariates and groups need data of their own; the gallery
 # and the guide run these calls.
-ELSEWHERE = re.compile(
-    r"Rehearsal|examples=|covariates|choose_n_groups|concordance_test|answer_files"
-)
+ELSEWHERE = re.compile(r"Rehearsal|examples=|covariates|choose_n_groups|answer_files")
 
 
 def test_the_calls_of_the_cheat_sheet_run(tmp_path, monkeypatch):

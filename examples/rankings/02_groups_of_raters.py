@@ -83,8 +83,7 @@ plt.show()
 
 # %%
 # **Summary.** A consensus means little where raters disagree. Look for groups before you report
-# one. ``rankshot consensus`` and the results of a survey do this by themselves, and name
-# groups where the evidence is clear.
+# one.
 #
 # **Where to go next.** :doc:`Leaderboards and groups </guide/leaderboards>` explains the models,
 # held-out likelihood as another criterion, and raters with several rankings each.

@@ -87,9 +87,7 @@ plt.show()
 
 votes = rs.Rankings.from_votes(path)
 orders = [rs.PlackettLuce().fit(votes.select(rater=judge)).mode_ for judge in judges]
-test = rs.ranking.concordance_test(
-    rs.Rankings.from_orders(orders, items=models, raters=judges), random_state=0
-)
+test = rs.agreement(rs.Rankings.from_orders(orders, items=models, raters=judges), random_state=0)
 print(f"Kendall's W {test.concordance:.2f}, p = {test.p_value:.3f}")
 for judge, correlation in zip(test.raters, test.correlations, strict=True):
     print(f"{judge:<10}{correlation:5.2f}")

@@ -12,6 +12,7 @@ from . import (
 from .core import (
     RankshotError as RankshotError,
 )
+from .inference import recognise as recognise
 from .ranking import (
     BabingtonSmith as BabingtonSmith,
     DavidsonLuce as DavidsonLuce,
@@ -44,7 +45,6 @@ from .sources import (
     arithmetic_mean as arithmetic_mean,
     geometric_mean as geometric_mean,
     read_similarity as read_similarity,
-    write_similarity as write_similarity,
 )
 from .zeroshot import (
     BatchRefinement as BatchRefinement,

@@ -8,6 +8,10 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot
+from rankshot.cli import COMMANDS, _build_command, _build_survey
+
+MOST_OPTIONS = 16
+"""What a person can still read through, without --help."""
 
 
 @pytest.fixture
@@ -61,6 +65,28 @@ def test_rank_writes_the_rankings_of_every_source_and_shows_the_first(folder):
         "tiger > wolf > seal",
     ):
         assert text in done.out, text
+
+
+def test_the_help_shows_the_three_parts_with_whole_lines(folder):
+    out = rankshot("--help").out
+    sections = [
+        "Add classes to a classifier:",
+        "Analyse rankings:",
+        "Collect rankings from people:",
+    ]
+    places = [out.index(text) for text in [*sections[:2], "\n  consensus ", *sections[2:]]]
+    assert places == sorted(places)
+    assert "..." not in out.partition(sections[0])[2]
+
+
+def test_no_command_has_more_than_sixteen_options():
+    groups = {name: _build_command(name) for name in (each.__name__ for each in COMMANDS)}
+    groups |= {f"survey {name}": each for name, each in _build_survey().commands.items()}
+    counts = {
+        name: sum(option.param_type_name == "option" for option in command.params)
+        for name, command in groups.items()
+    }
+    assert {name: n for name, n in counts.items() if n > MOST_OPTIONS} == {}
 
 
 def test_senses_are_written_corrected_and_read(folder):

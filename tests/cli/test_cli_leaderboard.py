@@ -77,7 +77,9 @@ def test_options_are_those_of_python(folder):
 def test_columns_can_have_other_names(folder):
     table = VOTES.replace("model_a,model_b,winner", "x,y,outcome").replace("model_a", "x")
     (folder / "other.csv").write_text(table.replace("model_b", "y"))
-    run_well("leaderboard other.csv --a x --b y --winner outcome -o other.json")
+    run_well(
+        "leaderboard other.csv --column a=x --column b=y --column winner=outcome -o other.json"
+    )
     run_well(f"{BOARD} -o board.json")
     assert (folder / "other.json").read_bytes() == (folder / "board.json").read_bytes()
 
@@ -110,9 +112,29 @@ def test_boards_by_category_and_covariates(folder):
 def test_ballots_are_read(folder):
     (folder / "ballots.csv").write_text("name,first,second\nann,tea,milk\nbob,milk,tea\ncy,tea,\n")
     assert "2 items, 3 rankings" in run_well("leaderboard ballots.csv")
-    assert "tea 0.67 > milk 0.33" in run_well("consensus ballots.csv")
+    assert "tea > milk" in run_well("consensus ballots.csv")
+    assert "tea 0.67 > milk 0.33" in run_well("consensus ballots.csv --method plackett-luce")
     (folder / "places.csv").write_text("tea,milk,rum\n1,2,2\n2,1,3\n")
-    assert "tea 0" in run_well("consensus places.csv --layout places")
+    assert "tea = milk > rum" in run_well("consensus places.csv --layout places")
+    assert "3 items, 2 rankings" in run_well("leaderboard places.csv --layout places")
+    for command in ("consensus", "leaderboard"):
+        message = "say which with --layout places or --layout scores"
+        check_refused(folder, f"{command} places.csv", {}, message)
+
+
+def test_all_places_count_and_are_shown(folder):
+    """Ballots of twelve items: no place is left out, unless the user says so."""
+    items = [f"i{number:02}" for number in range(12)]
+    swapped = [*items[:10], "i11", "i10"]
+    rows = [items, swapped, swapped]
+    (folder / "long.csv").write_text("\n".join(",".join(row) for row in [items, *rows]))
+    out = run_well("consensus long.csv -o merged.jsonl --explain")
+    assert all(name in out for name in items)
+    assert rs.read_rankings("merged.jsonl").orders() == [swapped]
+    assert "over the first 12 places, divided by the largest possible distance" in out
+    out = run_well("consensus long.csv --k 4")
+    assert "Only the first 4 places of each ranking are used: there are 12 items." in out
+    assert "--explain says more" in out
 
 
 def test_rankings_of_one_target(folder):
@@ -123,7 +145,7 @@ def test_rankings_of_one_target(folder):
 @pytest.mark.parametrize(("name", "begin"), [("w.png", b"\x89PNG"), ("w.svg", b"<?xml")])
 def test_a_picture_is_written(folder, name, begin):
     out = run_well(f"{BOARD} --plot {name}")
-    assert f"picture written to {name}" in out
+    assert f"chart written to {name}" in out
     assert (folder / name).read_bytes().startswith(begin)
 
 
@@ -131,12 +153,14 @@ def test_a_picture_is_written(folder, name, begin):
     ("words", "files", "message"),
     [
         (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
-        (f"{BOARD} --winner victor", {}, "with --a, --b and --winner, or those of"),
+        (f"{BOARD} --column winner=victor", {}, "with --column a=, --column b= and --column winn"),
+        (f"{BOARD} --column winer=x", {}, "not 'winer' (did you mean 'winner'?)"),
+        (f"{BOARD} --column a=x --layout votes", {}, "--column is for votes, and --layout for"),
         (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
         (f"{BOARD} --regularization -1", {}, "--regularization must be 0 or more, not -1"),
         ("leaderboard ballots.jsonl", {}, "several targets ('autumn', 'spring'); choose one with"),
         ("leaderboard ballots.jsonl --target sprung", {}, "no target 'sprung' (did you mean"),
-        ("leaderboard ballots.jsonl --a x", {}, "unknown ending '.jsonl'; known are .csv"),
+        ("leaderboard ballots.jsonl --column a=x", {}, "unknown ending '.jsonl'; known are .csv"),
         (
             "leaderboard ballots.jsonl",
             {"ballots.jsonl": '{"ranking": ["a", "b"], "weight": 0}\n'},

@@ -53,8 +53,12 @@ def read(path):
 
 def test_one_command_does_what_four_do(place):
     out = run_well(RUN)
-    assert "rankings: from WordNet, the default" in out
-    assert "see `rankshot ask`" in out
+    prompts = FOLDER / "p.prompts"
+    assert (
+        f"in two minutes: paste {prompts}/rater-1.txt into any chat window, save the answer" in out
+    )
+    assert "rankings: by 'wordnet-path', without people or language models: expect less" in out
+    assert "batch: each input is decided alone; from 10 inputs on" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert f"all are listed in {FOLDER}/scores/_skipped.csv" in out
@@ -69,6 +73,7 @@ def test_one_command_does_what_four_do(place):
         "scores",
         "p.rankings.jsonl",
         "p.rankshot",
+        "p.prompts",
     }
     (place / "seen.txt").write_text("\n".join(CLASSES) + "\n")
     run_well("score photos --model net.onnx -o s.npz")
@@ -80,7 +85,9 @@ def test_one_command_does_what_four_do(place):
 
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
-    explain, suggest, export = [line for line in out.splitlines() if line.startswith("  rankshot ")]
+    lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
+    doctor, explain, suggest, export = lines
+    assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))
     assert export == f"  rankshot export {FOLDER}/p.rankshot --attach net.onnx -o zero-shot.onnx"
@@ -144,23 +151,6 @@ def score_tables():
     return open_scores(FOLDER / "scores")
 
 
-def test_afresh(place):
-    run_well(RUN)
-    run_well([*BASE, "--new", "tulip, dog", "-o", "other.csv"])
-    (FOLDER / "answers.jsonl").touch()
-    out = run_well([*RUN, "--again"])
-    assert "scores: 9 inputs scored" in out
-    assert "from an earlier run" not in out
-    assert {file.name for file in FOLDER.glob("[apo]*")} == {
-        "answers.jsonl",
-        "p.rankings.jsonl",
-        "p.rankshot",
-    }
-    words = [*BASE, "--rankings", str(FOLDER / "p.rankings.jsonl"), "-o", "p.csv", "--again"]
-    assert "--again would remove it" in rankshot(words).err
-    assert (FOLDER / "p.rankings.jsonl").exists()
-
-
 def test_a_folder_of_another_model_is_refused(place):
     run_well(RUN)
     before = {file: file.read_bytes() for file in FOLDER.rglob("*") if file.is_file()}
@@ -177,7 +167,6 @@ def test_a_folder_of_another_model_is_refused(place):
         assert f"rankshot: {FOLDER}/scores: keeps the scores of {what}; give another" in done.err
         assert {file: file.read_bytes() for file in before} == before
     assert "9 inputs scored" in run_well([*other, "--folder", "kept/other"])
-    assert "9 inputs scored" in run_well([*other, "--again"])
 
 
 def test_two_runs_at_once_are_refused(place):
@@ -210,8 +199,6 @@ def test_answers_of_a_language_model_are_asked_for_once(place, monkeypatch):
     # Five raters and two classes, and the call that failed.
     assert len(asked) == 11
     run_well(words)
-    run_well([*words, "--again"])
-    assert len(asked) == 11
     run_well([*BASE, "--new", "tulip, cat", "--source", "llm:m", "--yes", "-o", "p.csv"])
     assert len(asked) == 16
     assert {row["label"] for row in read("p.csv")} <= {"tulip", "cat"}
@@ -345,22 +332,6 @@ def test_texts_of_a_table(place):
     assert "photos: holds pictures, but the model takes texts" in done.err
 
 
-def test_all_classes_none_and_a_reference(place):
-    write_pictures(place / "usual", 12, seed=2)
-    run_well("score usual --model net.onnx -o usual.csv")
-    out = run_well([*RUN, "--classes", "all-or-none", "--reference", "usual.csv"])
-    assert "seen classes: " in out
-    names = ["cat", "truck", *CLASSES, "none of these"]
-    assert set(list(read("p.csv")[0])[3:]) == {f"P({name})" for name in names}
-    rows = read("usual.csv")
-    with Path("usual.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0])
-        writer.writeheader()
-        writer.writerows({**row, "leopard": 0.5, "bus": 0.25, "daisy": 0.25} for row in rows)
-    done = rankshot([*RUN, "--reference", "usual.csv"])
-    assert "usual.csv: has probabilities, and the scores to classify are logits" in done.err
-
-
 REFUSED = {
     "-o p.csv": "give the new classes, such as --new",
     "--new bus,tulip -o p.csv": "classes are both seen and new: 'bus'; leave them out",
@@ -369,6 +340,9 @@ REFUSED = {
     "--new tulip -o photos/p.csv": "photos/p.csv: is in the folder of the inputs",
     "--new tulip --folder photos/run -o p.csv": "photos/run: is in the folder of the inputs",
     "--new tulip --folder net.onnx -o p.csv": "net.onnx: is a file, not a folder",
+    "--new tulip --classes all-or-none -o p.csv": "all-or-none needs inputs of the model's own",
+    "--new tulip --rehearse seen.csv -o p.csv": "'rose' is not a class of the model",
+    "--new tulip --reject-below 2 -o p.csv": "--reject-below must be a probability, not 2",
     "--new tulip --folder mine -o p.csv": "mine: is not empty, and not a folder of `rankshot",
 }
 
@@ -377,12 +351,37 @@ REFUSED = {
 def test_what_is_wrong_is_said(place, words):
     (place / "mine").mkdir()
     (place / "mine/thesis.doc").touch()
+    (place / "seen.csv").write_text("id,label\na/0000.png,bus\na/0001.png,rose\n")
     before = set(place.rglob("*"))
     done = rankshot(f"recognise photos --model net.onnx {words}")
     assert REFUSED[words] in done.err
     assert done.status == 2
     assert "Traceback" not in done.out + done.err
     assert set(place.rglob("*")) == before
+
+
+def test_only_new_pictures_are_scored(idle, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.chdir(idle)
+    scored, call = [], ScoringPlan._call
+
+    def count_inputs(self, batch):
+        scored.append(len(batch))
+        return call(self, batch)
+
+    monkeypatch.setattr(ScoringPlan, "_call", count_inputs)
+    write_pictures(idle / "photos/a/0", 2, seed=5)
+    assert "scores: 11 inputs scored, 9 of them by an earlier run" in run_well(RUN)
+    assert sum(scored) == 2
+    labels = {row["id"]: row["label"] for row in read("p.csv")}
+    assert "scores: those of 11 inputs" in run_well(RUN)
+    write_pictures(idle / "photos/a/0", 1, seed=6)  # changed
+    (idle / "photos/b/0000.png").unlink()
+    assert "scores: 10 inputs scored" in run_well(RUN)
+    run_well([*RUN[:-1], "q.csv", "--folder", "fresh"])
+    fresh, now = ({row["id"]: row for row in read(name)} for name in ("q.csv", "p.csv"))
+    assert fresh == now
+    assert {*labels} - {*now} == {"b/0000.png"}
 
 
 def test_folders_without_inputs(place):

@@ -105,6 +105,24 @@ def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     by_lin = in_python.predict_accuracy(new_rankings(folder), trial=lin)
     assert f"  predicted for wordnet-lin alone: {by_lin}\n" in out
     assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
+    assert f"warning: {N_PLAYERS} classes are few for a rehearsal: with 20 or more" in out
+    assert "predicted for tables such as WordNet alone were often too high" in out
+
+
+def test_the_classes_of_labelled_inputs_are_ranked(folder):
+    """Labels are repeated; of classes chosen at random there may be no inputs."""
+    write_labels(folder / "some.csv", range(6), [*SEEN[:3], *SEEN[:3]])
+    out = run_well("rank --seen seen.txt --rehearse some.csv -o few.jsonl")
+    assert {*rs.read_rankings("few.jsonl").target_names} == {*SEEN[:3]}
+    assert "chosen at random" not in out
+    write_labels(folder / "all.csv", range(len(SEEN)), SEEN)
+    run_well("rank --seen seen.txt --rehearse all.csv -o third.jsonl")
+    assert len(rs.read_rankings("third.jsonl").target_names) == len(SEEN) // 3
+    Path("names.txt").write_text("\n".join([SEEN[4], SEEN[4]]))
+    run_well("rank --seen seen.txt --rehearse names.txt -o few.jsonl")
+    assert rs.read_rankings("few.jsonl").target_names == (SEEN[4],)
+    out = run_well("rank --seen seen.txt --rehearse 2 -o few.jsonl")
+    assert "classes are chosen at random, and a rehearsal needs labelled inputs of them" in out
 
 
 def test_the_settings_are_those_of_the_library(folder, in_python):

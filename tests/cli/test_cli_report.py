@@ -47,11 +47,12 @@ def table_rows(text):
 # -------------------------------------------------------------------- consensus
 
 
-@pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
+@pytest.mark.parametrize("prior", ["plackett-luce", "mallows", "kemeny"])
 @pytest.mark.parametrize("k", [None, 2])
 def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
-    model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows()}[prior]
-    out = run_well(f"consensus rankings.jsonl --prior {prior}" + (f" --k {k}" if k else ""))
+    model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows(), "kemeny": "kemeny"}[prior]
+    words = f"consensus rankings.jsonl --method {prior} --explain"
+    out = run_well(words + (f" --k {k}" if k else ""))
     rows = table_rows(out)
     assert list(rows) == TARGETS
     for brief in rs.summarize(rankings(), model, k):
@@ -67,11 +68,13 @@ def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
         assert cells[-1] == (" ".join(furthest) or "-")
         if prior == "mallows":
             assert cells[3] == f"{brief.model.spread_:.3g}"
-        else:
+        elif prior == "plackett-luce":
             first = brief.model.items_.index(re.split(" [>=] ", order)[0])
             worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
             assert worth == f"{brief.model.worths_[first]:.2g}"
-    assert f"over the first {brief.k} places, divided by the largest" in out
+    counts = sorted({brief.k for brief in rs.summarize(rankings(), model, k)})
+    places = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+    assert f"over the first {places} places, divided by the largest" in out
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])
@@ -85,8 +88,8 @@ def test_the_consensus_that_is_shown_is_the_one_that_heads_use(folder, rng, prio
     )
     rs.write_rankings(given, folder / "rankings.jsonl")
     (folder / "seen.txt").write_text("\n".join(given.items))
-    option = "" if k is None else f" --k {k}"
-    words = f"consensus rankings.jsonl --seen seen.txt --prior {prior} -o merged.jsonl{option}"
+    option = f"--method {prior} --k {k or 10}"
+    words = f"consensus rankings.jsonl --seen seen.txt {option} -o merged.jsonl"
     run_well(words)
     merged = rs.read_rankings("merged.jsonl", items=given.items)
     options = {"prior": rs.Mallows() if prior == "mallows" else None}
@@ -161,7 +164,7 @@ def headings(text):
 
 
 RESULTS = ["Confusions", "Calibration", "Classes"]
-RANKINGS = ["Similar classes", "Consensus", "Sources"]
+RANKINGS = ["Similar classes", "Consensus"]
 END = "About this report"
 
 

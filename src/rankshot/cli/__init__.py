@@ -31,6 +31,7 @@ from rankshot.cli.classify import classify
 from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
 from rankshot.cli.demo import demo
+from rankshot.cli.doctor import doctor
 from rankshot.cli.fit import export, fit, head
 from rankshot.cli.leaderboard import leaderboard
 from rankshot.cli.options import build_command, split_docstring
@@ -44,13 +45,14 @@ from rankshot.core.errors import RankshotError
 
 COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
     demo: (),
-    recognise: (score, rank),
+    recognise: (score, rank, classify),
     score: (),
     rank: (),
     ask: (rank,),
     rehearse: (classify,),
+    doctor: (classify,),
     consensus: (score,),
-    leaderboard: (),
+    leaderboard: (consensus,),
     fit: (classify,),
     head: (),
     classify: (score,),
@@ -60,7 +62,12 @@ COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
     export: (),
 }
 """All commands, with those whose texts they share."""
-
+PARTS = {
+    "Add classes to a classifier": (),
+    "Analyse rankings": ("consensus", "leaderboard"),
+    "Collect rankings from people": ("survey",),
+}
+"""The parts of rankshot, with their commands; the first part has all others."""
 
 CONTEXT = {"max_content_width": 100}
 """Examples fit into one line if the terminal is wide enough."""
@@ -95,8 +102,11 @@ class _Group(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         width = formatter.width - 6 - max(map(len, self.commands))
         rows = [(name, each.get_short_help_str(width)) for name, each in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        other = {name: title for title, names in PARTS.items() for name in names}
+        first = next(iter(PARTS))
+        for title in PARTS:
+            with formatter.section(title):
+                formatter.write_dl([row for row in rows if other.get(row[0], first) == title])
 
 
 @cache
@@ -139,10 +149,11 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Zero-shot classification with semantic rankings.
+    """Zero-shot classification by rankings, and statistics of rankings.
 
-    A classifier recognises classes that it was not trained on (new classes) from rankings of the
-    classes that it was trained on (seen classes).
+    rankshot has three parts. It adds new classes to a classifier without training: for each new
+    class, it needs rankings of the classes that the classifier knows (seen classes). It analyses
+    rankings and votes of any kind. And it runs surveys in which people rank items.
     """
 
 

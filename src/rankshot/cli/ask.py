@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from rankshot.cli.classes import read_class_lists, read_question, read_seen_labels
+from rankshot.cli.classes import ClassLists, read_class_lists, read_question, read_seen_labels
 from rankshot.cli.console import check_folder, say, write_folder
 from rankshot.cli.rank import ANSWERS
 from rankshot.core.errors import format_count
@@ -52,7 +53,7 @@ def ask(
     max_tokens: int = 8000,
     overwrite: bool = False,
 ) -> None:
-    """Write prompts for a language model, to paste into any chat window.
+    """Write prompts for a language model, for any chat window.
 
     Save the answers in the folder `answers` next to the prompts, and give it to `rankshot rank` or
     `recognise` as --source answers:FOLDER. Answers to several questions are several folders.
@@ -74,23 +75,8 @@ def ask(
     overwrite
         Replace earlier prompts in the folder, unless it has answers.
     """
-    from rankshot.sources import make_prompts
-    from rankshot.sources.prompts import estimate_tokens
-
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
-    prompts = make_prompts(
-        tuple(classes.target_of),
-        tuple(classes.item_of),
-        **read_question(question),
-        k=k,
-        raters=raters,
-        seed=seed,
-        max_tokens=max_tokens,
-    )
-    own_files: set[str] = set()
-    if overwrite and (output / GUIDE).is_file():
-        own_files = {GUIDE, ANSWERS, *(path.name for path in output.glob("rater-*.txt"))}
-    check_folder(output, own_files)
+    asked = read_question(question) | {"k": k, "raters": raters, "seed": seed}
     given = {
         "--seen": seen,
         "--new": new,
@@ -104,6 +90,32 @@ def ask(
     }
     words = [(option, str(value)) for option, value in given.items() if value is not None]
     command = shlex.join(["rankshot", "rank", *chain.from_iterable(words)])
+    prompts, tokens = write_prompts(
+        classes, output, command, overwrite=overwrite, max_tokens=max_tokens, **asked
+    )
+    say(
+        f"{format_count(len(prompts), 'prompt')} written to {output}, up to "
+        f"{tokens:,} tokens long (estimated)\n"
+        f"paste each into a new conversation, save the answers in {output / ANSWERS} under the "
+        f"same names (see {output / GUIDE}), then run\n  {command}"
+    )
+
+
+def write_prompts(
+    classes: ClassLists, output: Path, command: str, *, overwrite: bool, **asked: Any
+) -> tuple[list[str], int]:
+    """Write prompts about some classes, with a guide that ends with a command.
+
+    Returns their names, and about how many tokens the longest has.
+    """
+    from rankshot.sources import make_prompts
+    from rankshot.sources.prompts import estimate_tokens
+
+    prompts = make_prompts(tuple(classes.target_of), tuple(classes.item_of), **asked)
+    own_files: set[str] = set()
+    if overwrite and (output / GUIDE).is_file():
+        own_files = {GUIDE, ANSWERS, *(path.name for path in output.glob("rater-*.txt"))}
+    check_folder(output, own_files)
     tokens = max(map(estimate_tokens, prompts.values()))
     guide = GUIDE_TEXT.format(
         count=format_count(len(classes.targets), classes.kind),
@@ -113,9 +125,4 @@ def ask(
         tokens=tokens,
     )
     write_folder(output, {GUIDE: guide, **prompts}, ANSWERS)
-    say(
-        f"{format_count(len(prompts), 'prompt')} written to {output}, up to "
-        f"{tokens:,} tokens long (estimated)\n"
-        f"paste each into a new conversation, save the answers in {output / ANSWERS} under the "
-        f"same names (see {output / GUIDE}), then run\n  {command}"
-    )
+    return list(prompts), tokens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +87,11 @@ def read_class_lists(
         _refuse_seen(all_labels[1], known)
         items, targets = known.names, all_labels[1].names
     else:
-        targets, items = choose_rehearsed(known.names, _parse_choice(rehearse, known), seed)
+        chosen = _parse_choice(rehearse, known)
+        if isinstance(chosen, tuple) and Path(rehearse).is_file() and 2 * len(chosen) > len(known):
+            # Labels of all classes leave none to be ranked.
+            chosen, _ = choose_rehearsed(chosen, len(known) // 3, seed)
+        targets, items = choose_rehearsed(known.names, chosen, seed)
         say(
             f"{len(targets):,} of the {len(known):,} seen classes are held out as new ones; the "
             f"other {len(items):,} are ranked for them: {quote_names(targets)}"
@@ -167,14 +171,29 @@ def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
 
 
 def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:
-    from rankshot.core.files import read_names
+    """Return how many classes are rehearsed, or which: those of a table of labels, or names."""
+    from rankshot.core.files import iterate_names
+    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
 
     if rehearse.strip().isdecimal():
+        say(
+            f"--rehearse {rehearse}: classes are chosen at random, and a rehearsal needs labelled "
+            "inputs of them; for those of inputs that you have, give a table with a column label"
+        )
         return int(rehearse)
     path = Path(rehearse)
-    names = read_names(path) if path.is_file() else _split_names(rehearse)
+    names = _split_names(rehearse)
+    if path.suffix in TABLE_ENDINGS and path.is_file():
+        names = read_table(path, [LABEL]).texts[0]
+    elif path.is_file():
+        names = [name for _, name in iterate_names(path)]
+    return tuple(match_seen(dict.fromkeys(filter(None, map(str.strip, names))), known).values())
+
+
+def match_seen(names: Iterable[str], known: ClassLabels) -> dict[str, str]:
+    """Return the seen class that each name means, or the name itself if that cannot be said."""
     matches = {name: known.match(name) for name in names}
-    return tuple(found[0] if len(found) == 1 else name for name, found in matches.items())
+    return {name: found[0] if len(found) == 1 else name for name, found in matches.items()}
 
 
 def _split_names(text: str) -> list[str]:

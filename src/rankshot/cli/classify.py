@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,9 @@ from rankshot.cli.console import (
     say,
     show_parts,
 )
+from rankshot.cli.examples import sample_scores
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
-from rankshot.cli.score_inputs import ScoreType, infer_score_type
+from rankshot.cli.score_inputs import ScoreType, infer_score_type, iterate_names
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -30,6 +32,14 @@ ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
 
 
+class Batch(StrEnum):
+    """Whether all inputs are decided together."""
+
+    AUTO = "auto"
+    NO = "no"
+    YES = "yes"
+
+
 def classify(
     scores: str,
     *,
@@ -37,6 +47,7 @@ def classify(
     options: HeadOptions,
     score_type: ScoreType = ScoreType.AUTO,
     reject_below: float | None = None,
+    batch: Batch = Batch.NO,
     workers: int | None = None,
     scheduler: str | None = None,
     again: bool = False,
@@ -69,15 +80,18 @@ def classify(
         What the scores are. With auto, the type is inferred from the first rows and printed.
     reject_below
         Label an input `rejected` if the probability of every class is below this.
+    batch
+        Decide all inputs together: where the inputs of the new classes are, without labels, tells
+        more than the rankings. Inputs of all new classes must occur. With auto, this is done if
+        there are at least five inputs per class and the answers stay near those of single inputs.
+        It is printed how many labels change.
     again
         Remove the predictions for a dataset that are there, also those of another head, and begin
         again.
     """
-    from rankshot.zeroshot.runner import REJECTED
-
-    is_wrong = reject_below is not None and not 0 <= reject_below <= 1
-    refuse(is_wrong, f"--reject-below must be a probability, not {reject_below}")
+    check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
+        refuse(batch is Batch.YES, "--batch is for one file of scores, not for a dataset")
         _classify_dataset(
             scores,
             output,
@@ -96,9 +110,25 @@ def classify(
     check_writable(target, path, *options.files)
     table = open_table(path, options)
     model, score_type = fit_head(table, score_type, options)
-    is_wrong = reject_below is not None and REJECTED in model.classes_
-    refuse(is_wrong, f"--reject-below: a class is called {REJECTED!r}; rename it")
+    check_rejection(reject_below, model.classes_)
+    if batch is not Batch.NO:
+        from rankshot.zeroshot.heads.batch_refinement import refine_batch
+
+        score_type = infer_score_type(table, score_type)
+        sample = sample_scores(table, score_type, sum(len(ids) for ids, _ in iterate_names(table)))
+        model, why = refine_batch(model, sample, batch=batch.value)
+        say(why)
     classify_table(table, model, score_type, target, reject_below)
+
+
+def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -> None:
+    """Refuse a bound that is not a probability, and classes with the name of rejected inputs."""
+    from rankshot.zeroshot.runner import REJECTED
+
+    is_wrong = reject_below is not None and not 0 <= reject_below <= 1
+    refuse(is_wrong, f"--reject-below must be a probability, not {reject_below}")
+    is_wrong = reject_below is not None and REJECTED in classes
+    refuse(is_wrong, f"--reject-below: a class is called {REJECTED!r}; rename it")
 
 
 def classify_table(

@@ -14,6 +14,7 @@ from rankshot.cli.console import (
     check_writable,
     format_order,
     is_dataset,
+    name_options,
     print_table,
     say,
     silence_dask,
@@ -23,6 +24,8 @@ from rankshot.core.errors import format_count, prefix_errors
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
     from rankshot.ranking.rater_agreement import TargetSummary
+
+PLACES_SHOWN = 50
 
 
 class Layout(StrEnum):
@@ -34,9 +37,10 @@ class Layout(StrEnum):
     SCORES = "scores"
 
 
-class Prior(StrEnum):
-    """The model that merges rankings."""
+class Method(StrEnum):
+    """How rankings are merged."""
 
+    KEMENY = "kemeny"
     PLACKETT_LUCE = "plackett-luce"
     MALLOWS = "mallows"
 
@@ -44,58 +48,65 @@ class Prior(StrEnum):
 def consensus(
     rankings: str,
     *,
-    prior: Prior = Prior.PLACKETT_LUCE,
-    k: int = 10,
+    method: Method = Method.KEMENY,
+    k: int | None = None,
     layout: Layout | None = None,
     seen: str | None = None,
     output: Path | None = None,
+    explain: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> None:
-    """Merge the rankings of each target (a question, or a new class), or all of them.
+    """Merge rankings into one, and show who disagrees.
 
-    Only the first --k places of each ranking count, as in `classify --set posterior=consensus`;
-    Kendall's W counts all places. A table shows the consensus and how much the rankings agree.
-    Rankings without a target are merged into one.
+    The rankings of each target (a question, or a new class) are merged; rankings without a target
+    are merged into one. A table shows the consensus and how much the rankings agree. The default
+    is the Kemeny order of all items that somebody ranked, as in `rankshot survey status`. To see
+    how certain the order is, use `rankshot leaderboard`.
 
-    The consensus has as many places as the longest ranking. For the order of all items, see
-    `rankshot leaderboard`; in Python, borda, kemeny or model.mode_.
+    Many files are read in parts by local processes or a cluster: they need not fit in memory.
 
-    Many files are read in parts, more of them than fit in memory, by local processes or a cluster.
-
-    Example: rankshot consensus rankings.jsonl --prior mallows
+    Example: rankshot consensus ballots.csv
 
     Example: rankshot consensus 'votes/*.parquet' --workers 8
 
     Parameters
     ----------
     rankings
-        The rankings to merge (.jsonl, .csv, .parquet, .soc, .soi, .toc, .toi); or many files of
-        them (.jsonl, .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
-        s3://bucket/votes.
-    prior
-        The model that merges the rankings of each target.
+        The rankings to merge: JSON lines (.jsonl), a table of ballots or votes (.csv), Parquet or
+        PrefLib (.soc, .soi, .toc, .toi); or many files of rankings (.jsonl, .jsonl.gz, .parquet):
+        a folder, a pattern in quotes, or an address such as s3://bucket/votes.
+    method
+        kemeny: the order with the fewest disagreements, with ties. plackett-luce: the order of the
+        model's worths. mallows: the center of the model. The consensus of the last two is as long
+        as the longest ranking: it is the one that `classify --set posterior=consensus` uses.
     k
-        How many places of each ranking are used.
+        Use only the first k places of each ranking. The default is all.
     layout
-        What a table (.csv) has, if that cannot be told: votes between two items; or ballots, one
-        row per rater, with the items in order, or with a column of places or scores per item.
+        The columns of a table (.csv), if they are not recognised: votes between two items; or
+        ballots, one row per rater, with the items in order (orders), or with one column per item
+        (places or scores).
     seen : <file or imagenet-1k>
         All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
         those that occur in the rankings.
     output
         The consensus rankings to write, one per target (.jsonl).
+    explain
+        Explain the columns of the table.
     """
     import numpy as np
 
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.ranking import Mallows, PlackettLuce, summarize, write_rankings
+    from rankshot.ranking import Mallows, PlackettLuce, Rankings, summarize, write_rankings
+    from rankshot.ranking.parts import reduce_parts
     from rankshot.ranking.ranking_files import ENDINGS
+    from rankshot.ranking.rater_agreement import count_listed
     from rankshot.zeroshot.heads.probabilistic_ranking import consensus_rankings
 
-    require_whole_number("--k", k)
-    model = {Prior.PLACKETT_LUCE: PlackettLuce, Prior.MALLOWS: Mallows}[prior]
+    if k is not None:
+        require_whole_number("--k", k)
+    models = {Method.PLACKETT_LUCE: PlackettLuce(), Method.MALLOWS: Mallows()}
     in_parts = is_dataset(rankings, workers, scheduler)
     if output is not None:
         require_ending(output, ENDINGS)
@@ -105,18 +116,34 @@ def consensus(
     opened = _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts, layout=told)
     with opened as given:
         with prefix_errors(rankings):
-            summaries = summarize(given, model(), k)
-        if output is not None:
+            summaries = summarize(given, models.get(method, "kemeny"), k)
+        if output is not None and method is Method.KEMENY:
+            n_top, _ = reduce_parts(given, count_listed)
+            merged = Rankings.from_orders(
+                [summary.order for summary in summaries],
+                items=given.items,
+                targets=[summary.target for summary in summaries],
+                kind="top" if n_top else "subset",
+            )
+        elif output is not None:
             priors = {summary.target: summary.model for summary in summaries}
-            merged = consensus_rankings(given, priors, min(k, given.n_items))
-            named = replace(merged, sources=np.full(len(merged), "consensus", object))
-            write_rankings(named, output)
-    _print_summaries(summaries, prior)
-    if k < given.n_items and any(summary.k == k for summary in summaries):
+            merged = consensus_rankings(given, priors, min(k or given.n_items, given.n_items))
+        if output is not None:
+            write_rankings(
+                replace(merged, sources=np.full(len(merged), "consensus", object)), output
+            )
+    _print_summaries(summaries, method, given.items)
+    if explain:
+        _print_explanation(summaries)
+    else:
+        say("W: 1 if all agree. distance: 0 if all agree. --explain says more.")
+    if k is not None and k < given.n_items and any(summary.k == k for summary in summaries):
         say(
-            f"Only the first {k:,} places of each ranking count, and the consensus has no more "
-            f"places: there are {given.n_items:,} items. --k sets the number."
+            f"Only the first {k:,} places of each ranking are used: there are {given.n_items:,} "
+            "items."
         )
+    if any(len(summary.order) > PLACES_SHOWN for summary in summaries):
+        say(f"The table shows the first {PLACES_SHOWN} places; -o FILE writes all.")
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
 
@@ -135,7 +162,9 @@ def _open_rankings(
     if not in_parts:
         from rankshot.ranking import read_rankings
 
-        yield read_rankings(rankings, items=items, layout=layout)
+        with name_options():
+            found = read_rankings(rankings, items=items, layout=layout)
+        yield found
         return
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs import read_rankings as read_parts
@@ -153,57 +182,53 @@ def _open_rankings(
         yield parts
 
 
-def _print_summaries(summaries: list[TargetSummary], prior: Prior) -> None:
-    """Print a table with a row for each target, and what its columns mean."""
+def _print_summaries(
+    summaries: list[TargetSummary], method: Method, items: tuple[str, ...]
+) -> None:
+    """Print a table with a row for each target."""
 
     def format_distance(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
 
     has_targets = summaries[0].target is not None
-    is_mallows = prior is Prior.MALLOWS
     rows = []
     for summary in summaries:
-        model = summary.model
-        if is_mallows:
-            order = [format_order(summary.order), f"{model.spread_:.3g}"]
-        else:
-            worths = dict(
-                zip(model.items_, (f" {worth:.2g}" for worth in model.worths_), strict=True)
-            )
-            order = [format_order(summary.order, worths.__getitem__)]
+        model, after = summary.model, dict.fromkeys(items, "")
+        if method is Method.PLACKETT_LUCE:
+            after = dict(zip(model.items_, (f" {x:.2g}" for x in model.worths_), strict=True))
+        order = format_order(summary.order, after.__getitem__, PLACES_SHOWN)
         # If all agree, nobody is furthest.
         furthest = [f"{name} {far:.2f}" for name, far in summary.disagreement[:3] if far >= 0.005]
         rows.append(
             [
                 *([] if summary.target is None else [summary.target]),
                 f"{summary.n_rankings:,}",
-                *order,
+                order,
+                *([f"{model.spread_:.3g}"] if method is Method.MALLOWS else []),
                 format_distance(summary.concordance),
                 format_distance(summary.mean_distance),
                 "\n".join(furthest) or "-",
             ]
         )
     columns = ["*target"] if has_targets else []
-    columns += [
-        ">rankings",
-        *(["consensus", ">spread"] if is_mallows else ["consensus, with worths"]),
-    ]
+    columns += [">rankings", "consensus"]
+    columns[-1] += ", with worths" if method is Method.PLACKETT_LUCE else ""
+    columns += [">spread"] if method is Method.MALLOWS else []
     title = "Consensus of each target" if has_targets else "Consensus"
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
+
+
+def _print_explanation(summaries: list[TargetSummary]) -> None:
+    """Print what the columns of the table mean, and why some targets have no W."""
     counts = sorted({summary.k for summary in summaries})
     places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    notes = sorted({summary.note for summary in summaries if summary.note})
+    missing = "".join(f"Where it is -: {note}. " for note in notes)
     say(
         "W is Kendall's coefficient of concordance of all places (1: all raters agree as far as "
-        "they go, 1/m: m raters agree no more than by chance). "
-        f"{_explain_missing(summaries)}The distances to the consensus are Kendall distances over "
-        f"the first {places} places, divided by the largest possible distance (0: all rankings "
-        "agree), on the items that a ranking compares. Items that are in none of these places do "
-        "not count. The column furthest names the three raters or sources that are furthest from "
-        "the consensus."
+        f"they go, 1/m: m raters agree no more than by chance). {missing}The distances to the "
+        f"consensus are Kendall distances over the first {places} places, divided by the largest "
+        "possible distance (0: all rankings agree), on the items that a ranking compares. Items "
+        "that are in none of these places do not count. The column furthest names the three "
+        "raters or sources that are furthest from the consensus."
     )
-
-
-def _explain_missing(summaries: list[TargetSummary]) -> str:
-    """Return why some targets have no W, as sentences."""
-    notes = sorted({summary.note for summary in summaries if summary.note})
-    return "".join(f"Where it is -: {note}. " for note in notes)

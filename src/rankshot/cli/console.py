@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +47,17 @@ def fail(text: str) -> NoReturn:
         f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
     )
     raise SystemExit(2)
+
+
+@contextmanager
+def name_options(*columns: str) -> Iterator[None]:
+    """Name the options in place of Python's parameters ``layout``, and those that name columns."""
+    try:
+        yield
+    except RankshotError as error:
+        text = re.sub(r"\blayout='?(\w*)'?", r"--layout \1", str(error))
+        text = re.sub(rf"\b({'|'.join(columns)})=", r"--column \1=", text) if columns else text
+        raise RankshotError(text) from None
 
 
 def refuse(applies: object, message: str) -> None:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def demo(*, output: Path = Path("rankshot-demo.html")) -> None:
-    """Compare all methods on images inside the package.
+    """Compare all methods on images that come with the package.
 
     The demo trains a classifier on the classes of CIFAR-100 and uses it to recognise the classes of
-    CIFAR-10. It takes about half a minute and needs no network.
+    CIFAR-10. It takes about half a minute and works offline.
 
     Example: rankshot demo -o report.html
 

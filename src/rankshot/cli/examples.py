@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 WORDS = Path("words")
 """In place of a file: the words of texts and of the names of classes are compared."""
 GUESS, PROBABILITY = "guess", "probability"
-MOST_WEIGHED = 20_000
-"""The inputs that show how much evidence counts; of more inputs, some are taken evenly."""
+MOST_SAMPLED = 20_000
+"""The inputs that tell how much evidence counts, and that refine a batch; of more inputs, some are
+taken evenly."""
 
 
 # ---- Examples
@@ -220,14 +221,14 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     return replace(table, evidence=Scores.from_probabilities(ordered, given.items))
 
 
-def sample_scores(table: ScoreTable, score_type: ScoreType) -> Scores:
-    """Return the scores of all inputs with their evidence, or of some of many."""
+def sample_scores(table: ScoreTable, score_type: ScoreType, n: int | None = None) -> Scores:
+    """Return the scores of all n inputs with their evidence, or of some of many."""
     import numpy as np
 
     from rankshot.zeroshot.files.score_tables import build_scores
 
-    n = len(table.evidence or ())
-    wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_WEIGHED)).astype(int))
+    n = len(table.evidence or ()) if n is None else n
+    wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
     chosen, first = [], 0
     for _, values in iterate_names(table):
         here = wanted[(wanted >= first) & (wanted < first + len(values))]

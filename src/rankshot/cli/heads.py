@@ -146,7 +146,7 @@ class HeadOptions:
             chosen = HeadSettings.read(settings)
         chosen = replace(
             chosen,
-            classes=classes.partition("-")[0],
+            classes="all" if classes.startswith("all") else "new",
             none=classes.endswith("none"),
         )
         return cls(chosen, rankings, reference, settings, examples, evidence)
@@ -191,11 +191,6 @@ class HeadOptions:
                 getattr(self, name) and chosen.head != "weighted-mean",
                 f"--{name} is for --head weighted-mean, not {chosen.head}",
             )
-        refuse(
-            chosen.none and is_all and not has_reference,
-            "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
-            "classes, it is not known which scores are too low for all of them",
-        )
 
     @property
     def files(self) -> list[Path | None]:
@@ -216,6 +211,11 @@ class HeadOptions:
         if self.settings_file is not None:
             return self.settings.reference
         return self.reference is not None and self.head in REFERENCE_HEADS
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether inputs of no class are to be told from those of seen classes."""
+        return self.settings.none and self.settings.classes == "all"
 
     @property
     def merges_rankings(self) -> bool:
@@ -301,6 +301,11 @@ def fit_head(
         return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
     if options.settings_file is not None:
         _check_rehearsed(options)
+    refuse(
+        options.needs_reference and options.reference is None,
+        "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
+        "classes, it is not known which scores are too low for all of them",
+    )
     settings, has_rankings = options.settings, options.head in RANKING_HEADS
     if options.rankings is None:
         how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
@@ -316,7 +321,7 @@ def fit_head(
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*filter(None, options.files)):
         fitted: BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
-    _print_remarks(fitted, options)
+    print_remarks(fitted, options)
     print_weights(fitted, len(given.get("examples", ("", ""))[1]))
     if settings.classes == "new" and not settings.none:
         return fitted, score_type
@@ -393,7 +398,7 @@ def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None
         )
 
 
-def _print_remarks(head: Any, options: HeadOptions) -> None:
+def print_remarks(head: Any, options: HeadOptions) -> None:
     """Print how much the sources count, and what a head cannot distinguish, or lacks."""
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
     from rankshot.zeroshot.source_weights import describe_sources

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankshot.cli.console import check_writable, print_table, refuse, say
-from rankshot.core.errors import RankshotError, prefix_errors, quote_names
+from rankshot.cli.consensus import Layout
+from rankshot.cli.console import check_writable, name_options, print_table, refuse, say
+from rankshot.core.errors import prefix_errors, quote_names, suggest_name
 
 if TYPE_CHECKING:
     from rankshot.ranking import Leaderboard
@@ -18,7 +18,7 @@ PLOT_ENDINGS = (".png", ".svg", ".pdf")
 OUTPUT_ENDINGS = (".csv", ".json")
 ROWS_SHOWN = 100
 COLUMNS = ("a", "b", "winner", "loser", "rater", "weight", "count")
-"""The options that name columns, as `Rankings.from_votes` calls them."""
+"""What --column can name, as `Rankings.from_votes` calls it."""
 DIFFERENCES_SHOWN = 10
 
 
@@ -40,6 +40,8 @@ class Scale(StrEnum):
 def leaderboard(
     votes: Path,
     *,
+    layout: Layout | None = None,
+    column: list[str] | None = None,
     ties: Ties | None = None,
     covariates: str | None = None,
     category: str | None = None,
@@ -50,71 +52,54 @@ def leaderboard(
     draws: int = 1000,
     seed: int = 0,
     target: str | None = None,
-    a: str | None = None,
-    b: str | None = None,
-    winner: str | None = None,
-    loser: str | None = None,
-    rater: str | None = None,
-    weight: str | None = None,
-    count: str | None = None,
     plot: Path | None = None,
     output: Path | None = None,
 ) -> None:
-    """Sort items by worth, with intervals.
+    """Sort items by votes or rankings, with intervals.
 
-    The worths are those of the Plackett-Luce model; for pairs it is the Bradley-Terry model, and
-    with ties that of Davidson. The table shows ratings and ranks with intervals: is the first item
-    really better than the second? If raters gave several votes, the intervals allow for that.
+    The items are sorted by their worths in the Plackett-Luce model; for pairs this is the
+    Bradley-Terry model, and with ties Davidson's model. The table shows ratings and ranks with
+    intervals: is the first item really better than the second? The intervals take into account
+    that a rater may have given several votes.
 
     Example: rankshot leaderboard votes.csv --plot worths.png
 
-    Example: rankshot leaderboard votes.csv --rater judge --scale elo -o board.csv
+    Example: rankshot leaderboard votes.csv --column rater=annotator --scale elo -o board.csv
 
     Parameters
     ----------
     votes : FILE
         A table (.csv, .parquet) of votes between two items, with the columns model_a, model_b and
-        winner, or winner and loser; a table of ballots; or rankings (.jsonl, .parquet, .soc, .soi,
-        .toc, .toi).
+        winner, or winner and loser; a table of ballots, one row per rater (.csv); or rankings
+        (.jsonl, .parquet, .soc, .soi, .toc, .toi).
+    column : <name=column>
+        A column of a table of votes that has another name; may be repeated. The names are a and b
+        (the two items; model_a and model_b by default), winner, loser, rater (rater, judge or
+        voter), weight (how much a vote counts) and count (how often a vote was given).
     ties
-        outcome: a tie is a result of its own, more likely between items of equal worth. half: half
-        a win of each. ignore: the order is unknown. By default outcome, if there are ties.
+        outcome: a tie is a third result, more likely between items of equal worth. half: half a
+        win for each item. ignore: the order is unknown. The default is outcome if there are ties.
     covariates
-        Columns that may explain who wins in addition to the worths, such as length,position;
-        separated by commas.
+        Columns of other influences on who wins, such as length,position; separated by commas.
     category
-        A column: there is a leaderboard for each of its values.
+        A column: each of its values gets its own leaderboard.
     min_votes
-        Items with fewer votes are listed apart; by default 10, or a tenth of the median.
+        Items with fewer votes are listed separately. The default is 10, or a tenth of the median.
     scale
-        log-worth, or elo: points with the mean 1000.
+        log-worth, or elo: points with a mean of 1000.
     regularization
-        The penalty η/2 Σθ² on log-worths θ; the model's own, 0.01, by default. A larger one draws
-        items that always won or always lost towards the others.
+        η in the penalty η/2 Σθ² on log-worths θ. The default is 0.01. A larger η pulls items that
+        always won or always lost towards the others.
     level
         The level of the intervals.
     draws
-        How many draws, for intervals of ranks.
+        The number of random draws for the intervals of ranks.
     seed
         The seed of the random numbers.
     target
-        Take only the rankings that describe this target.
-    a
-        The column of the first item of a pair; model_a by default.
-    b
-        The column of the second item; model_b by default.
-    winner
-        The column of the winner; winner by default.
-    loser
-        The column of the loser; loser by default.
-    rater
-        The column of who voted; rater, judge or voter by default.
-    weight
-        The column of how important a vote is; weight by default. Only ratios count.
-    count
-        The column of how often a vote was given.
+        Use only the rankings of this target.
     plot
-        A picture to write (.png, .svg, .pdf).
+        A chart to write (.png, .svg, .pdf).
     output
         The leaderboard to write (.csv, .json).
     """
@@ -132,7 +117,8 @@ def leaderboard(
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
-    given = dict(zip(COLUMNS, (a, b, winner, loser, rater, weight, count), strict=True))
+    columns = _parse_columns(column or [])
+    refuse(layout and columns, "--column is for votes, and --layout for other tables: give one")
     options = {
         "ties": ties and ties.value, "level": level, "n_draws": draws, "random_state": seed,
         "min_votes": min_votes, "scale": scale.value,
@@ -141,8 +127,9 @@ def leaderboard(
         warnings.simplefilter("always")
         boards = _make_boards(
             votes,
-            {name: column for name, column in given.items() if column},
+            columns,
             options,
+            layout=layout and layout.value,
             regularization=regularization,
             covariates=covariates,
             category=category,
@@ -163,7 +150,18 @@ def leaderboard(
     if plot is not None:
         with replace_file(plot) as stream:
             figure.savefig(stream.buffer, format=plot.suffix[1:], dpi=150)
-        say(f"picture written to {plot}")
+        say(f"chart written to {plot}")
+
+
+def _parse_columns(given: list[str]) -> dict[str, str]:
+    parts = [each.partition("=") for each in given]
+    for name, _, column in parts:
+        refuse(
+            name not in COLUMNS or not column,
+            f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
+            f"{name!r}{suggest_name(name, COLUMNS)}",
+        )
+    return {name: column for name, _, column in parts}
 
 
 def _make_boards(
@@ -171,6 +169,7 @@ def _make_boards(
     columns: dict[str, str],
     options: dict[str, Any],
     *,
+    layout: Any,
     regularization: float | None,
     covariates: str | None,
     category: str | None,
@@ -178,22 +177,19 @@ def _make_boards(
 ) -> dict[str, Leaderboard]:
     """Return the leaderboard of each category, or a single one without a name."""
     from rankshot.core.validation import require_number
-    from rankshot.ranking import leaderboard as make_leaderboard, leaderboards
+    from rankshot.ranking import leaderboard as make_leaderboard, leaderboards, read_rankings
     from rankshot.ranking.models.leaderboard import as_rankings, choose_model
 
     if regularization is not None:
         require_number("--regularization", regularization, least=0)
-    try:
+    with name_options(*COLUMNS):
         if covariates:
             refuse(category or target, "--covariates are for one leaderboard of a table of votes")
             refuse(regularization is not None, "--regularization is not for --covariates")
             names = [name.strip() for name in covariates.split(",")]
             return {"": make_leaderboard(path, **{"covariates": names, **options, **columns})}
-        rankings = as_rankings(path, **columns, **({"category": category} if category else {}))
-    except RankshotError as error:
-        # Parameters of Python are options here.
-        text = re.sub(rf"\b({'|'.join((*COLUMNS, 'layout'))})=", r"--\1", str(error))
-        raise RankshotError(text) from None
+        given = {**columns, **({"category": category} if category else {})}
+        rankings = read_rankings(path, layout=layout) if layout else as_rankings(path, **given)
     with prefix_errors(path):
         if target is not None:
             rankings = rankings.select(target=target)
@@ -221,8 +217,8 @@ def _print_board(board: Leaderboard, title: str) -> None:
         unit = "A difference of 400 points is odds of 10 to 1"
     say(
         f"{unit} that the one is preferred to the other{unless_tied}. Items whose intervals do not "
-        "overlap differ clearly. The true rank is in the interval of column ranks with probability "
-        f"{board.level:g} at least."
+        "overlap differ clearly. The column ranks contains the true rank with a probability of at "
+        f"least {board.level:g}."
     )
 
 

@@ -112,10 +112,11 @@ def rank(
         A CSV file with the columns class and look_up: the words (or the WordNet sense, such as
         sea_horse.n.02) to look up in the sources instead of a class name. The output keeps the
         class name.
-    rehearse : <number or names>
+    rehearse : <table, names or number>
         Instead of --new: some seen classes are held out, and the other seen classes are ranked
-        for them. A number (chosen by --seed), names separated by commas, or a text file with one
-        name per line.
+        for them. The classes of labelled inputs, a table with a column label (a third of all seen
+        classes, chosen by --seed, if most of them occur there); names separated by commas; a text
+        file with one name per line; or a number (chosen by --seed).
     seed
         The seed of the random choices: the classes of --rehearse, and the order of the names in
         the prompts for a language model.
@@ -317,11 +318,11 @@ def rank_by_sources(
     refuse(repeated, f"two sources have the name {repeated}; rename a file")
     rankings = Rankings.concatenate(parts)
     if not (skip_unknown or classes.is_rehearsal):
-        _require_known(rankings, classes)
+        require_known(rankings, classes)
     return SourceRankings(rankings, tables, missing)
 
 
-def _require_known(rankings: Rankings, classes: ClassLists) -> None:
+def require_known(rankings: Rankings, classes: ClassLists) -> None:
     """Refuse new classes that no source knows: their names may be misspelt."""
     from rankshot.sources import find_misspellings
 

@@ -6,42 +6,55 @@ import json
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from rankshot.cli.classes import ClassLists, list_label_files, read_class_lists
-from rankshot.cli.classify import classify_table
+from rankshot.cli.ask import write_prompts
+from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
+from rankshot.cli.classify import Batch, check_rejection, classify_table
 from rankshot.cli.console import check_folder, check_writable, refuse, say, show_parts
-from rankshot.cli.examples import WORDS, read_labels
+from rankshot.cli.examples import (
+    WORDS,
+    print_weights,
+    read_examples,
+    read_labels,
+    sample_scores,
+)
 from rankshot.cli.fit import save_head
-from rankshot.cli.heads import HeadOptions, fit_head, open_table
+from rankshot.cli.heads import HeadOptions, innermost_head, open_table, print_remarks
 from rankshot.cli.rank import (
+    ANSWERS,
     check_specs,
     list_files,
     parse_senses,
     print_rankings,
     print_warnings,
     rank_by_sources,
+    require_known,
 )
-from rankshot.cli.score import open_plan, print_skipped
-from rankshot.cli.score_inputs import ScoreType, read_first_ids
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.cli.score import open_plan, print_check, print_skipped
+from rankshot.cli.score_inputs import (
+    ScoreType,
+    read_all_scores,
+    read_first_ids,
+    read_rankings_of,
+)
+from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
     from rankshot.jobs.score_parts import InputParts
-    from rankshot.zeroshot.scores import Kind
+    from rankshot.zeroshot.scores import Kind, Scores
 
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 2"
-MANIFEST = "run.json"
-OWN_FILES = (MANIFEST, "scores", "*.rankings.jsonl", "*.evidence.npz", "*.rankshot")
-"""What --again removes. The answers of a language model, which cost money, stay."""
+MANIFEST, LABELLED = "run.json", "labelled"
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": ScoreType.LOGITS,
     "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
@@ -55,23 +68,29 @@ def recognise(
     *,
     model: str,
     output: Path,
-    options: Annotated[HeadOptions, "rankings settings reference classes examples evidence"],
+    options: Annotated[HeadOptions, "rankings classes examples evidence"],
     new: str | None = None,
     source: list[str] | None = None,
     seen: str | None = None,
     names: Path | None = None,
     preprocessing: str | None = None,
+    rehearse: Path | None = None,
+    batch: Batch = Batch.AUTO,
+    reject_below: float | None = None,
     yes: bool = False,
     folder: Path | None = None,
-    again: bool = False,
 ) -> None:
-    """Recognise new classes in pictures or texts with a model that was not trained on them.
+    """Recognise new classes in images or texts with your own model.
 
-    This is `rankshot score`, `rank`, `fit` and `classify` in one go. What they make is kept in a
-    folder: a run that was stopped goes on when the same command is given again, and a run with
-    other new classes uses the same scores.
+    This is `rankshot score`, `rank`, `rehearse`, `fit` and `classify` in one go, with the best that
+    is possible for what is given: it is printed what was done, and why. What they make is kept in a
+    folder: a run that was stopped goes on when the same command is given again, only new inputs are
+    scored, and a run with other new classes uses the same scores.
 
     Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
+    -o predictions.csv
+
+    Example: rankshot recognise photos/ --model network.onnx --new new.txt --rehearse seen-photos/
     -o predictions.csv
 
     Parameters
@@ -93,19 +112,27 @@ def recognise(
         The new classes: names separated by commas, or a file with one name per line.
     source : <source>
         Where the rankings of the model's classes come from, as for `rankshot rank`; may be
-        repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. The default is wordnet,
-        which needs nothing else.
+        repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. By default the answers of a
+        language model to the prompts that are kept in the folder, if they are there, and wordnet.
+    rehearse : <folder or table>
+        Labelled inputs of the model's own classes, which it was not trained on: a folder with one
+        folder of pictures per class, or a table with a column label and a column text, path or id
+        (.csv, .parquet). Their classes are ranked and held out, to choose settings, to calibrate
+        and to predict the accuracy; the inputs are the reference as well.
+    batch
+        Decide all inputs together: where the inputs of the new classes are, without labels, tells
+        more than the rankings. Inputs of all new classes must occur. With auto, this is done if
+        there are at least five inputs per class and the answers stay near those of single inputs.
+        It is printed how many labels change.
     folder
-        Where scores, rankings and the fitted head are kept for the next run. The default is beside
-        the output and named after the inputs, such as photos.rankshot-run.
-    again
-        Start afresh: remove what is kept, except the answers of a language model.
+        Where scores, rankings, prompts and the fitted head are kept for the next run. The default
+        is beside the output and named after the inputs, such as photos.rankshot-run.
     """
     from rankshot.core.files import remove_leftovers
+    from rankshot.inference import recognise as recognise_scores
     from rankshot.jobs.score_parts import list_inputs
-    from rankshot.zeroshot.files.score_tables import ScoreTable, open_scores
+    from rankshot.zeroshot.files.score_tables import ScoreTable
 
-    specs = source or ["wordnet"]
     refuse(
         options.rankings is None and new is None,
         'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE',
@@ -115,45 +142,66 @@ def recognise(
         "--rankings FILE has the new classes and what is known of them: leave out --new, "
         "--source and --names",
     )
-    check_specs(specs)
+    refuse(
+        options.needs_reference and rehearse is None,
+        "--classes all-or-none needs inputs of the model's own classes, --rehearse FOLDER; "
+        "--classes new-or-none does not",
+    )
+    check_rejection(reject_below)
     run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
-    files = [*options.files, names, *list_label_files(seen, new), *list_files(specs)]
-    _check_places(inputs, output, run.path, files, again=again)
+    specs = source or run.default_sources
+    check_specs(specs)
+    files = [*options.files, names, rehearse, *list_label_files(seen, new), *list_files(specs)]
+    _check_places(inputs, output, run.path, files)
     if options.rankings is None:
         options = replace(options, rankings=run.rankings)
     plan = open_plan(model, seen, preprocessing)
-    listed = list_inputs(plan, inputs)
-    if options.reference is not None:
-        _check_reference(options.reference)
+    listed = list_inputs(plan, inputs, keep=run.scores)
     _check_evidence(options, plan, listed)
+    labelled = None if rehearse is None else _read_labelled(rehearse, plan, inputs)
     about = None if new is None else read_class_lists(plan.classes, new, names)
-    with run.open(plan, again=again):
+    with run.open(plan):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
         if about is not None:
-            _rank(about, specs, run, plan, yes=yes, is_default=source is None)
+            held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
+            _rank(about, held_out, specs, run, plan, yes=yes, is_default=source is None)
         kind = plan.model.kind
-        table = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
-        needs_scores = options.examples is not None or options.evidence is not None
-        if needs_scores:
-            _score(plan, listed, run)
-            options = _make_evidence(options, inputs, run)
-            table = open_table(run.scores, options)
-        head, score_type = fit_head(table, SCORE_TYPES[kind], options)
-        save_head(head, run.head, options, score_type)
-        if not needs_scores:
-            _score(plan, listed, run)
-            table = open_scores(run.scores)
+        columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
+        rankings = read_rankings_of(cast("Path", options.rankings), columns)
+        n_inputs = _score(plan, listed, run.scores)
+        seen_inputs = None if labelled is None else _score_labelled(plan, *labelled, run)
+        options = _make_evidence(options, inputs, run)
+        table, score_type = open_table(run.scores, options), SCORE_TYPES[kind]
+        examples = None
+        if options.examples is not None:
+            ranked = rankings.target_names
+            examples, _ = read_examples(options.examples, table, score_type, ranked)
+        found = recognise_scores(
+            sample_scores(table, score_type, n_inputs),
+            rankings,
+            rehearse=seen_inputs,
+            examples=examples,
+            classes=options.settings.classes,
+            none=options.settings.none,
+            batch=batch.value,
+        )
+        inner = innermost_head(found.head)
+        print_remarks(inner, options)
+        print_weights(inner, 0 if examples is None else len(examples[1]))
+        for note in found.notes:
+            say(note)
+        check_rejection(reject_below, found.head.classes_)
+        save_head(found.head, run.head, options, score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
-        classify_table(table, head, score_type, output)
-        _print_end(run, options, made=about is not None, model=model)
+        classify_table(table, found.head, score_type, output, reject_below)
+        how = [] if preprocessing is None else ["--preprocessing", preprocessing]
+        _print_end(run, options, [model, *how], made=about is not None)
 
 
 # ---- What is given
 
 
-def _check_places(
-    inputs: Path, output: Path, folder: Path, files: list[Path | None], *, again: bool
-) -> None:
+def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
     """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
     from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
@@ -164,20 +212,34 @@ def _check_places(
     for path in (output, folder):
         inside = f"{path}: is in the folder of the inputs, which would change with it; write to"
         refuse(path.resolve().is_relative_to(inputs.resolve()), f"{inside} another folder")
-    for given in filter(None, files if again else ()):
-        removed = f"{given}: --again would remove it; copy it to another folder"
-        refuse(given.resolve().is_relative_to(folder.resolve()), removed)
 
 
-def _check_reference(path: Path) -> None:
-    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type, open_scores
+def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[Any], list[str]]:
+    """Return labelled inputs of seen classes, paths or texts, and their classes."""
+    from rankshot.core.tables import ID, LABEL, read_columns, read_table
+    from rankshot.inference.inputs import COLUMNS, Input, open_inputs
 
-    table = open_scores(path)
-    if guess_score_type(next(table.batches())[1].values, table) == PROBABILITIES:
+    takes = plan.model.takes
+    if path.is_dir():
+        found = [one for one in open_inputs(path, takes) if isinstance(one, Input)]
+        pairs = [(one.value, one.value.parent.name) for one in found]
+    else:
+        column = COLUMNS.get(takes, ID)
+        if takes == "pictures" and column not in read_columns(path)[0]:
+            column = ID
+        texts, names = read_table(path, [column, LABEL]).texts
+        place = inputs if column == ID else path.parent
+        values = [place / text if takes == "pictures" else text for text in texts]
+        pairs = [pair for pair in zip(values, map(str.strip, names), strict=True) if pair[1]]
+    refuse(not pairs, f"--rehearse {path}: there are no labelled inputs in it")
+    meant = match_seen(dict.fromkeys(name for _, name in pairs), plan.classes)
+    if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
-            f"{path}: has probabilities, and the scores to classify are logits; make the "
-            "reference with `rankshot score`, from inputs of the model's own classes"
+            f"--rehearse {path}: {quote_names(unknown)} is not a class of the model"
+            f"{suggest_name(unknown[0], plan.classes.names)}; inputs of new classes are for "
+            "--examples"
         )
+    return [value for value, _ in pairs], [meant[name] for _, name in pairs]
 
 
 def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts) -> None:
@@ -219,6 +281,7 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
 
 def _rank(
     classes: ClassLists,
+    held_out: tuple[str, ...],
     specs: list[str],
     run: RunFolder,
     plan: ScoringPlan,
@@ -226,66 +289,112 @@ def _rank(
     yes: bool,
     is_default: bool,
 ) -> None:
-    """Write the rankings of new classes, unless they are there; print what is in them."""
+    """Write the rankings of new and held-out classes, unless they are there; print the first."""
     from rankshot import __version__
     from rankshot.inference.model import fingerprint_files
     from rankshot.jobs.part_jobs import fingerprint
     from rankshot.ranking import read_rankings, write_rankings
     from rankshot.sources import LanguageModel
+    from rankshot.zeroshot.heads.base import only_new
 
     question = "text" if plan.model.takes == "texts" else "images"
-    known = [classes.targets, classes.items, classes.words, dict(classes.synsets)]
+    known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
     files = []
     for path in list_files(specs):
         files += sorted(path.iterdir()) if path.is_dir() else [path]
     content = fingerprint_files(path for path in files if path.is_file())
     made_from = fingerprint([content, __version__, specs, known, question])
+    # Together: answers are read as lists of all classes that were asked for.
+    everything = replace(classes, targets=classes.targets + held_out)
+    if is_default and not any(spec.startswith(ANSWERS) for spec in specs):
+        _write_prompts(everything, run, question)
     if run.has_rankings(made_from):
-        say(f"rankings: those in {run.rankings}, from an earlier run (--again makes them anew)")
+        say(f"rankings: those in {run.rankings}, from an earlier run")
         found = read_rankings(run.rankings, items=classes.items)
     else:
-        if is_default:
-            say(
-                "rankings: from WordNet, the default, which needs nothing else; the answers of a "
-                "language model are usually better (see `rankshot ask`)"
-            )
         open_model = partial(LanguageModel, log=run.answers, question=question)
         senses = parse_senses(classes, [])
-        found, _, missing = rank_by_sources(specs, classes, senses, open_model, yes=yes)
+        found, _, missing = rank_by_sources(
+            specs, everything, senses, open_model, yes=yes, skip_unknown=True
+        )
+        require_known(found, classes)
         with run.replace_rankings(made_from):
             write_rankings(found, run.rankings)
         print_rankings(found, classes)
+        if held_out:
+            n_ranked = len({*held_out} & {*found.target_names})
+            say(f"rankings of {n_ranked:,} of the {len(held_out):,} labelled classes as well")
         if missing:
             lists = format_count(sum(map(len, missing.values())), "list")
             say(f"missing: {lists}; `rankshot rank --follow-up` asks for them again")
-    print_warnings(found, classes)
+    print_warnings(cast("Any", only_new(found)), classes)
 
 
-def _score(plan: ScoringPlan, listed: InputParts, run: RunFolder) -> None:
-    """Write the scores of all inputs, unless they are there, and print how many."""
+def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
+    """Write prompts for a language model, and print how better rankings are had in two minutes."""
+    command = shlex.join(["rankshot", *sys.argv[1:]])
+    names, _ = write_prompts(
+        classes, run.prompts, command, overwrite=True, question=question, max_tokens=8000
+    )
+    say(
+        "rankings: from WordNet, since there are no answers of a language model yet. For better "
+        f"ones, in two minutes: paste {run.prompts / names[0]} into any chat window, save the "
+        f"answer as {run.prompts / ANSWERS / names[0]}, and give the same command again (each of "
+        f"the {format_count(len(names), 'prompt')} there makes them still better)"
+    )
+
+
+def _score(
+    plan: ScoringPlan, listed: InputParts, output: Path, labels: dict[str, str] | None = None
+) -> int:
+    """Write the scores of all inputs, unless they are there; print and return how many."""
     from rankshot.jobs import score as score_parts
 
     with show_parts("scoring") as show:
         scored = score_parts(
-            plan, listed, run.scores, on_error="skip", update=True, progress=show, notify=say
+            plan, listed, output, on_error="skip", update=True, progress=show, notify=say
         )
     for _, reason in scored.failed:
         raise RankshotError(reason)
     n_inputs = format_count(scored.n_rows, "input")
     if not scored.n_done:
-        say(f"scores: those of {n_inputs} in {run.scores}, from an earlier run")
+        say(f"scores: those of {n_inputs} in {output}, from an earlier run")
     else:
         n_kept = scored.n_rows - scored.n_new_rows
         kept = f", {n_kept:,} of them by an earlier run" if n_kept else ""
         n_skipped = scored.count_reasons().total()
         say(f"scores: {n_inputs} scored{kept}, {n_skipped:,} skipped")
-    print_skipped(scored, run.scores / "_skipped.csv")
+    print_skipped(scored, output / "_skipped.csv")
+    if scored.n_done or labels:
+        print_check(output, labels)
+    return scored.n_rows
+
+
+def _score_labelled(
+    plan: ScoringPlan, values: list[Any], labels: list[str], run: RunFolder
+) -> tuple[Scores, list[str]]:
+    """Return the scores of labelled inputs of seen classes, and their classes."""
+    from rankshot.core.files import replace_file
+    from rankshot.core.tables import ID, LABEL, open_csv_writer
+    from rankshot.jobs.score_parts import list_inputs
+    from rankshot.zeroshot.files.score_tables import build_scores, open_scores
+
+    # The ids of a list are its paths or numbers.
+    ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
+    label_of = dict(zip(ids, labels, strict=True))
+    with replace_file(run.labelled.with_suffix(".csv")) as stream:
+        open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
+    _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
+    table = open_scores(run.labelled)
+    ids, scores = read_all_scores(table)
+    type_, rows = SCORE_TYPES[table.kind], range(len(scores))
+    return build_scores(scores, table, type_, rows), [label_of[id_] for id_ in ids]
 
 
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) -> None:
+def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made: bool) -> None:
     """Print what is kept, and the commands that one may want next."""
     from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -298,10 +407,11 @@ def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) 
     explain = ["explain", *using, "--id", first]
     suggest = ["suggest", *using, "-o", "labels.csv"]
     export = ["export", run.head, "-o", "head.onnx"]
-    if model.endswith(".onnx"):
-        export = ["export", run.head, "--attach", model, "-o", "zero-shot.onnx"]
-    say("to see why an input got its class, which ones to label, and to use the head elsewhere:")
-    for words in (explain, suggest, export):
+    if network[0].endswith(".onnx"):
+        export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
+    say("to see what would help most, why an input got its class, which ones to label, and to use")
+    say("the head elsewhere:")
+    for words in (["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 
@@ -321,17 +431,26 @@ class RunFolder:
         self.rankings = path / f"{output.stem}.rankings.jsonl"
         self.head = path / f"{output.stem}.rankshot"
         self.answers = path / "answers.jsonl"
+        self.labelled = path / LABELLED
+        self.prompts = path / f"{output.stem}.prompts"
         self.evidence = path / f"{output.stem}.evidence.npz"
         self._made: dict[str, dict[str, str]] = {}
 
+    @property
+    def default_sources(self) -> list[str]:
+        """The answers of a language model, if there are any, and WordNet."""
+        answers = self.prompts / ANSWERS
+        there = answers.is_dir() and any(answers.glob("*.txt"))
+        return [*([f"{ANSWERS}:{answers}"] if there else []), "wordnet"]
+
     @contextmanager
-    def open(self, plan: ScoringPlan, *, again: bool) -> Iterator[None]:
+    def open(self, plan: ScoringPlan) -> Iterator[None]:
         """Create the folder, or use one of the same model; no other process can use it then."""
         check_folder(self.path)
         is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
         with _lock(self.path):
-            self._begin(plan, again=again)
+            self._begin(plan)
             try:
                 yield
             except BaseException:
@@ -359,7 +478,7 @@ class RunFolder:
         self._made[name] = {"from": fingerprint, "written": _hash(self.rankings)}
         self._write()
 
-    def _begin(self, plan: ScoringPlan, *, again: bool) -> None:
+    def _begin(self, plan: ScoringPlan) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
         from rankshot.core.files import remove_leftovers
         from rankshot.jobs.score_parts import require_same_plan
@@ -378,17 +497,10 @@ class RunFolder:
         else:
             odd = f"{self.path}: is not empty, and not a folder of `rankshot recognise`; give"
             refuse(any(self.path.iterdir()), f"{odd} another --folder")
-        if again:
-            for name in self._made:
-                self._keep_corrected(name)
-            for pattern in OWN_FILES:
-                for path in self.path.glob(pattern):
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-            self._made = {}
         try:
             require_same_plan(self.scores, plan)
         except RankshotError as error:
-            raise RankshotError(f"{error}; give another --folder, or start with --again") from None
+            raise RankshotError(f"{error}; give another --folder, or remove this one") from None
         self._write()
 
     def _keep_corrected(self, name: str) -> None:

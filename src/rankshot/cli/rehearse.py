@@ -43,12 +43,12 @@ def rehearse(
     head: str = RANKING_HEADS[0],
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Hold out seen classes as new ones, before there is any input of the new classes.
+    """Choose settings and predict the accuracy on held-out classes.
 
     Some seen classes are treated as if they were new: their columns are removed from the scores,
     and their inputs have to be recognised by rankings of the other classes. Their true classes are
-    known, so this shows which sources and settings to use, which temperature makes the
-    probabilities right, and how accurate the new classes will be.
+    known. So the command chooses sources and settings, calibrates the probabilities, and predicts
+    the accuracy on the new classes, without any input of the new classes.
 
     Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl
     --new-rankings rankings.jsonl -o settings.json
@@ -63,7 +63,7 @@ def rehearse(
         label alone and the same rows as the scores (.csv, .parquet).
     rankings
         Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
-        rank --rehearse 20`.
+        rank --rehearse seen_labels.csv`.
     new_rankings
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
@@ -81,11 +81,12 @@ def rehearse(
 
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_choice
+    from rankshot.inference import check_scores
     from rankshot.ranking import read_rankings
     from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import Rehearsal
+    from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
 
     require_choice("--head", head, RANKING_HEADS)
     if output is not None:
@@ -96,7 +97,7 @@ def rehearse(
     of_rankings = [*about.items, *filter(None, about.target_names)]
     about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
-    values, labels = _read_labelled(table, truth, score_type)
+    values, labels = read_labelled(table, truth, score_type)
     rehearsal = Rehearsal(
         build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
     )
@@ -108,10 +109,13 @@ def rehearse(
     if about_new is not None:
         with prefix_errors(new_rankings):
             predicted = rehearsal.predict_accuracy(about_new)
-            alone = _predict_alone(rehearsal, about_new)
+            alone = predict_alone(rehearsal, about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
+    rows = list(map(str, range(len(labels))))
+    for line in check_scores([(rows, values)], dict(zip(rows, labels, strict=True))).describe()[1:]:
+        say(line)
     _print_choice(rehearsal)
     if about_new is not None:
         n = len(set(about_new.targets))
@@ -121,6 +125,8 @@ def rehearse(
         )
         for source, interval in alone.items():
             say(f"  predicted for {source} alone: {interval}")
+    for doubt in list_doubts(rehearsal, about_new):
+        say(doubt)
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
@@ -130,7 +136,7 @@ def rehearse(
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
 
 
-def _predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
+def predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
     """Return the predicted accuracy of the new classes by each of several sources alone."""
     from rankshot.zeroshot.heads.base import source_names
 
@@ -143,7 +149,7 @@ def _predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
     return found
 
 
-def _read_labelled(
+def read_labelled(
     table: ScoreTable, truth: Path, score_type: ScoreType
 ) -> tuple[Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""

@@ -95,7 +95,7 @@ def report(
     score_type: ScoreType = ScoreType.AUTO,
     title: str = "Zero-shot predictions",
 ) -> None:
-    """Write a page about predictions: how many are right, what is confused with what, and why.
+    """Write an HTML page about predictions and their accuracy.
 
     The page is one self-contained HTML file. It begins with the accuracy in one sentence; then
     come pictures (--images), confusions, the calibration and the accuracy of each class.
@@ -256,7 +256,7 @@ def _add_rankings(
 ) -> Report:
     import numpy as np
 
-    from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
+    from rankshot.report.rankings import find_similar_classes, summarize_rankings
     from rankshot.zeroshot import ProbabilisticRanking
 
     path, rankings = _find_rankings(options, table)
@@ -287,7 +287,6 @@ def _add_rankings(
     return replace(
         page,
         consensuses=summarize_rankings(rankings, consensus, compared),
-        sources=compare_sources(rankings, consensus, compared),
         similar=find_similar_classes(
             consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
         ),

@@ -1,4 +1,4 @@
-"""``rankshot score``: a model and a folder of pictures, or texts, in; a table of scores out."""
+"""``rankshot score``: a model and a folder of images, or texts, in; a table of scores out."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ def score(
     scheduler: str | None = None,
     update: bool = False,
 ) -> None:
-    """Run a model over pictures or texts and write its scores, for rankshot classify.
+    """Run a model on images or texts, and write its scores.
 
-    A run that was stopped goes on where it was when the same command is given again. Inputs that
-    have no scores are listed in a file next to the output, such as scores.skipped.csv.
+    The scores are the input of `rankshot classify`. An interrupted run continues when the same
+    command is run again. Inputs without scores are listed in a file next to the output, such as
+    scores.skipped.csv.
 
-    If the output is a folder, it gets many parts, for rankshot classify, and each worker runs the
-    model. If workers declare the resource GPU (dask worker --resources GPU=1), only these do.
-    Skipped inputs are listed in _skipped.csv in it.
+    If the output is a folder, the scores are written in parts, and each worker runs the model. If
+    some workers declare the resource GPU (dask worker --resources GPU=1), only these run it.
+    Skipped inputs are listed in the file _skipped.csv of the folder.
 
     Example: rankshot score photos/ --model network.onnx --seen imagenet-1k --preprocessing
     imagenet -o scores.parquet
@@ -65,38 +66,38 @@ def score(
     Parameters
     ----------
     inputs
-        A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one
-        per line), or a table with a column text, or path, and optionally id (.csv, .jsonl). If the
+        A folder of images (subfolders included), an image, a list of paths or texts (.txt, one per
+        line), or a table with a column text or path, and optionally id (.csv, .jsonl). If the
         output is a folder, also a dataset of such tables of texts: a folder, a pattern in quotes,
         or an address such as s3://bucket/texts.
     model
-        A network (.onnx), a folder or hub name of transformers, a scikit-learn pipeline (.skops),
-        or efficientnet-lite0, which knows the classes of ImageNet.
+        A network (.onnx), a transformers model (a folder or its name on the hub), a scikit-learn
+        pipeline (.skops), or efficientnet-lite0, which was trained on ImageNet.
     output
         The scores to write (.parquet, .csv, .npz); or a folder for many parts, or its address.
     seen : <file or imagenet-1k>
         The names of the classes in the order of the model's outputs: a file, or imagenet-1k. Not
         needed if they are in the model.
     preprocessing : <name or file>
-        How a picture becomes numbers: imagenet, efficientnet-lite, clip, or a file
-        preprocessor_config.json (one next to the model is read automatically).
+        How images are preprocessed: imagenet, efficientnet-lite, clip, or a file
+        preprocessor_config.json (one next to the model is found automatically).
     text_column
         The column with the inputs. The default is text, or path.
     id_column
         The column with the ids. The default is id.
     batch
-        Inputs per call of the model.
+        The number of inputs in each call of the model.
     on_error
-        Skip inputs that cannot be read, and list them; or stop.
+        What to do with inputs that cannot be read: skip and list them, or stop.
     again
-        Start from the beginning, whatever is there.
+        Start again, even if there are scores.
     workers
         The number of local processes. The default for many files is one per core.
     scheduler
-        Do it on a cluster: the address of its Dask scheduler, such as tcp://10.0.0.5:8786.
+        Use a Dask cluster: the address of its scheduler, such as tcp://10.0.0.5:8786.
     update
-        Do parts of a dataset again that have changed, and remove the output of those that have
-        vanished.
+        Process the parts of a dataset again that have changed, and remove the output of parts that
+        no longer exist.
     """
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
@@ -115,7 +116,8 @@ def score(
         workers = choose_workers(workers, scheduler)
     workers = None if workers == 1 else workers
     plan = open_plan(model, seen, preprocessing)
-    listed = list_inputs(plan, inputs, text_column, id_column, batch)
+    keep = output if update else None
+    listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
         run = score_parts(
             plan,

@@ -36,12 +36,12 @@ def suggest(
     number: int = 20,
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Suggest inputs to label, as examples of new classes.
+    """Suggest inputs to label as examples of new classes.
 
-    The inputs differ, and each stands for many others: they are the middles of clusters. The
-    output has the columns id, guess, probability and label. Fill in labels, as many as you like,
+    The suggested inputs are the centers of clusters, so that each represents many others. The
+    output has the columns id, guess, probability and label. Fill in as many labels as you like,
     and give the file to --examples of `classify`, `recognise` or `fit`. With --examples, inputs
-    that have a label are not suggested again: they are at the top of the output, with their labels.
+    that have a label are not suggested again: they come first in the output, with their labels.
 
     Example: rankshot suggest scores.parquet --head new-classes.rankshot -n 20 -o labels.csv
 
@@ -51,11 +51,11 @@ def suggest(
     ----------
     inputs
         The scores of the inputs, with the options of `classify` (.csv, .parquet, .npz); or
-        predictions (.csv, .parquet), whose probabilities tell inputs apart less well.
+        predictions (.csv, .parquet), which distinguish the inputs less well.
     output
         The table to fill in (.csv).
     number
-        How many inputs to suggest.
+        The number of inputs to suggest.
     """
     import numpy as np
 

@@ -43,7 +43,7 @@ STOPPED = {
     "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
     "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
 }
-ABOUT = "Collect rankings from people with a web page of your own."
+ABOUT = "Collect rankings from people with your own web page."
 
 
 def new(

@@ -25,6 +25,7 @@ from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
 from rankshot.inference.model import fingerprint_files, open_model
 from rankshot.inference.pictures import Preprocessing
+from rankshot.inference.recognition import plain_labels
 from rankshot.inference.scoring import (
     BATCH,
     ON_ERROR,
@@ -40,6 +41,7 @@ from rankshot.jobs.part_jobs import (
     FAILED,
     MANIFEST,
     SKIPPED,
+    WORK_KEY,
     JobError,
     PartJob,
     PartsRun,
@@ -47,6 +49,7 @@ from rankshot.jobs.part_jobs import (
     fingerprint,
     format_work,
     keep_loaded,
+    output_name,
     read_manifest,
     require_output,
     write_skipped,
@@ -59,8 +62,8 @@ from rankshot.jobs.storage import (
     has_pattern,
     is_address,
     list_parts,
+    read_footer,
 )
-from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
     ENDINGS,
     Block,
@@ -156,7 +159,8 @@ def score(
     plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
     listed = inputs
     if not isinstance(listed, InputParts):
-        listed = list_inputs(plan, inputs, column, id_column, batch_size)
+        keep = output if update else None
+        listed = list_inputs(plan, inputs, column, id_column, batch_size, keep)
     require_choice("on_error", on_error, ON_ERROR)
     target, names = as_address(output), plan.classes.names
     is_table = target.endswith(ENDINGS) and not is_address(target)
@@ -241,26 +245,70 @@ def list_inputs(
     column: str | None = None,
     id_column: str | None = None,
     batch_size: int = BATCH,
+    keep: str | Path | None = None,
 ) -> InputParts:
-    """Return the inputs as parts: tables of texts, or lists, each of which begins with a batch."""
+    """Return the inputs as parts: tables of texts, or lists, each of which begins with a batch.
+
+    If inputs were added or have changed since an earlier job wrote the folder ``keep``, the parts
+    of this job with inputs that are as they were stay, and all other inputs are in new parts.
+    """
     require_whole_number("batch_size", batch_size)
     if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
         parts = list_parts(as_address(inputs), TABLE_ENDINGS)
         return InputParts(str(inputs), parts, batch_size, column, id_column, are_tables=True)
     found = open_inputs(inputs, plan.model.takes, column, id_column)
-    entries = iter(found)
+    packed = _divide(iter(found), batch_size)
+    if not any(isinstance(one, Input) for one in found):
+        raise nothing_scored(found.name, [one for one in found if isinstance(one, Skipped)])
+    if keep is not None and Path(keep).is_dir():
+        packed = _keep_parts(packed, found, Path(keep), batch_size)
+    return InputParts(found.name, packed, batch_size, column, id_column)
+
+
+def _divide(entries: Entries, batch_size: int, first_number: int = 0) -> list[Part]:
+    """Return entries as parts, with numbers as names."""
     first = list(islice(entries, MIN_PARTS * PART_INPUTS))
     wanted = min(PART_INPUTS, max(MIN_BATCHES * batch_size, -(-len(first) // MIN_PARTS)))
     size = -(-wanted // batch_size) * batch_size
     entries = chain(first, entries)
     packed: list[Part] = []
-    has_inputs = False
     while group := list(islice(entries, size)):
-        has_inputs = has_inputs or any(isinstance(one, Input) for one in group)
-        packed.append(_pack(f"part-{len(packed):06d}", group))
-    if not has_inputs:
-        raise nothing_scored(found.name, [one for one in first if isinstance(one, Skipped)])
-    return InputParts(found.name, packed, batch_size, column, id_column)
+        packed.append(_pack(f"part-{first_number + len(packed):06d}", group))
+    return packed
+
+
+def _keep_parts(
+    packed: list[Part], found: Iterable[Input | Skipped], folder: Path, batch_size: int
+) -> list[Part]:
+    """Return the parts of an earlier job whose inputs are the same, and new parts of the rest."""
+    manifest = read_manifest(as_address(folder))
+    old = {} if manifest is None else manifest[1]
+    done = [name for name in old if (folder / output_name(name)).is_file()]
+    now = {part.name: part.version for part in packed}
+    if all(now.get(name) == old[name] for name in done):
+        return packed
+    by_id: dict[str, list[Input | Skipped]] = {}
+    for one in found:
+        by_id.setdefault(one.id, []).append(one)
+    kept: list[Part] = []
+    for name in done:
+        ids = _read_ids(folder / output_name(name))
+        part = _pack(name, [one for id_ in ids for one in by_id.get(id_, ())])
+        if part.version == old[name]:
+            kept.append(part)
+            for id_ in ids:
+                by_id.pop(id_, None)
+    rest = (one for some in by_id.values() for one in some)
+    first_number = 1 + max(int(name.rpartition("-")[2]) for name in old)
+    return kept + _divide(rest, batch_size, first_number)
+
+
+def _read_ids(part: Path) -> set[str]:
+    """Return the ids of the inputs of a part, scored or skipped."""
+    counts_and_skipped = (read_footer(str(part)) or (0, {}))[1].get(WORK_KEY, "[{}, []]")
+    with open_parquet(part) as file:
+        ids = file.read([ID])[ID].to_pylist()
+    return {*ids, *(Skipped(*one).id for one in json.loads(counts_and_skipped)[1])}
 
 
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
@@ -280,7 +328,7 @@ def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
 
 def _pack(name: str, entries: Sequence[Input | Skipped]) -> PackedPart:
     """Return a part with some entries; its version changes with their texts, or sizes and times."""
-    digest = sha256()
+    versions: list[str] = []
     packed: list[Input | Skipped] = []
     are_short = True
     for one in entries:
@@ -296,10 +344,12 @@ def _pack(name: str, entries: Sequence[Input | Skipped]) -> PackedPart:
         else:
             packed.append(one)
             if isinstance(one, Input) and hasattr(one.value, "tobytes"):
-                digest.update(one.value.tobytes())
-                about, are_short = (one.id, type(one.value).__name__), False
-        digest.update(repr(about).encode(errors="surrogatepass"))
-    return PackedPart.pack(name, packed, digest.hexdigest(), compress=are_short)
+                content = sha256(one.value.tobytes()).hexdigest()
+                about, are_short = (one.id, type(one.value).__name__, content), False
+        versions.append(repr(about))
+    # In any order: see `_keep_parts`.
+    version = sha256("\n".join(sorted(versions)).encode(errors="surrogatepass")).hexdigest()
+    return PackedPart.pack(name, packed, version, compress=are_short)
 
 
 def _read_packed(packed: Sequence[Input | Skipped]) -> Entries:
@@ -364,8 +414,7 @@ class _ScoreJob(PartJob):
     def load(self, content: bytes) -> ScoringPlan:
         opened = set_preprocessing(open_model(self.source), self.preprocessing)
         names = tuple(json.loads(content))
-        labels = ClassLabels(names, (None,) * len(names), tuple((name,) for name in names), names)
-        plan = ScoringPlan(opened, labels)
+        plan = ScoringPlan(opened, plain_labels(names))
         for what, value in describe_plan(plan).items():
             if value != self.plan[what]:
                 raise RankshotError(f"{self.source}: not the same {what} as where the job began")

@@ -45,6 +45,8 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 ROUNDING_ERROR = 1e-12
+MOST_SOLVED_ITEMS = 20
+"""Of more items, a Kemeny order with ties is a good one, and perhaps not the best."""
 DEFAULT_K = 10
 """The number of places of each ranking that count, by default; in zero-shot heads as well."""
 
@@ -375,7 +377,7 @@ class TargetSummary:
 
 
 def summarize(
-    rankings: AnyRankings, model: Any | None = None, k: int | None = DEFAULT_K
+    rankings: AnyRankings, model: Any = None, k: int | None = DEFAULT_K
 ) -> list[TargetSummary]:
     """Summarize the rankings of every target.
 
@@ -387,9 +389,10 @@ def summarize(
     ----------
     rankings : Rankings or PartitionedRankings
         If no ranking names a target, all are interpreted as rankings of one target.
-    model : PlackettLuce, Mallows or BabingtonSmith, optional
+    model : PlackettLuce, Mallows, BabingtonSmith or "kemeny", optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
-        target.
+        target. ``"kemeny"`` is the Kemeny order of all items that somebody ranked, in which
+        neighbours are tied that equally many rankings prefer, as in a survey.
     k : int or None
         The number of places of each ranking that count in the consensus and in distances; all for
         None. In distances, a shorter list is compared as far as it goes. W counts all places.
@@ -406,7 +409,9 @@ def summarize(
     """
     rankings = keep_counted(require_any_rankings(rankings))
     found = require_some(rankings)
-    model = PlackettLuce() if model is None else require_model(model)
+    is_kemeny = isinstance(model, str) and model == "kemeny"
+    if not is_kemeny:
+        model = PlackettLuce() if model is None else require_model(model)
     first = rankings
     if k is not None:
         first = rankings.top(min(require_whole_number("k", k), rankings.n_items))
@@ -421,9 +426,9 @@ def summarize(
             some if target is None else map_parts(some, select_target, target)
             for some in (rankings, first)
         )
-        fitted = clone(model).fit(few)
-        consensus = merge_rankings(few, fitted)
-        length = int(consensus.lengths[0])
+        fitted = None if is_kemeny else clone(model).fit(few)
+        consensus = merge_by_kemeny(few) if is_kemeny else merge_rankings(few, fitted)
+        length = min(int(consensus.lengths[0]), k or rankings.n_items)
         summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
     return summaries
 
@@ -440,7 +445,7 @@ def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:
         return reduce_parts(rankings, _take_all)
     target = found.target_names[0] if found.target_names else None
     mode = Rankings.from_orders([model.mode_], items=rankings.items, targets=target)
-    n_top, listed = reduce_parts(rankings, _count_listed)
+    n_top, listed = reduce_parts(rankings, count_listed)
     compared = np.flatnonzero(listed)
     if n_top == 0 and compared.size < rankings.n_items:
         among = restrict_items(mode, [rankings.items[i] for i in compared])
@@ -452,7 +457,33 @@ def _take_all(rankings: Rankings) -> Rankings:
     return rankings
 
 
-def _count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
+def merge_by_kemeny(rankings: AnyRankings) -> Rankings:
+    """Return the Kemeny order of the rankings of one target, with ties.
+
+    Neighbours that equally many rankings prefer are tied. Items that no ranking has among its
+    first K are left out.
+    """
+    few = keep_ranked_items(rankings)
+    is_small = few.n_items <= MOST_SOLVED_ITEMS
+    number = {name: i for i, name in enumerate(few.items)}
+    W = precedence(few)
+    are_equal = np.isclose(W, W.T, rtol=1e-9, atol=0)
+    groups: list[list[str]] = []
+    for name in cast("tuple[str, ...]", kemeny(few, "exact" if is_small else "insertion").order):
+        if groups and are_equal[[number[other] for other in groups[-1]], number[name]].all():
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    n_top, _ = reduce_parts(rankings, count_listed)
+    return Rankings.from_orders(
+        [[sorted(group) if len(group) > 1 else group[0] for group in groups]],
+        items=rankings.items,
+        targets=next(iter(count_rankings(rankings).target_names), None),
+        kind="top" if n_top else "subset",
+    )
+
+
+def count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
     """Return the number of top-K rankings, and how often each item is listed."""
     listed = np.bincount(rankings.codes, minlength=rankings.n_items)
     return int((~rankings.is_subset).sum()), listed

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
-from rankshot.ranking import Rankings, concordance, kemeny
+from rankshot.ranking import Rankings, concordance
+from rankshot.ranking.rater_agreement import merge_by_kemeny
 from rankshot.survey.answers import Answer, answer_levels, is_counted
-from rankshot.survey.quality import Flag, find_flags, pairwise_margins
+from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.store.assignment import Load, count_answers, idle_cutoff, question_from_row
 from rankshot.survey.store.database import (
     ASSIGNMENT,
@@ -40,8 +41,6 @@ from rankshot.survey.store.people import (
 )
 from rankshot.survey.study import Question, Study
 
-# Of more items than this, the consensus is a good order, and perhaps not the best.
-MOST_SOLVED_ITEMS = 20
 # Items, best first; a tie is a tuple inside the tuple.
 NamedOrder = tuple[str | tuple[str, ...], ...]
 # For each target: what its consensus and Kendall's W depend on, and these.
@@ -468,21 +467,10 @@ def _merge_answers(
         # Positions count from 1, and 0 is not shown.
         shown = Rankings.from_positions(table + 1, items=items, kind="subset")
         rankings = shown.top(n_ranked)
-        is_small = len(items) <= MOST_SOLVED_ITEMS
-        found = kemeny(rankings, "exact" if is_small else "insertion").order
-        number = {item: place for place, item in enumerate(items)}
-        order = [number[name] for name in found]  # type: ignore[index]
         is_ranked = np.any((table >= 0) & (table < n_ranked[:, None]), axis=0)
-        margins = pairwise_margins(table)
-        groups: list[list[int]] = []
-        for item in (i for i in order if is_ranked[i]):
-            if groups and not margins[groups[-1], item].any():
-                groups[-1].append(item)
-            else:
-                groups.append([item])
-        # Nobody ranked these.
-        groups.append(np.flatnonzero(~is_ranked).tolist())
-        named = [tuple(sorted(items[i] for i in group)) for group in groups if group]
-        consensus = tuple(group[0] if len(group) == 1 else group for group in named)
+        rest = tuple(items[i] for i in np.flatnonzero(~is_ranked))
+        ranked = merge_by_kemeny(rankings).orders()[0]
+        groups = [x if isinstance(x, str) else tuple(x) for x in ranked if x not in rest]
+        consensus = (*groups, *(rest[:1] if len(rest) == 1 else [rest] if rest else ()))
         memo[target] = key, consensus, concordance(rankings)
     return memo[target][1:]

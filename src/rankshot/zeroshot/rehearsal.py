@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice
+from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
@@ -63,6 +64,8 @@ GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
 """The settings that are tried by default, as far as the head has these parameters."""
 REFERENCE_SHARE = 0.25
 """The share of the inputs that a classifier is not trained on, if it is trained again."""
+ENOUGH_CLASSES = 20
+"""With fewer rehearsed classes, temperatures of eight differed by a factor of three."""
 LEAST_HALVED = 8
 """With fewer held-out classes, half of them are too few to learn "none of these" from."""
 SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
@@ -79,7 +82,7 @@ class Rehearsal(BaseEstimator):
     The scores of the held-out classes are left out, and the head has to recognise their inputs by
     their rankings, like inputs of new classes. So it needs labelled scores of seen inputs, and
     rankings of seen classes by the same sources that rank the new classes
-    (``rankshot rank --rehearse 20``); nothing of the new classes. It
+    (``rankshot rank --rehearse labels.csv``); nothing of the new classes. It
 
     - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
       is made only if the accuracy gains more than its standard error over the classes; twice that
@@ -350,6 +353,23 @@ class Rehearsal(BaseEstimator):
             for classes, correlations in self._correlations[self.trials_.index(tried)]
         ]
         return predict_mean_accuracy(np.concatenate(strengths), correlate_classes(head, table))
+
+
+def list_doubts(rehearsal: Rehearsal, new: Semantics | None) -> list[str]:
+    """Return warnings about what a rehearsal says of new classes; often none."""
+    found = []
+    n = len(rehearsal.classes_)
+    if n < ENOUGH_CLASSES:
+        found.append(
+            f"warning: {n} classes are few for a rehearsal: with {ENOUGH_CLASSES} or more, its "
+            "temperature and the predicted accuracy are better known"
+        )
+    if isinstance(new, Rankings) and not new.rater_names:
+        found.append(
+            "warning: accuracies that are predicted for tables such as WordNet alone were often "
+            "too high (.60 for .49, and .47 for .27, on two data sets of three)"
+        )
+    return found
 
 
 def _require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:

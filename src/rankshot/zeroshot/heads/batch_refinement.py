@@ -407,7 +407,7 @@ def refine_batch(
     head: BaseHead,
     scores: Scores,
     examples: tuple[Scores, ArrayLike] | None = None,
-    batch: Literal["auto", "yes", "no"] = "auto",
+    batch: str = "auto",
 ) -> tuple[BaseHead, str]:
     """Return a head that a batch has refined, or the head as it was, and a sentence that says why.
 

@@ -325,11 +325,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _name_classes(self) -> None:
         """Set the classes, and the column of each of them: seen, new, none."""
         none = [NONE_OF_THESE] if self.none or not self.seen else []
-        groups = (self.items_, self.head.classes_, none)
-        if not self.seen:
-            # "None of these" is in the place of their group.
-            groups = (none, self.head.classes_, [])
-        names = np.array([name for group in groups for name in group])
+        # Without seen classes, "none of these" is in the place of their group.
+        first, last = (list(self.items_), none) if self.seen else (none, [])
+        names = np.array([*first, *self.head.classes_, *last])
         found, times = np.unique(names, return_counts=True)
         if (times > 1).any():
             raise RankshotError(

@@ -1,0 +1,274 @@
+"""`recognise`: from a model, inputs and names to new classes, the best way that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
+from rankshot.core.validation import as_names
+from rankshot.inference.pictures import Preprocessing
+from rankshot.inference.scoring import Classes, ScoredInputs, score
+from rankshot.ranking.rankings import Rankings
+from rankshot.sources.names.labels import ClassLabels
+from rankshot.sources.names.look_up import compare_as
+from rankshot.sources.wordnet import WordNet
+from rankshot.zeroshot.files.saved_heads import add_seen_classes
+from rankshot.zeroshot.heads.base import LEAST_INPUTS, BaseHead, align_to, only_new, source_names
+from rankshot.zeroshot.heads.batch_refinement import refine_batch
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
+from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
+from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.settings import HeadSettings
+
+CLASSES_PER_FOLD = 8
+"""So many classes are held out together, if there are enough; the inputs of the others are the
+reference."""
+EXPECTED = (
+    "expect less than with the answers of a language model (in a measured example, .47 instead of "
+    ".80 of 400 photographs of 16 new classes)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Recognition:
+    """What `recognise` found, and how.
+
+    Attributes
+    ----------
+    ids : array of str
+        The ids of the inputs: paths of pictures, ids of a table, or numbers.
+    labels : array of str
+        Their classes.
+    proba : ndarray of shape (n, classes)
+        The probabilities of all classes, in the order of ``head.classes_``.
+    alone : array of str
+        The class of each input without the other inputs of the batch.
+    head : head
+        The fitted head, which can be saved; a `BatchRefinement` if the batch was used.
+    rehearsal : Rehearsal or None
+        What labelled inputs of seen classes told.
+    predicted : Interval or None
+        The mean accuracy of the new classes that the rehearsal predicts, before the batch is used.
+    notes : tuple of str
+        What was done, and why, in sentences.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard"], ["bus"]], items=["bus", "leopard"], targets=["cat", "truck"])
+    >>> found = rs.recognise(rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), rankings)
+    >>> found.ids.tolist(), found.head.classes_.tolist(), found.rehearsal
+    (['0'], ['cat', 'truck'], None)
+    """
+
+    ids: NDArray[np.object_]
+    labels: NDArray[np.str_]
+    proba: NDArray[np.floating]
+    alone: NDArray[np.str_]
+    head: BaseHead
+    rehearsal: Rehearsal | None
+    predicted: Interval | None
+    notes: tuple[str, ...]
+
+
+def recognise(
+    inputs: Any,
+    new: Rankings | Iterable[str],
+    *,
+    model: Any = None,
+    seen: Classes | None = None,
+    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    source: Any = None,
+    rehearse: tuple[Any, ArrayLike] | None = None,
+    examples: tuple[Any, ArrayLike] | None = None,
+    classes: Literal["new", "all"] = "new",
+    none: bool = False,
+    batch: str = "auto",
+) -> Recognition:
+    """Recognise new classes, the best way that is possible with what is given.
+
+    With labelled inputs of seen classes, these are held out as new ones, to choose settings, to
+    calibrate, and to predict the accuracy; they are the reference as well. Labelled examples of
+    new classes are used. If there are at least five inputs per class, all inputs are decided
+    together (see `BatchRefinement`). The ``notes`` of the result say what was done.
+
+    Parameters
+    ----------
+    inputs : Scores, ScoredInputs, or inputs of the model
+        The scores of a classifier, or what `rankshot.inference.score` takes: a folder of pictures,
+        a file, a list or an array.
+    new : Rankings or iterable of names
+        The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. Or
+        the names of the new classes.
+    model, seen, preprocessing
+        As ``model``, ``classes`` and ``preprocessing`` of `rankshot.inference.score`.
+    source : source or list of sources, optional
+        What ranks names: objects with a method ``similarity`` or ``rankings``, such as
+        `LanguageModel`. By default `WordNet`.
+    rehearse : inputs and labels, optional
+        Inputs of seen classes that the model was not trained on, and their classes: at least five
+        classes, better 20 or more.
+    examples : inputs and labels, optional
+        Inputs of new classes, and their classes.
+    classes : {"new", "all"}
+        Whether only new classes are answers, or also seen ones.
+    none : bool
+        Whether "none of these" is an answer.
+    batch : {"auto", "yes", "no"}
+        Whether all inputs are decided together. This needs inputs of all new classes. With "auto",
+        it is done if it seems possible.
+
+    Returns
+    -------
+    Recognition
+        Its ``labels``, ``proba``, ``head`` and ``notes``.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> count = lambda texts: [[text.count(word) for word in ("wing", "wheel")] for text in texts]
+    >>> found = rs.recognise(
+    ...     ["two wings", "two wheels"], ["eagle", "bicycle"], model=count, seen=["bird", "car"])
+    >>> found.labels
+    array(['eagle', 'bicycle'], dtype='<U7')
+    """
+
+    def read(given: Any) -> ScoredInputs:
+        if isinstance(given, ScoredInputs):
+            return given
+        if isinstance(given, Scores):
+            ids = np.arange(len(given)).astype(str).astype(object)
+            return ScoredInputs(given, ids, (), plain_labels(given.items))
+        if model is None:
+            raise RankshotError(
+                f"without a model, inputs must be Scores or ScoredInputs, not {short_repr(given)}"
+            )
+        return score(model, given, seen, preprocessing=preprocessing)
+
+    scored = read(inputs)
+    scores = scored.scores
+    labelled = None if rehearse is None else (read(rehearse[0]).scores, as_labels(rehearse[1]))
+    known = None if examples is None else (read(examples[0]).scores, examples[1])
+    rankings: Any = new
+    if not isinstance(rankings, Rankings):
+        rankings = _rank(source, as_names(new, "new"), labelled, scored.classes)
+    rankings = align_to(rankings, scores.items)
+    of_new: Any = only_new(rankings)
+    notes = [_describe_sources(of_new)]
+    rehearsal = _rehearse(labelled, rankings, notes)
+    more: dict[str, Any] = {
+        "examples": known,
+        "evidence": scores if scores.evidence is not None else None,
+    }
+    enough = labelled is not None and len(labelled[0]) >= LEAST_INPUTS
+    reference = labelled[0] if labelled is not None and enough else None
+    head: BaseHead
+    predicted, settings = None, HeadSettings()
+    if rehearsal is None:
+        head = WeightedMean().fit(of_new, reference, **more)
+    else:
+        head, settings = rehearsal.fit_head(rankings, **more), rehearsal.settings_
+        predicted = rehearsal.predict_accuracy(rankings)
+        notes += _describe_rehearsal(rehearsal, predicted, of_new)
+    if classes == "all" or none:
+        settings = replace(settings, classes=classes, none=none)
+        if none and classes == "all" and settings.gate and settings.gate["none"] is None:
+            settings = replace(settings, gate=None)
+        head = add_seen_classes(settings, head).fit(reference)
+    alone = head.predict(scores)
+    head, why = refine_batch(head, scores, known, batch)
+    log_proba = head.predict_log_proba(scores)
+    labels = head.classes_[np.asarray(log_proba).argmax(axis=1)]
+    notes += [why] if why else []
+    return Recognition(
+        scored.ids, labels, np.exp(log_proba), alone, head, rehearsal, predicted, tuple(notes)
+    )
+
+
+def as_labels(given: ArrayLike) -> NDArray[np.str_]:
+    """Return labels as text."""
+    return np.asarray(given).astype(str)
+
+
+def plain_labels(names: tuple[str, ...]) -> ClassLabels:
+    """Return classes of which nothing but the names is known."""
+    return ClassLabels(names, (None,) * len(names), tuple((name,) for name in names), names)
+
+
+def _rank(
+    source: Any,
+    new: tuple[str, ...],
+    labelled: tuple[Scores, NDArray[np.str_]] | None,
+    seen: ClassLabels,
+) -> Rankings:
+    """Return the rankings of new classes, and of labelled seen classes, by all sources."""
+    held_out = [] if labelled is None else np.unique(labelled[1]).tolist()
+    targets = (*new, *(name for name in held_out if name in seen.names))
+    words = seen.words
+    if source is None:
+        # A pinned sense needs no words.
+        source = WordNet(senses=seen.senses)
+        words = {name: text for name, text in words.items() if name not in seen.senses}
+    return Rankings.concatenate(
+        [
+            each.rankings(targets, seen.names)
+            if hasattr(each, "rankings")
+            else compare_as(each.similarity, targets, seen.names, words).to_rankings()
+            for each in (source if isinstance(source, Sequence) else [source])
+        ]
+    )
+
+
+def _describe_sources(rankings: Rankings) -> str:
+    """Return a sentence on where the rankings are from."""
+    names = quote_names(filter(None, source_names(rankings)))
+    if rankings.rater_names:
+        raters = format_count(len(rankings.rater_names), "rater")
+        return f"rankings: by {raters}" + (f" ({names})" if names else "")
+    return (
+        f"rankings: by {names or 'no named source'}, without people or language models: {EXPECTED}"
+    )
+
+
+def _rehearse(
+    labelled: tuple[Scores, NDArray[np.str_]] | None, rankings: Rankings, notes: list[str]
+) -> Rehearsal | None:
+    """Return a rehearsal with labelled inputs, if there are enough of them; say it if not."""
+    if labelled is None:
+        return None
+    scores, labels = labelled
+    ranked = {*labels.tolist()} & {*rankings.target_names}
+    if len(ranked) < LEAST_CLASSES:
+        notes.append(
+            f"rehearsal: none, since it needs rankings of {LEAST_CLASSES} labelled classes, not of "
+            f"{len(ranked)}; the labelled inputs are the reference alone"
+        )
+        return None
+    n_folds = min(max(len(ranked) // CLASSES_PER_FOLD, 2), USUAL_FOLDS)
+    return Rehearsal(n_folds=n_folds).fit(scores, labels, rankings)
+
+
+def _describe_rehearsal(rehearsal: Rehearsal, predicted: Interval, new: Rankings) -> list[str]:
+    """Return sentences on what a rehearsal found, and what to think of it."""
+    n, n_new = len(rehearsal.classes_), len(new.target_names)
+    before, after = map(format_share, rehearsal.calibration_error_)
+    with_reference = "with" if rehearsal.settings_.reference else "without"
+    recognised = (
+        f"rehearsal: of {n} held-out seen classes, {rehearsal.accuracy_} of the inputs are "
+        f"recognised ({with_reference} a reference; calibration error {before} before, {after} "
+        "after)"
+    )
+    expected = (
+        f"predicted mean accuracy of the {format_count(n_new, 'new class')}, each input alone: "
+        f"{predicted} (random guessing: {format_share(1 / n_new)})"
+    )
+    return [recognised, expected, *list_doubts(rehearsal, new)]

@@ -1,0 +1,84 @@
+"""`recognise`: the steps that it takes are those of the other functions."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.zeroshot.heads.base import only_new
+
+NAMES = [f"s{i:02}" for i in range(24)]
+PLACES = np.arange(24)
+
+
+def make_scores(rng, places, n=20):
+    """Classes on a line, as a network sees them."""
+    where = np.repeat(places, n)
+    return rs.Scores(-abs(where[:, None] - PLACES) + rng.normal(size=(len(where), 24)), NAMES)
+
+
+def rank(places, names):
+    near = -abs(np.array(places)[:, None] - PLACES).astype(float)
+    return rs.Similarity(near, names, NAMES, source="line").to_rankings()
+
+
+@pytest.fixture
+def task(rng):
+    places = [2.5, 9.5, 16.5]
+    rankings = rs.Rankings.concatenate([rank(places, ["x", "y", "z"]), rank(PLACES, NAMES)])
+    seen = make_scores(rng, PLACES, 10), np.repeat(NAMES, 10)
+    return make_scores(rng, places), np.repeat(["x", "y", "z"], 20), rankings, seen
+
+
+def test_rankings_alone(task):
+    scores, truth, rankings, _ = task
+    found = rs.recognise(scores, rankings, batch="no")
+    head = rs.WeightedMean().fit(only_new(rankings))
+    np.testing.assert_array_equal(found.labels, head.predict(scores))
+    np.testing.assert_allclose(found.proba, head.predict_proba(scores))
+    assert found.predicted is found.rehearsal is None
+    assert np.mean(found.labels == truth) > 0.9
+    assert found.notes[0].startswith("rankings: by 'line', without people or language models")
+
+
+def test_a_rehearsal_and_a_batch(task):
+    scores, _, rankings, seen = task
+    found = rs.recognise(scores, rankings, rehearse=seen)
+    rehearsal = rs.Rehearsal(n_folds=3).fit(*seen, rankings)
+    head = rehearsal.fit_head(rankings)
+    np.testing.assert_array_equal(found.alone, head.predict(scores))
+    refined = rs.BatchRefinement(head).fit(scores)
+    np.testing.assert_array_equal(found.labels, refined.predict(scores))
+    assert found.predicted == rehearsal.predict_accuracy(rankings)
+    assert any("decided together" in note for note in found.notes)
+    assert not any("few for a rehearsal" in note for note in found.notes)
+
+
+def test_examples_and_none_of_these(task):
+    scores, truth, rankings, seen = task
+    examples = scores[::10], truth[::10]
+    found = rs.recognise(scores, rankings, examples=examples, none=True)
+    head = rs.WeightedMean().fit(only_new(rankings), examples=examples)
+    both = rs.SeenAndNew(head, seen=False).fit()
+    np.testing.assert_allclose(found.proba, both.predict_proba(scores))
+    # Inputs of the new classes are told from those of seen classes.
+    positive, negative = (1 - both.predict_proba(x)[:, 0] for x in (scores, seen[0]))
+    assert np.mean(positive[:, None] > negative) > 0.7
+    together = rs.recognise(scores, rankings, rehearse=seen, classes="all", none=True)
+    assert {*together.head.classes_} == {*NAMES, "x", "y", "z", "none of these"}
+
+
+def test_names_are_ranked_by_sources():
+    scores = rs.Scores([[3.0, 0.0, 1.0], [0.0, 3.0, 1.0]], ["leopard", "bus", "daisy"])
+    table = rs.Similarity([[0.0, 1.0, 0.1], [1.0, 0.0, 0.1]], ["cat", "truck"], scores.items)
+
+    class Opposite:
+        def similarity(self, targets, items):
+            return table.select(targets, items)
+
+    assert rs.recognise(scores, ["cat", "truck"]).labels.tolist() == ["cat", "truck"]
+    assert rs.recognise(scores, ["cat", "truck"], source=Opposite()).labels.tolist() == [
+        "truck",
+        "cat",
+    ]
+    with pytest.raises(rs.RankshotError, match="without a model, inputs must be Scores"):
+        rs.recognise("photos/", ["cat", "truck"])
