@@ -90,8 +90,8 @@ html_title = "rankshot"
 html_logo = html_favicon = "_static/icon.svg"
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
-# Pages without pages below them have nothing to list beside them.
-html_sidebars = {"index": [], "paper": []}
+# The first page has nothing to list beside it.
+html_sidebars = {"index": []}
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")

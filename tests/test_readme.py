@@ -1,6 +1,7 @@
 """What the README claims beyond its code, which tests/site/test_commands.py and doctests run."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -90,9 +91,33 @@ def test_the_guide_quotes_the_runs():
                 assert shown == find_result(run, heading, f"{source} | .", column)
 
 
-def test_every_link_and_picture_leads_to_a_file():
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", *(f"docs/{name}.md" for name in ("index", "paper", "reproduction"))]
+    + [f"docs/guide/{name}.md" for name in ("examples", "rehearsal", "sources", "zeroshot")],
+)
+def test_every_accuracy_is_in_the_tables_of_the_runs(page):
+    """A new run moves the tables, and with them what these pages claim."""
+    number = re.compile(r"(?<![\w.])\.\d{3}\b")
+    tables = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "results").glob("*.md")
+    )
+    text = re.sub(
+        r"^```.+?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    chance = {".100"}
+    assert set(number.findall(text)) - set(number.findall(tables)) - chance == set()
+
+
+def test_every_link_and_picture_leads_to_a_file_wherever_the_page_is_read():
+    """PyPI shows the page without the files beside it, so no link is relative."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)#]+)|(?:href|src)=\"([^\"]+)\"", text)
-    local = [a or b for a, b in links if not (a or b).startswith("https:")]
-    assert len(local) > 20
-    assert [link for link in local if not (ROOT / link).exists()] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project["urls"]["Repository"].removeprefix("https://github.com")
+    links = [a or b for a, b in re.findall(r"\]\(([^)#]+)|(?:href|src)=\"([^\"]+)\"", text)]
+    base = (
+        rf"https://(?:github\.com{repository}/blob|raw\.githubusercontent\.com{repository})/main/"
+    )
+    files = [re.sub(base, "", link) for link in links]
+    assert len(files) > 20
+    assert [file for file in files if not (ROOT / file).is_file()] == []

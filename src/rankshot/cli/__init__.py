@@ -31,6 +31,7 @@ from rankshot.cli.classify import classify
 from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
 from rankshot.cli.demo import demo
+from rankshot.cli.doctor import doctor
 from rankshot.cli.fit import export, fit, head
 from rankshot.cli.leaderboard import leaderboard
 from rankshot.cli.options import build_command, split_docstring
@@ -49,6 +50,7 @@ COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
     rank: (),
     ask: (rank,),
     rehearse: (classify,),
+    doctor: (classify,),
     consensus: (score,),
     leaderboard: (consensus,),
     fit: (classify,),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.rehearsal import Rehearsal
@@ -81,7 +82,7 @@ def rehearse(
 
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_choice
-    from rankshot.ranking import read_rankings
+    from rankshot.inference import check_scores
     from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
@@ -92,11 +93,9 @@ def rehearse(
         require_ending(output, (".json",))
         check_writable(output, scores, truth, rankings, new_rankings, evidence)
     table = add_evidence(open_scores(scores), evidence)
-    about = read_rankings(rankings)
-    of_rankings = [*about.items, *filter(None, about.target_names)]
-    about = rename(about, match_columns(of_rankings, table, rankings))
+    about = read_seen_rankings(rankings, table)
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
-    values, labels = _read_labelled(table, truth, score_type)
+    values, labels = read_labelled(table, truth, score_type)
     rehearsal = Rehearsal(
         build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
     )
@@ -108,10 +107,13 @@ def rehearse(
     if about_new is not None:
         with prefix_errors(new_rankings):
             predicted = rehearsal.predict_accuracy(about_new)
-            alone = _predict_alone(rehearsal, about_new)
+            alone = predict_alone(rehearsal, about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
+    rows = list(map(str, range(len(labels))))
+    for line in check_scores([(rows, values)], dict(zip(rows, labels, strict=True))).describe()[1:]:
+        say(line)
     _print_choice(rehearsal)
     if about_new is not None:
         n = len(set(about_new.targets))
@@ -132,7 +134,16 @@ def rehearse(
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
 
 
-def _predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
+def read_seen_rankings(path: Path, table: ScoreTable) -> Rankings:
+    """Read rankings of seen classes by other seen classes, in the spelling of a table of scores."""
+    from rankshot.ranking import read_rankings
+
+    about = read_rankings(path)
+    of_rankings = [*about.items, *filter(None, about.target_names)]
+    return rename(about, match_columns(of_rankings, table, path))
+
+
+def predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
     """Return the predicted accuracy of the new classes by each of several sources alone."""
     from rankshot.zeroshot.heads.base import source_names
 
@@ -145,7 +156,7 @@ def _predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
     return found
 
 
-def _read_labelled(
+def read_labelled(
     table: ScoreTable, truth: Path, score_type: ScoreType
 ) -> tuple[Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""

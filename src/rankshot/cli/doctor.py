@@ -1,0 +1,246 @@
+"""``rankshot doctor``: what is known of a network and its rankings, and what would help most."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from rankshot.cli.console import refuse, say
+from rankshot.cli.heads import HeadOptions, read_new_rankings
+from rankshot.cli.rehearse import predict_alone, read_labelled, read_seen_rankings
+from rankshot.cli.report import MAX_PLACES
+from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_all_scores
+from rankshot.core.errors import format_count, quote_names
+
+if TYPE_CHECKING:
+    from rankshot.ranking.rankings import Rankings
+    from rankshot.zeroshot import Rehearsal, WeightedMean
+    from rankshot.zeroshot.files.score_tables import ScoreTable
+    from rankshot.zeroshot.scores import Scores
+
+SHOWN = 5
+"""Pairs of classes, seen classes to collect inputs of, and inputs to label."""
+MOST_INPUTS = 2_000
+"""Of more inputs, some are taken evenly: the page takes a minute at most."""
+LEAST_COVERAGE = 0.5
+LEAST_REHEARSED = 20
+"""With fewer classes, what a rehearsal chooses depends on which these are."""
+Step = tuple[str, list[Any]]
+"""What would help, and the words of the command."""
+
+
+def doctor(
+    scores: Path,
+    *,
+    options: Annotated[HeadOptions, "rankings reference"],
+    truth: Path | None = None,
+    rehearsal: Path | None = None,
+    score_type: ScoreType = ScoreType.AUTO,
+) -> None:
+    """Check a network and its rankings, and say what would help most next.
+
+    The output is one page: what the network itself says, its accuracy on labelled inputs of seen
+    classes, how far a reference covers the seen classes, the sources, each with the accuracy that
+    a rehearsal predicts for it alone, new classes whose rankings are alike, and the next steps,
+    the most useful first, each with its command. Of many inputs, 2,000 are used for it.
+
+    Example: rankshot doctor photos.rankshot-run
+
+    Example: rankshot doctor scores.csv --rankings rankings.jsonl --reference seen_scores.csv
+    --truth seen_labels.csv --rehearsal rehearsal.jsonl
+
+    Parameters
+    ----------
+    scores
+        The scores of inputs (.csv, .parquet, .npz, or a folder of parts); or the folder that
+        `rankshot recognise` keeps, which has rankings as well.
+    rankings
+        The rankings of the seen classes for each new class (.jsonl, .parquet).
+    reference
+        The scores of inputs of seen classes (.csv, .parquet, .npz; read into memory).
+    truth
+        The classes of the inputs of --reference or, without it, of the scores: a table with
+        columns id and label, or with a column label alone and the same rows (.csv, .parquet).
+    rehearsal
+        Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
+        rank --rehearse`, by the sources of --rankings. They need --reference and --truth.
+    """
+    from rankshot.zeroshot import Rehearsal, WeightedMean
+    from rankshot.zeroshot.files.score_tables import open_scores
+
+    refuse(
+        rehearsal and not (options.rankings and options.reference and truth),
+        "--rehearsal needs --rankings, --reference and --truth as well",
+    )
+    path, rankings = _find_files(scores, options.rankings)
+    table = open_scores(path)
+    score_type = infer_score_type(table, score_type)
+    new: Any = None if rankings is None else read_new_rankings(rankings, table)
+    names, inputs = _read_some(table, score_type)
+    seen: Any = None
+    labels: Any = None
+    if options.reference is not None or truth is not None:
+        seen, labels = _read_seen(options.reference or path, truth, score_type)
+    steps = _examine_network(path, (names, inputs), (seen, labels))
+    if new is None:
+        words = ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
+        steps.append(("rankings of the new classes, such as a language model's answers", words))
+    else:
+        head = WeightedMean().fit(new, seen if options.reference else None)
+        tried = None
+        if rehearsal is not None:
+            some = _choose_rows(len(labels))
+            of_seen = read_seen_rankings(rehearsal, table)
+            tried = Rehearsal().fit(seen[some], labels[some], of_seen)
+        steps += _examine_sources(new, path, tried)
+        words = ["suggest", path, "--rankings", rankings, "-o", "labels.csv"]
+        steps.append((_find_labels(head, names, inputs), words))
+        steps += _examine_reference(head, options.reference)
+        rank = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
+        given = ["--truth", truth, "--rankings", rehearsal, "--new-rankings", rankings]
+        use = ["rehearse", options.reference, *given, "-o", "settings.json"]
+        steps.append(_advise_rehearsal(tried, rank, use))
+    say("what would help most next")
+    for number, (text, words) in enumerate(steps, 1):
+        say(f"  {number}. {text}\n     rankshot {shlex.join(map(str, words))}")
+
+
+# ---- What is given
+
+
+def _find_files(path: Path, rankings: Path | None) -> tuple[Path, Path | None]:
+    """Return the scores and rankings in a folder of `rankshot recognise`, or what is given."""
+    if not (path / "scores").is_dir():
+        return path, rankings
+    newest = sorted(path.glob("*.rankings.jsonl"), key=lambda file: file.stat().st_mtime)
+    return path / "scores", rankings or next(reversed(newest), None)
+
+
+def _choose_rows(n: int) -> Any:
+    import numpy as np
+
+    return np.linspace(0, n - 1, min(n, MOST_INPUTS)).round().astype(int)
+
+
+def _read_some(table: ScoreTable, score_type: ScoreType) -> tuple[Any, Scores]:
+    """Return the ids and scores of some inputs."""
+    import numpy as np
+
+    from rankshot.zeroshot.files.score_tables import build_scores
+
+    ids, values = read_all_scores(table)
+    rows = _choose_rows(len(ids))
+    return np.array(ids)[rows], build_scores(values[rows], table, score_type, rows)
+
+
+def _read_seen(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Scores, Any]:
+    """Return the scores of seen inputs, and their classes if they are known."""
+    from rankshot.zeroshot.files.score_tables import build_scores, open_scores
+
+    table = open_scores(path)
+    if truth is not None:
+        return read_labelled(table, truth, score_type)
+    _, values = read_all_scores(table)
+    return build_scores(values, table, score_type, range(len(values))), None
+
+
+# ---- What is found
+
+
+def _examine_network(
+    path: Path, given: tuple[Any, Scores], labelled: tuple[Scores | None, Any]
+) -> list[Step]:
+    """Print what the network says, and how accurate it is; return what is doubtful."""
+    from rankshot.inference import check_scores
+    from rankshot.jobs.score_parts import read_origin
+
+    check = check_scores([given])
+    lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()
+    doubts = dict.fromkeys(check.doubts)
+    seen, labels = labelled
+    if seen is not None and labels is not None:
+        rows = list(map(str, range(len(labels))))
+        check = check_scores([(rows, seen)], dict(zip(rows, labels.tolist(), strict=True)))
+        lines += check.describe()[1:]
+        doubts |= dict.fromkeys(check.doubts)
+    _print("network", lines)
+    words = ["score", "INPUTS", "--model", "MODEL", "--preprocessing", "NAME", "-o", path]
+    return [(doubt, words) for doubt in doubts]
+
+
+def _examine_sources(rankings: Rankings, path: Path, rehearsal: Rehearsal | None) -> list[Step]:
+    """Print the sources and what a rehearsal predicts for each; return which one would help."""
+    from rankshot.zeroshot.metrics import format_share
+
+    new = rankings.target_names
+    n_new = format_count(len(new), "new class")
+    pairs = {*zip(rankings.sources, rankings.targets, strict=True)}
+    ranked = Counter(sorted(source or "no source" for source, _ in pairs))
+    lines = [f"{source}: ranks {n} of {n_new}" for source, n in ranked.items()]
+    if rehearsal is not None:
+        alone = predict_alone(rehearsal, rankings)
+        lines += [f"predicted accuracy of {name} alone: {found}" for name, found in alone.items()]
+        together = rehearsal.predict_accuracy(rankings)
+        lines.append(f"predicted accuracy, with the sources as rehearsed: {together}")
+    _print(f"rankings (random guessing: {format_share(1 / len(new))})", lines)
+    if any(rater is not None for rater in rankings.raters):
+        return []
+    text = "answers of a language model: no source so far is a person or a language model"
+    words = ["ask", "--seen", path, "--new", ", ".join(map(str, new)), "-o", "prompts"]
+    return [(text, words)]
+
+
+def _advise_rehearsal(tried: Rehearsal | None, rank: list[Any], use: list[Any]) -> Step:
+    n = 0 if tried is None else len(tried.classes_)
+    if n >= LEAST_REHEARSED:
+        return "the settings, the temperature and the weights of sources as rehearsed", use
+    text = (
+        f"a rehearsal with {LEAST_REHEARSED} labelled seen classes or more (now {n}), which finds"
+    )
+    return f"{text} the best sources and settings, and predicts the accuracy", rank
+
+
+def _find_labels(head: WeightedMean, names: Any, inputs: Scores) -> str:
+    """Print which new classes are alike; return which inputs to label."""
+    import numpy as np
+
+    from rankshot.report.rankings import find_similar_classes
+    from rankshot.zeroshot import ProbabilisticRanking
+    from rankshot.zeroshot.metrics import format_share
+    from rankshot.zeroshot.suggestions import choose_diverse
+
+    k = min(MAX_PLACES, head.rankings_.n_items)
+    merged: Any = ProbabilisticRanking(k=k, posterior="consensus").fit(head.rankings_.top(k))
+    found = find_similar_classes(merged.consensus_, k)
+    pairs = () if found is None else found.pairs[:SHOWN]
+    lines = [f"{a} and {b}: {format_share(far)}" for a, b, far in pairs]
+    _print("new classes whose rankings are most alike (0 is the same ranking)", lines or ["none"])
+    alike = [name for *pair, _ in pairs[:1] for name in pair]
+    among, which = np.flatnonzero(np.isin(head.predict(inputs), alike)), " or ".join(alike)
+    if len(among) < SHOWN:
+        among, which = np.arange(len(names)), "any class"
+    chosen = quote_names(names[choose_diverse(inputs, among, SHOWN)].tolist())
+    return f"labels of a few inputs, first of {chosen} ({which}), for --examples labels.csv"
+
+
+def _examine_reference(head: WeightedMean, path: Path | None) -> list[Step]:
+    """Print how far the reference covers the seen classes; return the classes that it lacks."""
+    import numpy as np
+
+    weight = head.weights_.sum(axis=0)
+    share = float(weight @ head.coverage_ / weight.sum())
+    text = f"{path}: covers {head.coverage_.mean():.0%} of the seen classes, {share:.0%} by weight"
+    missing = "none, so it is not known which scores are usual"
+    _print("reference", [missing if path is None else text])
+    if share >= LEAST_COVERAGE:
+        return []
+    lacking = np.argsort(-weight * (1 - head.coverage_), kind="stable")[:SHOWN]
+    names = quote_names(head.items_[i] for i in lacking)
+    words = ["score", "SEEN_INPUTS", "--model", "MODEL", "-o", "reference.parquet"]
+    return [(f"a reference: inputs of seen classes, first of {names}", words)]
+
+
+def _print(heading: str, lines: list[str]) -> None:
+    say("\n".join([heading, *(f"  {line}" for line in lines)]))

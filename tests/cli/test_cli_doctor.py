@@ -1,0 +1,119 @@
+"""``rankshot doctor``: one page about a network and its rankings, and what would help most."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import check_refused, run_well, write_scores, write_small_run
+
+NAMES = [f"class{i:02}" for i in range(24)]
+NEW = ["new1", "new2", "new3"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Classes on a line, as a network sees them; the first two new classes are neighbours."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    places = np.arange(24)
+
+    def score(at):
+        return -abs(np.array(at)[:, None] - places) + rng.normal(size=(len(at), 24))
+
+    label = np.tile(places, 12)
+    write_scores(tmp_path / "seen.csv", score(label), NAMES, [f"s{i}" for i in range(len(label))])
+    lines = [f"s{i},{NAMES[j]}" for i, j in enumerate(label)]
+    (tmp_path / "labels.csv").write_text("\n".join(["id,label", *lines]))
+    at = np.repeat([3.4, 4.6, 15.5], 10)
+    write_scores(tmp_path / "scores.csv", score(at), NAMES, [f"x{i}" for i in range(30)])
+    near = rs.Similarity(-abs(np.array([[3.4], [4.6], [15.5]]) - places), NEW, NAMES, source="line")
+    rs.write_rankings(near.to_rankings(8), tmp_path / "rankings.jsonl")
+    own = rs.Similarity(-abs(places[:, None] - places).astype(float), NAMES, NAMES, source="line")
+    rs.write_rankings(own.to_rankings(), tmp_path / "rehearsal.jsonl")
+    return tmp_path
+
+
+def read_steps(out):
+    """Return the texts and commands of the list at the end."""
+    _, _, steps = out.partition("what would help most next\n")
+    return re.findall(r"  (\d+)\. (.*)\n     (rankshot .*)\n", steps)
+
+
+def test_scores_and_rankings_alone(folder):
+    out = run_well("doctor scores.csv --rankings rankings.jsonl")
+    assert "the network itself says of 30 inputs: class" in out
+    assert "rankings (random guessing: .333)\n  line: ranks 3 of 3 new classes\n" in out
+    assert "(0 is the same ranking)\n  new1 and new2: ." in out
+    assert "reference\n  none" in out
+    numbers, texts, commands = zip(*read_steps(out), strict=True)
+    assert numbers == ("1", "2", "3", "4")
+    begins = ("answers of a language model", "labels of a few", "a reference", "a rehearsal")
+    assert all(text.startswith(begin) for text, begin in zip(texts, begins, strict=True))
+    assert "(new1 or new2)" in texts[1]
+    # The inputs to label look like one of the two classes that are alike.
+    assert all(int(name) < 20 for name in re.findall(r"'x(\d+)'", texts[1]))
+    assert commands[0] == "rankshot ask --seen scores.csv --new 'new1, new2, new3' -o prompts"
+    assert commands[1] == "rankshot suggest scores.csv --rankings rankings.jsonl -o labels.csv"
+    run_well(commands[1].removeprefix("rankshot "))
+
+
+def test_all_that_can_be_given(folder):
+    (folder / "scores.csv.json").write_text(
+        json.dumps({"origin": {"model": "net.onnx, on CPU"}, "skipped": {"damaged": 2}})
+    )
+    given = "--reference seen.csv --truth labels.csv --rehearsal rehearsal.jsonl"
+    out = run_well(f"doctor scores.csv --rankings rankings.jsonl {given}")
+    assert "  model: net.onnx, on CPU\n  skipped inputs: 2 damaged\n" in out
+    assert re.search(r"own accuracy on 288 labelled inputs of seen classes: \.\d+ \[", out)
+    rehearsal = rs.Rehearsal().fit(*read_seen(folder), rs.read_rankings("rehearsal.jsonl"))
+    predicted = rehearsal.predict_accuracy(rs.read_rankings("rankings.jsonl", items=NAMES))
+    assert f"predicted accuracy, with the sources as rehearsed: {predicted}" in out
+    head = rs.WeightedMean().fit(
+        rs.read_rankings("rankings.jsonl", items=NAMES), read_seen(folder)[0]
+    )
+    assert f"seen.csv: covers {head.coverage_.mean():.0%} of the seen classes" in out
+    commands = [command for *_, command in read_steps(out)]
+    assert commands[-1] == (
+        "rankshot rehearse seen.csv --truth labels.csv --rankings rehearsal.jsonl --new-rankings "
+        "rankings.jsonl -o settings.json"
+    )
+
+
+def read_seen(folder):
+    table = np.genfromtxt(folder / "seen.csv", delimiter=",", skip_header=1)[:, 1:]
+    labels = [line.split(",")[1] for line in (folder / "labels.csv").read_text().split("\n")[1:]]
+    return rs.Scores(table, NAMES), labels
+
+
+def test_scores_without_rankings_and_a_doubtful_network(folder):
+    usual = np.random.default_rng(1).normal(size=24)
+    write_scores(
+        folder / "scores.csv", usual + np.zeros((30, 24)), NAMES, [f"x{i}" for i in range(30)]
+    )
+    out = run_well("doctor scores.csv")
+    (_, doubt, score), (_, rankings, _) = read_steps(out)
+    assert "check the preprocessing" in doubt
+    assert "--preprocessing NAME -o scores.csv" in score
+    assert rankings.startswith("rankings of the new classes")
+    needs = "--rehearsal needs --rankings, --reference and --truth as well"
+    check_refused(folder, "doctor scores.csv --rehearsal rehearsal.jsonl", {}, needs)
+
+
+def test_a_folder_of_recognise(folder):
+    kept = folder / "photos.rankshot-run"
+    (kept / "scores").mkdir(parents=True)
+    write_scores(kept / "scores" / "part.parquet", np.eye(24)[:12], NAMES, NAMES[:12])
+    (folder / "rankings.jsonl").rename(kept / "predictions.rankings.jsonl")
+    out = run_well("doctor photos.rankshot-run")
+    assert "line: ranks 3 of 3 new classes" in out
+    assert "rankshot suggest photos.rankshot-run/scores --rankings photos.rankshot-run/pred" in out
+
+
+def test_a_source_of_raters_needs_no_language_model(tmp_path, monkeypatch):
+    write_small_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    out = run_well("doctor scores.csv --rankings rankings.jsonl")
+    assert "language model" not in out.partition("what would help")[2]
