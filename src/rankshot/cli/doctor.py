@@ -39,7 +39,7 @@ def doctor(
     rehearsal: Path | None = None,
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Check a network and its rankings, and say what would help most next.
+    """Check a network and its rankings, and say what would help.
 
     The output is one page: what the network itself says, its accuracy on labelled inputs of seen
     classes, how far a reference covers the seen classes, the sources, each with the accuracy that
