@@ -1,14 +1,15 @@
 """What a cluster costs and gains: local processes against the plain command, and against Dask.
 
-``--workers 1 2 4 8`` measures other numbers of processes than 1 and 2; ``--small`` takes a tenth of
-the data; ``--only fits --rankings 100000000`` fits more rankings than fit in memory. What is asked
-for is a ratio of CPU times, or of memory, which other work on the machine hardly changes; that of
-two workers and one is asked for only on an idle machine. Elapsed times are printed, and mean
-something only if as many cores are free as there are workers.
+``--workers 1 2 4 8`` measures other numbers of processes than 1 and 2; ``--only fits --rankings
+100000000`` fits more rankings than fit in memory. The limits are ratios of CPU times, or of memory,
+which other work on the machine hardly changes; two workers are compared with one only on an idle
+machine. Elapsed times are printed, and mean something only if as many cores are free as there are
+workers.
 """
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -33,13 +34,14 @@ from rankshot.zeroshot.files.score_tables import open_scores
 
 N_SEEN, N_NEW, N_ITEMS = 100, 10, 20
 ROWS_PER_PART = 50_000
-RANKINGS_PER_PART, MOST_IN_MEMORY = 200_000, 10_000_000
-OVERHEAD, SHARING, GROWTH = 1.3, 1.2, 1.15
+N_RANKINGS, RANKINGS_PER_PART, MOST_IN_MEMORY = 600_000, 100_000, 10_000_000
+N_VOTES = 400_000
+OVERHEAD, SHARING, GROWTH, FIT, VOTES = 1.3, 1.2, 1.15, 1.5, 2.0
 """At most: the CPU time of one worker, its client and the scheduler against the plain command; that
-of two workers against one; and the memory for ten times the data."""
-
-
-IDLE_SECONDS = 3.0
+of two workers against one; the memory for ten times the data; the CPU time of a fit in parts
+against reading and fitting in memory; and that of `consensus` with two workers against one process,
+which is then not faster if both cores are free."""
+IDLE_SECONDS = 2.0
 IS_BUSY = os.getloadavg()[0] > 0.5
 """Whether other work ran when this began: then two workers are measured, but not judged."""
 
@@ -279,22 +281,22 @@ def sample_part(items: tuple[str, ...], seed: int, n: int) -> rs.Rankings:
 
 
 def fit_in_memory(folder: str) -> None:
-    """Read all rankings and fit; print seconds of both, memory, and worths. Run as a process."""
-    begin = perf_counter()
+    """Read all rankings and fit; print CPU seconds, memory, and worths. Run as a process."""
+    begin = process_time()
     rankings = rs.Rankings.concatenate(
         rs.read_rankings(path) for path in sorted(Path(folder).glob("*.parquet"))
     )
-    read = perf_counter()
+    read = process_time()
     model = rs.PlackettLuce().fit(rankings)
     worths = " ".join(map(repr, model.worths_.tolist()))
-    print(read - begin, perf_counter() - read, measure_peak(), worths)
+    print(read - begin, process_time() - read, measure_peak(), worths)
 
 
-def fit_whole(votes: Path) -> list[float]:
-    """Fit all rankings in a process of its own; return the worths."""
+def fit_whole(votes: Path) -> tuple[float, list[float]]:
+    """Fit all rankings in a process of its own; return the CPU seconds and the worths."""
     reading, fitting, peak, *worths = map(float, run_alone("--fit", str(votes)))
-    print(f"in memory: read in {reading:.1f} s, fitted in {fitting:.1f} s, {peak:,.0f} MB")
-    return worths
+    print(f"in memory: read in {reading:.1f} s, fitted in {fitting:.1f} s of CPU, {peak:,.0f} MB")
+    return reading + fitting, worths
 
 
 def compare_fits(folder: Path, numbers: list[int], n_rankings: int) -> list[bool]:
@@ -305,29 +307,63 @@ def compare_fits(folder: Path, numbers: list[int], n_rankings: int) -> list[bool
     jobs.write_rankings(jobs.PartitionedRankings(loaders, items), votes)
     print(f"Plackett-Luce of {n_rankings:,} rankings of {N_ITEMS} items")
     # More do not fit in the memory of a small machine.
-    expected = fit_whole(votes) if n_rankings <= MOST_IN_MEMORY else None
-    exact = []
+    whole = fit_whole(votes) if n_rankings <= MOST_IN_MEMORY else None
+    kept = []
     for n in numbers:
         with start_workers(n) as client:
             parts = jobs.read_rankings(str(votes / "*.parquet"), items=items)
             begin = perf_counter()
-            model = rs.PlackettLuce().fit(parts)
-            seconds = perf_counter() - begin
+            models = []
+            cpu = measure_cpu(lambda: models.append(rs.PlackettLuce().fit(parts)), client)  # noqa: B023
+            seconds = perf_counter() - begin - IDLE_SECONDS
             peaks = client.run(measure_peak).values()
-        print(f"{parts.n_parts} parts, {n} workers: {seconds:.1f} s, {max(peaks):,.0f} MB each")
-        if expected is not None:
-            difference = float(np.abs(model.worths_ - expected).max())
+        print(
+            f"{parts.n_parts} parts, {n} workers: {seconds:.1f} s, {cpu:.1f} s of CPU, "
+            f"{max(peaks):,.0f} MB each"
+        )
+        if whole is not None:
+            expected_cpu, expected = whole
+            difference = float(np.abs(models[0].worths_ - expected).max())
             print(f"worths are equal to {difference:.1e}")
-            exact.append(difference <= 1e-8)
-    return exact
+            kept.append(difference <= 1e-8)
+            ratio = cpu / expected_cpu
+            kept.append(check(f"fit, CPU of {n} workers against memory", ratio, FIT) or IS_BUSY)
+    return kept
+
+
+def compare_consensus(folder: Path) -> list[bool]:
+    """Compare `rankshot consensus` of one file with two workers on the same rankings in parts."""
+    items = tuple(f"item {i:02d}" for i in range(N_ITEMS))
+    (folder / "lines").mkdir()
+    for part in range(4):
+        rankings = sample_part(items, part, N_VOTES // 4)
+        rs.write_rankings(rankings, folder / "lines" / f"{part}.jsonl")
+    one = folder / "all.jsonl"
+    one.write_bytes(b"".join(path.read_bytes() for path in sorted((folder / "lines").iterdir())))
+    found = []
+    for given in ([str(one)], [str(folder / "lines" / "*.jsonl"), "--workers", "2"]):
+        command = [sys.executable, "-m", "rankshot.cli", "consensus", *given]
+        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        found.append((perf_counter() - begin, cpu))
+        name = "two workers" if len(given) > 1 else "one process"
+        print(
+            f"consensus of {N_VOTES:,} rankings, {name}: {found[-1][0]:.1f} s, {cpu:.1f} s of CPU"
+        )
+    (alone, alone_cpu), (both, both_cpu) = found
+    return [
+        check("consensus, CPU of two workers against one process", both_cpu / alone_cpu, VOTES),
+        check("consensus, time of two workers against one process", both / alone, 1.0) or IS_BUSY,
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--only", choices=["classify", "fits"])
-    parser.add_argument("--rankings", type=int, default=MOST_IN_MEMORY)
+    parser.add_argument("--only", choices=["classify", "fits", "consensus"])
+    parser.add_argument("--rankings", type=int, default=N_RANKINGS)
     parser.add_argument("--fit", help=argparse.SUPPRESS)
     parser.add_argument("--classify", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -337,16 +373,17 @@ def main() -> None:
     if options.classify:
         classify_alone(*options.classify)
         return
-    share = 10 if options.small else 1
     kept: list[bool] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if options.only != "fits":
-            per_row, kept = compare_with_plain(folder, options.workers, 40 // share)
-            simulate(per_row, *measure_parts(folder, 2000 // share))
-            kept += compare_memory(folder, 10)
-        if options.only != "classify":
-            kept += compare_fits(folder, options.workers, options.rankings // share)
+        if options.only in (None, "classify"):
+            per_row, kept = compare_with_plain(folder, options.workers, 12)
+            simulate(per_row, *measure_parts(folder, 300))
+            kept += compare_memory(folder, 5)
+        if options.only in (None, "fits"):
+            kept += compare_fits(folder, options.workers, options.rankings)
+        if options.only in (None, "consensus"):
+            kept += compare_consensus(folder)
     if not all(kept):
         sys.exit("a limit is not kept")
 

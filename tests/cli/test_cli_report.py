@@ -164,7 +164,7 @@ def headings(text):
 
 
 RESULTS = ["Confusions", "Calibration", "Classes"]
-RANKINGS = ["Similar classes", "Consensus", "Sources"]
+RANKINGS = ["Similar classes", "Consensus"]
 END = "About this report"
 
 

@@ -114,6 +114,15 @@ def test_labelled_inputs_are_rehearsed(zoo):
     )
     assert [row["label"] for row in read("p.csv")] == found.labels.tolist()
     assert str(found.predicted) in out
+    page = f"report p.csv --scores {FOLDER}/scores --head {FOLDER}/p.rankshot -o out.html"
+    run_well(page)
+    estimate, low, high = (f"{100 * share:.1f}" for share in found.predicted)
+    text = Path("out.html").read_text(encoding="utf-8")
+    assert f"predicted beforehand {estimate}% [{low}, {high}]" in text
+    assert "<dt>model</dt><dd>zoo.skops (scikit-learn), on CPU</dd>" in text
+    out = run_well(f"doctor {FOLDER}")
+    assert "the network's own accuracy on 96 labelled inputs of seen classes: 1.000" in out
+    assert "predicted accuracy, with the sources as rehearsed: " in out
     assert "scores: those of 96 inputs" in run_well([*RUN, "--rehearse", "seen.csv"])
     for classes in ("all", "all-or-none", "new-or-none"):
         run_well([*RUN, "--rehearse", "seen.csv", "--classes", classes])

@@ -98,7 +98,7 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
     raised = []
     with open_survey(small_study(), tmp_path) as (app, _):
         home = begin(Client(app))
-        monkeypatch.setattr(Participation, "current_question", fail)
+        monkeypatch.setattr(Participation, "read_current", fail)
         reply = Client(quiet(app, raised)).get(home)
     assert (reply.status, reply["content-type"]) == (500, HTML)
     assert len(raised) == 1

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, read_new_rankings
-from rankshot.cli.rehearse import predict_alone, read_labelled, read_seen_rankings
+from rankshot.cli.recognise import LABELLED
+from rankshot.cli.rehearse import predict_alone, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_all_scores
+from rankshot.cli.score_inputs import (
+    ScoreType,
+    infer_score_type,
+    read_all_scores,
+    read_rankings_of,
+)
 from rankshot.core.errors import format_count, quote_names
 
 if TYPE_CHECKING:
@@ -39,7 +45,7 @@ def doctor(
     rehearsal: Path | None = None,
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Check a network and its rankings, and say what would help most next.
+    """Check a network and its rankings, and list what helps next.
 
     The output is one page: what the network itself says, its accuracy on labelled inputs of seen
     classes, how far a reference covers the seen classes, the sources, each with the accuracy that
@@ -70,37 +76,44 @@ def doctor(
     from rankshot.zeroshot import Rehearsal, WeightedMean
     from rankshot.zeroshot.files.score_tables import open_scores
 
+    path, rankings, reference = scores, options.rankings, options.reference
+    if (scores / "scores").is_dir():
+        # What `rankshot recognise` keeps, labelled inputs and rankings of their classes included.
+        path, labelled = scores / "scores", scores / LABELLED
+        newest = sorted(scores.glob("*.rankings.jsonl"), key=lambda file: file.stat().st_mtime)
+        rankings = rankings or next(reversed(newest), None)
+        if not (reference or truth) and labelled.is_dir():
+            reference, truth, rehearsal = labelled, labelled.with_suffix(".csv"), rankings
     refuse(
-        rehearsal and not (options.rankings and options.reference and truth),
+        rehearsal and not (rankings and reference and truth),
         "--rehearsal needs --rankings, --reference and --truth as well",
     )
-    path, rankings = _find_files(scores, options.rankings)
     table = open_scores(path)
     score_type = infer_score_type(table, score_type)
     new: Any = None if rankings is None else read_new_rankings(rankings, table)
     names, inputs = _read_some(table, score_type)
     seen: Any = None
     labels: Any = None
-    if options.reference is not None or truth is not None:
-        seen, labels = _read_seen(options.reference or path, truth, score_type)
+    if reference is not None or truth is not None:
+        seen, labels = _read_seen(reference or path, truth, score_type)
     steps = _examine_network(path, (names, inputs), (seen, labels))
     if new is None:
         words = ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
         steps.append(("rankings of the new classes, such as a language model's answers", words))
     else:
-        head = WeightedMean().fit(new, seen if options.reference else None)
+        head = WeightedMean().fit(new, seen if reference else None)
         tried = None
         if rehearsal is not None:
             some = _choose_rows(len(labels))
-            of_seen = read_seen_rankings(rehearsal, table)
+            of_seen = read_rankings_of(rehearsal, table, quiet=True)
             tried = Rehearsal().fit(seen[some], labels[some], of_seen)
         steps += _examine_sources(new, path, tried)
         words = ["suggest", path, "--rankings", rankings, "-o", "labels.csv"]
         steps.append((_find_labels(head, names, inputs), words))
-        steps += _examine_reference(head, options.reference)
+        steps += _examine_reference(head, reference)
         rank = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
         given = ["--truth", truth, "--rankings", rehearsal, "--new-rankings", rankings]
-        use = ["rehearse", options.reference, *given, "-o", "settings.json"]
+        use = ["rehearse", reference, *given, "-o", "settings.json"]
         steps.append(_advise_rehearsal(tried, rank, use))
     say("what would help most next")
     for number, (text, words) in enumerate(steps, 1):
@@ -108,14 +121,6 @@ def doctor(
 
 
 # ---- What is given
-
-
-def _find_files(path: Path, rankings: Path | None) -> tuple[Path, Path | None]:
-    """Return the scores and rankings in a folder of `rankshot recognise`, or what is given."""
-    if not (path / "scores").is_dir():
-        return path, rankings
-    newest = sorted(path.glob("*.rankings.jsonl"), key=lambda file: file.stat().st_mtime)
-    return path / "scores", rankings or next(reversed(newest), None)
 
 
 def _choose_rows(n: int) -> Any:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 2"
-MANIFEST = "run.json"
+MANIFEST, LABELLED = "run.json", "labelled"
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": ScoreType.LOGITS,
     "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
@@ -191,10 +191,11 @@ def recognise(
         for note in found.notes:
             say(note)
         check_rejection(reject_below, found.head.classes_)
-        save_head(found.head, run.head, options, score_type)
+        save_head(found.head, run.head, options, score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(table, found.head, score_type, output, reject_below)
-        _print_end(run, options, made=about is not None, model=model)
+        how = [] if preprocessing is None else ["--preprocessing", preprocessing]
+        _print_end(run, options, [model, *how], made=about is not None)
 
 
 # ---- What is given
@@ -373,12 +374,16 @@ def _score_labelled(
     plan: ScoringPlan, values: list[Any], labels: list[str], run: RunFolder
 ) -> tuple[Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
+    from rankshot.core.files import replace_file
+    from rankshot.core.tables import ID, LABEL, open_csv_writer
     from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import build_scores, open_scores
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
     label_of = dict(zip(ids, labels, strict=True))
+    with replace_file(run.labelled.with_suffix(".csv")) as stream:
+        open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
     _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
     table = open_scores(run.labelled)
     ids, scores = read_all_scores(table)
@@ -389,7 +394,7 @@ def _score_labelled(
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) -> None:
+def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made: bool) -> None:
     """Print what is kept, and the commands that one may want next."""
     from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -402,10 +407,11 @@ def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) 
     explain = ["explain", *using, "--id", first]
     suggest = ["suggest", *using, "-o", "labels.csv"]
     export = ["export", run.head, "-o", "head.onnx"]
-    if model.endswith(".onnx"):
-        export = ["export", run.head, "--attach", model, "-o", "zero-shot.onnx"]
-    say("to see why an input got its class, which ones to label, and to use the head elsewhere:")
-    for words in (explain, suggest, export):
+    if network[0].endswith(".onnx"):
+        export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
+    say("to see what would help most, why an input got its class, which ones to label, and to use")
+    say("the head elsewhere:")
+    for words in (["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 
@@ -425,7 +431,7 @@ class RunFolder:
         self.rankings = path / f"{output.stem}.rankings.jsonl"
         self.head = path / f"{output.stem}.rankshot"
         self.answers = path / "answers.jsonl"
-        self.labelled = path / "labelled"
+        self.labelled = path / LABELLED
         self.prompts = path / f"{output.stem}.prompts"
         self.evidence = path / f"{output.stem}.evidence.npz"
         self._made: dict[str, dict[str, str]] = {}

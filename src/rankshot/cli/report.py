@@ -256,7 +256,7 @@ def _add_rankings(
 ) -> Report:
     import numpy as np
 
-    from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
+    from rankshot.report.rankings import find_similar_classes, summarize_rankings
     from rankshot.zeroshot import ProbabilisticRanking
 
     path, rankings = _find_rankings(options, table)
@@ -287,7 +287,6 @@ def _add_rankings(
     return replace(
         page,
         consensuses=summarize_rankings(rankings, consensus, compared),
-        sources=compare_sources(rankings, consensus, compared),
         similar=find_similar_classes(
             consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
         ),

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.errors import format_count
 from rankshot.zeroshot.metrics import Interval, format_share, wilson_interval
 from rankshot.zeroshot.scores import Scores, class_scores, log_class_probabilities
 
+Ids = Sequence[str] | NDArray[np.object_]
 CLASSES_SHOWN = 5
 LARGEST_CORRELATION = 0.65
 """Of 4,000 batches of 30 inputs of two classes or more, with the scores of six trained classifiers,
@@ -94,7 +96,7 @@ class NetworkCheck(NamedTuple):
 
 
 def check_scores(
-    batches: Iterable[tuple[Sequence[str] | None, Scores]], labels: Mapping[str, str] | None = None
+    batches: Iterable[tuple[Ids | None, Scores]], labels: Mapping[str, str] | None = None
 ) -> NetworkCheck:
     r"""Return what a network itself says of inputs, to notice wrong preprocessing.
 

@@ -101,28 +101,6 @@ class PredictionOverview(NamedTuple):
     confidences: tuple[tuple[float, float, int], ...]
 
 
-class SourceLine(NamedTuple):
-    """A source of rankings, and its mean distances to the consensus and to each source.
-
-    ``known`` is how many seen classes all its rankings compare. A distance is 0 for the same
-    order, 1 for the opposite order, and NaN where there is nothing to compare.
-    """
-
-    name: str
-    n_rankings: int
-    known: int
-    to_consensus: float
-    to_others: tuple[float, ...]
-
-
-class SourceTable(NamedTuple):
-    """The sources of rankings, of which the first ``k`` places were compared."""
-
-    lines: tuple[SourceLine, ...]
-    n_items: int
-    k: int
-
-
 class SimilarClasses(NamedTuple):
     """The new classes that are most alike: two names and the distance of their ``k`` places.
 
@@ -165,7 +143,6 @@ class Report:
     gallery_choice : str
         How these inputs were chosen; see `describe_choice`.
     consensuses : tuple of TargetSummary
-    sources : SourceTable, optional
     similar : SimilarClasses, optional
     explanations : tuple of ExplainedInput
     settings : tuple of (str, str)
@@ -193,7 +170,6 @@ class Report:
     gallery: tuple[ShownInput, ...] = ()
     gallery_choice: str = ""
     consensuses: tuple[TargetSummary, ...] = ()
-    sources: SourceTable | None = None
     similar: SimilarClasses | None = None
     explanations: tuple[ExplainedInput, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()

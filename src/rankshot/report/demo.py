@@ -30,7 +30,7 @@ from rankshot.report.pictures import (
     describe_choice,
 )
 from rankshot.report.predictions import evaluate_predictions, explain_outcomes, write_verdict
-from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
+from rankshot.report.rankings import find_similar_classes, summarize_rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
@@ -254,7 +254,6 @@ def demo_report(demo: Demo) -> Report:
         gallery=build_gallery(outcomes, names, pictures, whys),
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
         consensuses=summarize_rankings(demo.rankings, consensus, K),
-        sources=compare_sources(demo.rankings, consensus, K),
         similar=find_similar_classes(consensus, K),
         explanations=explained,
         settings=(

@@ -11,8 +11,6 @@ from rankshot.zeroshot.metrics import Interval
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "n/a"
-HEAT_STEPS = 9
-"""Colours of a heat table in the style sheet, besides the empty one."""
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
 
@@ -138,18 +136,3 @@ def make_bars(
         Bar(name, text, value / longest if longest else 0.0)
         for (name, value), text in zip(pairs, texts, strict=True)
     ]
-
-
-def choose_heat_class(share: float) -> str:
-    """Return the CSS class of a cell of a heat table, for a share from 0 to 1.
-
-    Examples
-    --------
-    >>> from rankshot.report.formatting import choose_heat_class
-    >>> [choose_heat_class(share) for share in (0, 0.5, 1, float("nan"))]
-    ['h0', 'h5', 'h9', '']
-    """
-    if math.isnan(share):
-        return ""
-    # Halves are rounded up, so that all steps are equally wide; round() rounds them to even.
-    return f"h{math.floor(HEAT_STEPS * min(max(share, 0), 1) + 0.5)}"

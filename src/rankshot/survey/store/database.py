@@ -343,19 +343,17 @@ class Database:
         self._engine = engine
         # In SQLite, the write-ahead log already gives every transaction one state.
         self._reads = engine.execution_options(**read_options)
-        self._writes = engine.execution_options(writes=True)
+        # IMMEDIATE: a writer waits for its turn now, instead of failing later.
+        self._writes = engine.execution_options(begin="BEGIN IMMEDIATE")
         is_postgresql = engine.dialect.name == "postgresql"
-        options = {"isolation_level": "AUTOCOMMIT"} if is_postgresql else {}
+        options = {"isolation_level": "AUTOCOMMIT"} if is_postgresql else {"begin": ""}
         self._looks = engine.execution_options(**options)
         # Threads of one process wait for a distant server together, but write to a file in turn.
         self.n_threads = 4 if is_postgresql else 1
 
     @contextmanager
     def look(self) -> Iterator[sa.Connection]:
-        """Yield a connection for one statement that reads.
-
-        In PostgreSQL there is no transaction around it, which would take two more messages.
-        """
+        """Yield a connection for one statement that reads, without a transaction around it."""
         with self._watch, self._looks.connect() as connection:
             yield connection
 
@@ -505,9 +503,8 @@ def _create_sqlite_engine(
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    # IMMEDIATE: a writer waits for its turn now, instead of failing later.
-    writes = connection.get_execution_options().get("writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if begin := connection.get_execution_options().get("begin", "BEGIN"):
+        connection.exec_driver_sql(begin)
 
 
 # ---- PostgreSQL

@@ -303,8 +303,8 @@ class Participation:
         wanted = self._study.questions_per_participant
         return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
 
-    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return the first question without an answer, `ExtraLeft` or `Finished`."""
+    def read_current(self, rater: str) -> CurrentQuestion | Finished | None:
+        """Return what `current_question` returns if nothing has to be written for it, else None."""
         now = self._clock()
         with self._database.look() as connection:
             row = _select_current(connection, rater)
@@ -312,7 +312,14 @@ class Participation:
             # A write per page would be slow: activity is recorded if the last is long ago.
             is_recent = row.seen_at >= idle_cutoff(self._study, now, ACTIVITY_SHARE)
             if row.finished_at is not None or (row.number is not None and is_recent):
-                return self._show(connection, row, now)
+                return self._show(connection, row, now)  # type: ignore[return-value]
+        return None
+
+    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return the first question without an answer, `ExtraLeft` or `Finished`."""
+        if found := self.read_current(rater):
+            return found
+        now = self._clock()
         with self._database.begin_assignment() as connection:
             self._resume(connection, rater, now)
             row = _select_current(connection, rater)

@@ -11,7 +11,7 @@ from math import ceil
 from threading import Lock
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,7 +30,7 @@ FORM = "application/x-www-form-urlencoded"
 UNCOUNTED = {"/health", "/ready"}
 LOGGER = logging.getLogger("rankshot.survey")
 # The headers of every response.
-SECURITY_HEADERS = {
+_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
     "base-uri 'none'",
@@ -42,6 +42,8 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "x-robots-tag": "noindex",
 }
+SECURITY_HEADERS = [(name.encode(), text.encode()) for name, text in _HEADERS.items()]
+CACHE = b"cache-control"
 
 
 class Guard:
@@ -71,10 +73,11 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                sent = MutableHeaders(raw=message["headers"])
-                sent.update(SECURITY_HEADERS)
-                # The Back button and a reload must show the current state.
-                sent.setdefault("cache-control", "no-store")
+                sent = [*message["headers"], *SECURITY_HEADERS]
+                if all(name != CACHE for name, _ in sent):
+                    # The Back button and a reload must show the current state.
+                    sent.append((CACHE, b"no-store"))
+                message = {**message, "headers": sent}
             elif is_head:
                 message = {**message, "body": b""}
             await send(message)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -36,6 +36,8 @@ STATIC_KINDS = {"css": "text/css", "svg": "image/svg+xml", "js": "text/javascrip
 # The largest file. Participants load up to 50 pictures for one question, many on phones.
 MOST_PICTURE_BYTES = 2**20
 DIGEST_DIGITS = 32
+# How many rows of questions are kept, each about 500 bytes.
+MOST_ROWS = 10_000
 # How the files of each kind begin.
 PICTURES = {
     "jpeg": re.compile(rb"\xff\xd8\xff"),
@@ -65,8 +67,7 @@ class Pages:
             # Templates do not change while the server runs.
             auto_reload=False,
         )
-        values = {"study": study, "pictures": pictures, "number_options": number_options}
-        self._environment.globals |= values
+        self._environment.globals |= {"study": study, "pictures": pictures}
         self._study = study
         self._find_language = find_language
         self._texts: dict[str, PageTexts] = {}
@@ -89,9 +90,7 @@ class Pages:
             header = reader.headers.get("accept-language", "")
             catalogue = self.languages.choose(asked, header)
         if catalogue.language not in self._texts:
-            texts = PageTexts(self._study, catalogue, self.languages)
-            controls = self._environment.get_template("question_controls.html")
-            texts.controls = Markup(controls.render(t=texts.translate))  # noqa: S704 (escaped)
+            texts = PageTexts(self._study, catalogue, self.languages, self._render)
             self._texts[catalogue.language] = texts
         return self._texts[catalogue.language]
 
@@ -105,15 +104,13 @@ class Pages:
     ) -> HTMLResponse:
         """Return a page in the language of a participant; without a reader, in English."""
         texts = self.texts(reader)
-        text = self._environment.get_template(template).render(
-            texts=texts,
-            t=texts.translate,
-            own=texts.own,
-            lang_of=texts.mark_language,
-            **values,
-        )
         headers = {"content-language": texts.tag, "vary": "accept-language"}
-        return HTMLResponse(text, status, headers)
+        return HTMLResponse(self._render(template, texts, **values), status, headers)
+
+    def _render(self, template: str, texts: PageTexts, **values: Any) -> Markup:
+        values |= {"texts": texts, "t": texts.translate, "own": texts.own}
+        found = self._environment.get_template(template)
+        return Markup(found.render(lang_of=texts.mark_language, **values))  # noqa: S704 (escaped)
 
     def render_message(
         self,
@@ -141,10 +138,13 @@ class Pages:
 class PageTexts:
     """All texts for the readers of one language, as HTML."""
 
-    # What is the same on every page of a question.
-    controls: Markup
-
-    def __init__(self, study: Study, catalogue: Catalogue, languages: Languages) -> None:
+    def __init__(
+        self,
+        study: Study,
+        catalogue: Catalogue,
+        languages: Languages,
+        render: Callable[..., Markup],
+    ) -> None:
         self._catalogue = catalogue
         self.tag = catalogue.language
         self.direction = catalogue.direction
@@ -165,6 +165,10 @@ class PageTexts:
             for key, text in catalogue.texts.items()
             if not find_fields(text)
         }
+        # What is the same on every page of a question, and on many of them.
+        self.controls = render("question_controls.html", self)
+
+        self._make_row = lru_cache(MOST_ROWS)(partial(render, "question_row.html", self))
 
     def translate(self, key: str, **fields: object) -> Markup:
         """Return a fixed text as HTML; fields that are not HTML are escaped."""
@@ -181,6 +185,14 @@ class PageTexts:
         }
         return self.translate(error.key, **error.fields | names)
 
+    def make_rows(self, items: Sequence[str], places: Sequence[str]) -> Markup:
+        """Return the items of a question as HTML, each with its place ("" if it has none)."""
+        parts = zip(items, self.own.names(items), places, strict=True)
+        return Markup().join(
+            self._make_row(item=item, name=name, number=number, n=len(items), chosen=place)
+            for number, (item, name, place) in enumerate(parts, 1)
+        )
+
     def mark_language(self, text: OwnText) -> Markup:
         """Return the attribute for a text in another language than the page, or nothing."""
         if text.language == self.tag:
@@ -194,12 +206,6 @@ class PageTexts:
     def _wrap(self, text: OwnText) -> Markup:
         """Return a text of the study, for a sentence that may have another direction."""
         return Markup("<bdi{}>{}</bdi>").format(self.mark_language(text), text.text)
-
-
-@cache
-def number_options(n: int) -> Markup:
-    """Return the options of a select from 1 to n."""
-    return Markup("\n").join(Markup("<option>{}</option>").format(i) for i in range(1, n + 1))
 
 
 def keep_query(reader: HTTPConnection, tag: str) -> str:

@@ -203,16 +203,19 @@ class ParticipantRoutes:
         return router
 
     async def show_question(self, visit: AVisit) -> Response:
-        """Show the current question in one of few threads: more would mostly wait for each other.
+        """Show the current question, or the last page, while answers wait for the disk.
 
-        Pages are read while answers wait for the disk.
+        A file is read in less time than a thread takes to begin. What must also write, or asks a
+        database server, is done in one of few threads: more would mostly wait for each other.
         """
+        if self._n_threads == 1 and (now := self._participation.read_current(visit.rater)):
+            return self._show(visit, now)
         limiter = self._readers.get(None)
         if limiter is None:
             # One per event loop: it cannot wake up what waits in another one.
             limiter = CapacityLimiter(self._n_threads)
             self._readers.set(limiter)
-        return await run_sync(self.question, visit, limiter=limiter)
+        return await run_sync(self._show_current, visit, limiter=limiter)
 
     # ---- Start
 
@@ -317,10 +320,13 @@ class ParticipantRoutes:
         """Show the instructions, with an example."""
         return self._render("instructions.html", visit)
 
-    def question(self, visit: Visit) -> Response:
+    def _show_current(self, visit: Visit) -> Response:
+        return self._show(visit, self._participation.current_question(visit.rater))
+
+    def _show(self, visit: Visit, now: CurrentQuestion | ExtraLeft | Finished) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
-        now = self._find_current(visit)
         if isinstance(now, CurrentQuestion):
+            visit.request.state.language = now.language
             return self._ask(visit, now, [""] * len(now.shown))
         if isinstance(now, ExtraLeft):
             return RedirectResponse(f"{visit.home}/extra", 303)
@@ -378,17 +384,16 @@ class ParticipantRoutes:
         error: str | None = None,
         status: int = 200,
     ) -> Response:
-        own = self._pages.texts(visit.request).own
+        texts = self._pages.texts(visit.request)
         return self._render(
             "question.html",
             visit,
             status,
             now=now,
             target=now.question.target,
-            target_name=own.name(now.question.target),
-            shown=own.names(now.shown),
+            target_name=texts.own.name(now.question.target),
+            rows=texts.make_rows(now.shown, places),
             error=error,
-            places=places,
         )
 
     def _ask_again(self, visit: Visit, form: AnswerForm, error: ParticipantError) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import math
 import signal
@@ -72,6 +73,8 @@ def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
     """
     _raise_open_files()
     sys.setswitchinterval(SWITCH_SECONDS)
+    # What is there now stays: it is not searched for garbage again and again.
+    gc.freeze()
     config = uvicorn.Config(
         app,
         http=_Protocol,
