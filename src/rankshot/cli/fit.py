@@ -235,7 +235,7 @@ def export(
         The output of the network to use, if several may be the scores.
     preprocessing : <name or file>
         How a picture becomes the input of the network, as for `rankshot score`. Not needed if the
-        network has it, or a file preprocessor_config.json is beside it.
+        network has it, or a file preprocessor_config.json is next to it.
     """
     import json
 

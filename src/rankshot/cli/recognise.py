@@ -98,7 +98,7 @@ def recognise(
     inputs
         A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one
         per line), or a table with a column text, or path, and optionally id (.csv, .jsonl). In a
-        table with a single column beside id, this column may have any name.
+        table with a single column besides id, this column may have any name.
     output
         The predictions to write (.csv, .parquet).
     examples

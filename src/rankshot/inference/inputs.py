@@ -106,7 +106,7 @@ def open_inputs(
     A folder stands for all pictures below it, sorted; .txt has one path (relative to the file) or
     one text per line; .csv and .jsonl have a column of texts, or of paths of pictures. The default
     columns are ``text`` (``path`` for pictures) and ``id``; a CSV file may have a single column of
-    any other name beside ``id``. Without ids, rows are numbered from 0, after ``id_prefix``.
+    any other name besides ``id``. Without ids, rows are numbered from 0, after ``id_prefix``.
     """
     if not isinstance(source, (str, Path)):
         return _open_sequence(source, takes)

@@ -243,7 +243,7 @@ def demo_report(demo: Demo) -> Report:
             "A classifier that was trained on the 100 classes of CIFAR-100 recognises the 10 "
             "classes of CIFAR-10 without a single training image of them. Each new class is "
             "described by rankings of the seen classes, most similar first; the classifier’s "
-            "scores tell how probable each ranking is for an image."
+            "scores show how probable each ranking is for an image."
         ),
         facts=(
             ("seen classes", f"{len(demo.scores.items)}"),

@@ -36,7 +36,7 @@ ClassPrior = Literal["equal", "estimated"]
 CLASS_PRIORS = ("auto", "equal", "estimated")
 DENSITY_WEIGHT = 0.5
 """The weight of the normal log-density. Scores are not quite normal, and the density of many
-columns is far too sure; with half of it, the EM algorithm changes its mind more easily."""
+columns is far too confident; with half of it, the EM algorithm changes its mind more easily."""
 LEAST_PER_CLASS = 5
 """The inputs per class from which on a batch is used without being asked for."""
 DIRECTIONS_PER_CLASS = 4
