@@ -32,7 +32,6 @@ from rankshot.cli.rank import (
     ANSWERS,
     check_specs,
     list_files,
-    parse_senses,
     print_rankings,
     print_warnings,
     rank_by_sources,
@@ -314,9 +313,8 @@ def _rank(
         found = read_rankings(run.rankings, items=classes.items)
     else:
         open_model = partial(LanguageModel, log=run.answers, question=question)
-        senses = parse_senses(classes, [])
         found, _, missing = rank_by_sources(
-            specs, everything, senses, open_model, yes=yes, skip_unknown=True
+            specs, everything, open_model, yes=yes, skip_unknown=True
         )
         require_known(found, classes)
         with run.replace_rankings(made_from):
