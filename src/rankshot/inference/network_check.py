@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,16 +117,16 @@ def check_scores(
     the network itself says of 3 inputs: dog 67%, cat 33%; mean top probability .815
     the network's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
     """
-    labels = {} if labels is None else labels
-    counts = np.zeros(0, int)
-    total = np.zeros(0)
+    known = {} if labels is None else labels
     items: tuple[str, ...] = ()
-    probability, n_unequal, right, n_labelled = 0.0, 0, 0, 0
+    counts: Any = 0
+    total: Any = 0
+    probability, n_unequal, right = 0.0, 0, []
     for ids, batch in batches:
         items = batch.items
         values = np.asarray(class_scores(batch.values, batch.kind, len(items), {}, np), float)
         first = values.argmax(axis=1)
-        counts = np.bincount(first, minlength=len(items)) + (counts if counts.size else 0)
+        counts = counts + np.bincount(first, minlength=len(items))
         if batch.kind == "one-vs-one":
             probability = np.nan
         else:
@@ -136,13 +136,11 @@ def check_scores(
         norms = np.linalg.norm(centred, axis=1)
         # Rows of equal scores have no direction.
         unequal = norms > 0
-        total = (centred[unequal] / norms[unequal, None]).sum(axis=0) + (total if total.size else 0)
+        total = total + (centred[unequal] / norms[unequal, None]).sum(axis=0)
         n_unequal += int(unequal.sum())
-        for name, place in zip(ids if labels and ids is not None else (), first, strict=False):
-            if labels.get(name) in items:
-                n_labelled += 1
-                right += labels[name] == items[place]
-    n = int(counts.sum())
+        named = zip(ids, first, strict=True) if known and ids is not None else ()
+        right += [known[n] == items[place] for n, place in named if known.get(n) in items]
+    n = int(np.sum(counts))
     # |Σ u|² has each pair of inputs twice, and each input with itself.
     pairs = n_unequal * (n_unequal - 1)
     order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
@@ -150,8 +148,8 @@ def check_scores(
         n,
         len(items),
         tuple((items[i], int(counts[i])) for i in order if counts[i]),
-        probability / n if n else np.nan,
+        probability / n,
         float(total @ total - n_unequal) / pairs if pairs else np.nan,
-        wilson_interval(right, n_labelled) if n_labelled else None,
-        n_labelled,
+        wilson_interval(sum(right), len(right)) if right else None,
+        len(right),
     )

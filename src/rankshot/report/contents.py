@@ -44,16 +44,6 @@ class MethodComparison(NamedTuple):
         return methods
 
 
-class Calibration(NamedTuple):
-    """How well probabilities fit the share of right predictions.
-
-    The log loss is infinite if a true class got probability 0.
-    """
-
-    reliability: Reliability
-    log_loss: float
-
-
 # eq=False: comparing arrays does not give a single truth value.
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -72,7 +62,8 @@ class Evaluation:
         it leaves out rejected inputs.
     confusion : ndarray of int, shape (L, L)
         Counts, one row per true class and one column per predicted class.
-    calibration : Calibration
+    calibration : Reliability
+        How well probabilities fit the share of right predictions.
     top_k : tuple of (int, float)
         k, and the share of inputs whose class is among the k most probable.
     """
@@ -83,7 +74,7 @@ class Evaluation:
     per_class: tuple[float, ...]
     n_inputs: tuple[int, ...]
     confusion: NDArray[np.int64]
-    calibration: Calibration
+    calibration: Reliability
     top_k: tuple[tuple[int, float], ...] = ()
 
 

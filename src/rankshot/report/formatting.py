@@ -55,21 +55,6 @@ def format_percent(share: float, digits: int = 1) -> str:
     return MISSING if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
 
 
-def format_number(value: float) -> str:
-    """Return a number with three significant digits and separated thousands.
-
-    Examples
-    --------
-    >>> from rankshot.report.formatting import format_number
-    >>> [format_number(value) for value in (2.3456, 123456.7, 3.0, float("inf"))]
-    ['2.35', '123,457', '3', '∞']
-    """
-    if not math.isfinite(value):
-        return MISSING if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return text.replace("-", MINUS)
-
-
 def format_interval(interval: Interval) -> str:
     """Return a share with its interval, in percent.
 
