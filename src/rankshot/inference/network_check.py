@@ -28,14 +28,14 @@ LEAST_INPUTS, LEAST_CLASSES = 10, 10
 
 
 class NetworkCheck(NamedTuple):
-    """What a network says itself of some inputs.
+    """What a network itself predicts for some inputs.
 
     Attributes
     ----------
     n_inputs, n_classes : int
         The inputs, and the seen classes.
     most_frequent : tuple of (str, int)
-        The seen classes that most inputs have the highest score of, with the number of inputs.
+        The seen classes that are predicted most often, with the number of inputs.
     mean_probability : float
         The mean probability of the class with the highest score; NaN for one-vs-one scores.
     mean_correlation : float
@@ -65,7 +65,7 @@ class NetworkCheck(NamedTuple):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What is unlike a trained network with the right preprocessing; often nothing."""
+        """What would be unusual for a trained network with correct preprocessing."""
         found = []
         enough = self.n_inputs >= LEAST_INPUTS and self.n_classes >= LEAST_CLASSES
         if enough and self.mean_correlation > LARGEST_CORRELATION:
@@ -84,7 +84,7 @@ class NetworkCheck(NamedTuple):
         return tuple(found)
 
     def describe(self) -> list[str]:
-        """Return all this as lines to print."""
+        """Return a description, as lines to print."""
         shares = [f"{name} {n / self.n_inputs:.0%}" for name, n in self.most_frequent]
         is_known = not np.isnan(self.mean_probability)
         probability = f"; mean top probability {format_share(self.mean_probability)}" * is_known
@@ -101,7 +101,7 @@ class NetworkCheck(NamedTuple):
 def check_scores(
     batches: Iterable[tuple[Ids | None, Scores]], labels: Mapping[str, str] | None = None
 ) -> NetworkCheck:
-    r"""Return what a network itself says of inputs, to notice wrong preprocessing.
+    r"""Return what a network itself predicts, to detect wrong preprocessing.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def check_scores(
         The scores of some inputs at a time, as ``open_scores(path).batches()`` yields them, or
         ``[(found.ids, found.scores)]`` of what `score` returned.
     labels : mapping of id to class, optional
-        The classes of some inputs. Those that are seen classes tell the network's own accuracy.
+        The classes of some inputs. Labels of seen classes give the network's own accuracy.
 
     Examples
     --------
