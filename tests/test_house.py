@@ -45,15 +45,18 @@ def find_imports(path):
             submodules = [f"{node.module}.{alias.name}" for alias in node.names]
             found = [name for name in submodules if name in NAMES]
             yield from found
-            if len(found) < len(submodules):
+            if {*submodules} - {*found, "rankshot.__version__"}:
                 yield node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
 
 
 def floor(name):
+    """The number of a module's floor; the bare package, from which all can be had, is above all."""
     parts = name.split(".")
-    return FLOORS.index(parts[1]) if parts[0] == "rankshot" and len(parts) > 1 else -1
+    if parts[0] != "rankshot":
+        return -1
+    return FLOORS.index(parts[1]) if len(parts) > 1 else len(FLOORS)
 
 
 def test_imports_only_go_down():

@@ -34,7 +34,7 @@ def assert_readable(axes, axis):
 
 def test_worths_have_comparison_intervals():
     board = rs.leaderboard(make_votes(5), random_state=0)
-    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
+    axes = board.plot().ax_
     points = axes.lines[0]
     assert points.get_xdata() == pytest.approx(board.log_worths)
     segments = np.array(axes.collections[0].get_segments())

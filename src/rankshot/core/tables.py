@@ -711,9 +711,10 @@ class ColumnReader:
         return read_table(self._path, texts, numbers, strip=True)
 
     def _read_arrow(self, places: list[int], *, numbers: bool) -> Any:
-        """Return columns of a CSV file as an Arrow table; None if PyArrow cannot read them."""
-        if self._path is None or self._path.suffix == ".parquet":
-            return None
+        """Return columns of a file as an Arrow table; None if PyArrow cannot read them as such."""
+        assert self._path is not None  # noqa: S101 (for mypy)
+        if self._path.suffix == ".parquet":
+            return _read_arrow_columns(self._path, places, numbers=numbers)
         try:
             arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
         except RankshotError:
@@ -733,6 +734,20 @@ class ColumnReader:
         except (arrow.ArrowException, UnicodeDecodeError):
             return None
         return table if table.num_rows else None
+
+
+def _read_arrow_columns(path: Path, places: list[int], *, numbers: bool) -> Any:
+    """Return columns of a Parquet file; None if they are not all text, or all numbers."""
+    types = import_pyarrow().types
+    texts = (types.is_string, types.is_large_string)
+    rules = (types.is_integer, types.is_floating) if numbers else texts
+    with open_parquet(path) as file:
+        fields = [file.schema_arrow.field(j) for j in places]
+        if not all(any(rule(field.type) for rule in rules) for field in fields):
+            return None
+        names = [field.name for field in fields]
+        table = file.read(columns=names, use_threads=False)
+    return table.select(names) if table.num_rows else None
 
 
 def _code_series(series: Any) -> Coded:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
+from rankshot.core.displays import DISPLAYS
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -426,9 +427,7 @@ class Leaderboard:
         ----------
         ax : matplotlib axes, optional
         """
-        import rankshot  # noqa: PLC0415 (plots are a floor above: the package knows them)
-
-        return rankshot.plots.WorthsDisplay.from_leaderboard(self, ax=ax)
+        return DISPLAYS["leaderboard"](self, ax)
 
     def __len__(self) -> int:
         return len(self.items)
