@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.core.newton import maximize
+from rankshot.core.newton import Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
@@ -53,6 +54,8 @@ SHORT_RUN = 5
 FEW_UNITS = 250
 """Starts are compared on this many raters for each group, drawn at random; the last few on all."""
 FINALISTS = 2
+OLDEST_CURVATURE = 5
+"""So many steps of Newton's method are made with one curvature."""
 
 
 class RankingMixture(BaseEstimator):
@@ -350,6 +353,18 @@ class State(NamedTuple):
     memberships: Floats
     log_likelihood: float
     objective: float
+    steps: dict[int, NewtonStep]
+
+
+class NewtonStep(NamedTuple):
+    """The last step of a group: the log-worths where it ended, and the curvature that made it.
+
+    ``age`` is how many steps this curvature has made.
+    """
+
+    theta: Floats
+    curvature: Floats
+    age: int
 
 
 class EM:
@@ -361,7 +376,7 @@ class EM:
         shared = SHARED_WEIGHT if n_groups > 1 else 0.0
         self.shared = shared * weights / weights.sum()
         self.likelihood = (
-            GroupLikelihood(sample.rankings) if isinstance(model, PlackettLuce) else None
+            GroupLikelihood(sample.rankings, n_groups) if isinstance(model, PlackettLuce) else None
         )
 
     def draw(self, n_units: int, rng: np.random.Generator) -> EM:
@@ -375,14 +390,36 @@ class EM:
 
     def move(self, state: State) -> State:
         """Return a state of other units, such as some of these, for these."""
-        return self.evaluate(
-            state.models, log_probs_of(state.models, self.sample.rankings), state.shares
-        )
+        columns = [self.log_prob(model) for model in state.models]
+        return self.evaluate(state.models, np.column_stack(columns), state.shares)
+
+    def log_prob(self, model: Any) -> Floats:
+        """Return the log-probability of each ranking."""
+        if self.likelihood is None:
+            return np.asarray(model.log_prob(self.sample.rankings))
+        return self.likelihood.log_prob(model, model.log_worths_[self.likelihood.first])
 
     def _fit(self, weights: Floats) -> Any:
         return clone(self.model).fit(replace(self.sample.rankings, weights=weights))
 
-    def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
+    def _start(self, weights: Floats) -> tuple[Any, Floats]:
+        """Return a model to start with, two steps of Newton's method from equal worths."""
+        if self.likelihood is None:
+            model = self._fit(weights)
+            return model, self.log_prob(model)
+        items = self.sample.rankings.items
+        model = copy(self.model)._with_log_worths(items, np.zeros(len(items)))
+        for _ in range(2):
+            model, log_prob, _ = self.likelihood.improve(model, weights, None)
+        return model, log_prob
+
+    def evaluate(
+        self,
+        models: list[Any],
+        log_probs: Floats,
+        shares: Floats,
+        steps: dict[int, NewtonStep] | None = None,
+    ) -> State:
         """E step: the probability of each group for each unit."""
         joint = self.sample.copies @ log_probs + log_shares(shares)
         total = logsumexp(joint, axis=1)
@@ -391,7 +428,7 @@ class EM:
             float(self.shared @ log_probs[:, g]) - penalty(model) for g, model in enumerate(models)
         )
         memberships = np.exp(joint - total[:, None])
-        return State(models, shares, log_probs, memberships, log_likelihood, objective)
+        return State(models, shares, log_probs, memberships, log_likelihood, objective, steps or {})
 
     def _weigh(self, memberships: Floats) -> tuple[Floats, Floats]:
         """Return the weight of each ranking in each group, and the shares of the groups."""
@@ -405,24 +442,27 @@ class EM:
         One step of Newton's method is enough of an M step (generalised EM), except for the last.
         """
         weights, shares = self._weigh(memberships)
-        models, log_probs = list(state.models), state.log_probs.copy()
+        models, log_probs, steps = list(state.models), state.log_probs.copy(), dict(state.steps)
         for g, last in enumerate(state.models):
             if self.likelihood is None or to_the_end:
                 new = self._fit(weights[:, g])
-                new_log_probs = new.log_prob(self.sample.rankings)
+                new_log_probs = self.log_prob(new)
             else:
-                new, new_log_probs = self.likelihood.improve(last, weights[:, g])
+                improved = self.likelihood.improve(last, weights[:, g], steps.get(g))
+                new, new_log_probs, steps[g] = improved
             gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
             if gain >= penalty(new) - penalty(last):
                 models[g], log_probs[:, g] = new, new_log_probs
-        return self.evaluate(models, log_probs, shares)
+            else:
+                steps.pop(g, None)
+        return self.evaluate(models, log_probs, shares, steps)
 
     def start_at_random(self, rng: np.random.Generator) -> State:
         """Start with random memberships."""
         memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
         weights, shares = self._weigh(memberships)
-        models = [self._fit(weights[:, g]) for g in range(self.n_groups)]
-        return self.evaluate(models, log_probs_of(models, self.sample.rankings), shares)
+        models, columns = zip(*(self._start(w) for w in weights.T), strict=True)
+        return self.evaluate(list(models), np.column_stack(columns), shares)
 
     def start_from_raters(self, rng: np.random.Generator) -> State:
         """Start with groups around units that are far apart, as k-means++ does.
@@ -436,8 +476,9 @@ class EM:
         chance = counts
         for _ in range(self.n_groups):
             seed = rng.choice(len(counts), p=chance / chance.sum())
-            models.append(self._fit(self._around(copies[[seed]].toarray()[0])))
-            columns.append(models[-1].log_prob(self.sample.rankings))
+            model, column = self._start(self._around(copies[[seed]].toarray()[0]))
+            models.append(model)
+            columns.append(column)
             best = (copies @ np.column_stack(columns)).max(axis=1)
             chance = counts * (best.max() - best)
             if not chance.any():
@@ -454,38 +495,62 @@ class EM:
 class GroupLikelihood(Likelihood):
     """The Plackett-Luce log-likelihood of the same rankings in any group, laid out once."""
 
-    def __init__(self, rankings: Rankings) -> None:
+    def __init__(self, rankings: Rankings, n_groups: int) -> None:
         self._rankings = rankings
         self._class_of = alike_items(rankings)
-        _, self._first = np.unique(self._class_of, return_index=True)
+        _, self.first = np.unique(self._class_of, return_index=True)
         # Weights from 1 on tell which rankings a block has.
         n = len(rankings)
-        super().__init__(replace(rankings, weights=np.arange(1.0, n + 1)), self._class_of)
+        numbered = replace(rankings, weights=np.arange(1.0, n + 1))
+        super().__init__(numbered, self._class_of, n_kept=2 * n_groups)
         self._rows = [block.weights.astype(np.intp) - 1 for block in self._blocks]
 
-    def improve(self, model: PlackettLuce, weights: Floats) -> tuple[PlackettLuce, Floats]:
-        """Return the model after a Newton step for these weights, and its log-probabilities."""
+    def improve(
+        self, model: PlackettLuce, weights: Floats, last: NewtonStep | None
+    ) -> tuple[PlackettLuce, Floats, NewtonStep]:
+        """Return the model after a Newton step for these weights, and its log-probabilities.
+
+        Curvatures change little from step to step, and each makes a few.
+        """
         weight = float(weights.sum())
         for block, rows in zip(self._blocks, self._rows, strict=True):
             block.reweigh(weights[rows] / weight)
-        self.wins = np.sum([b.single_wins + b.tied_wins for b in self._blocks], axis=0)
+        self.wins = np.sum([block.wins for block in self._blocks], axis=0)
+        start = model.log_worths_[self.first] if last is None else last.theta
+        if last is not None and last.age < OLDEST_CURVATURE:
+            curvature, age = last.curvature, last.age
+        else:
+            curvature, age = self.information(start), 0
+        n_evaluated = 0
+
+        def evaluate(theta: Floats) -> Point:
+            nonlocal n_evaluated
+            n_evaluated += 1
+            return self.evaluate(theta)
+
         found = maximize(
-            self.evaluate,
-            self.information,
-            model.log_worths_[self._first],
+            evaluate,
+            lambda _: curvature,
+            start,
             ridge=np.asarray(model.regularization / weight * self.counts, np.float64),
             invariant=np.ones(self.n_classes),
             max_iter=1,
         )
         theta = found.parameters - found.parameters.max()
-        moved = clone(model)._with_log_worths(model.items_, theta[self._class_of])
-        log_probs = np.empty(len(self._rankings))
+        moved = copy(model)._with_log_worths(model.items_, theta[self._class_of])
+        # A step that had to be halved shows that the curvature is another one by now.
+        age = age + 1 if n_evaluated == 2 else OLDEST_CURVATURE
+        return moved, self.log_prob(moved, theta), NewtonStep(theta, curvature, age)
+
+    def log_prob(self, model: PlackettLuce, theta: Floats) -> Floats:
+        """Return the log-probability of each ranking; ``theta`` has the log-worths of classes."""
+        theta, result = theta - theta.max(), np.empty(len(self._rankings))
         for block, rows in zip(self._blocks, self._rows, strict=True):
             if block.split(theta) == [block]:
-                log_probs[rows] = block.log_probs(theta)
+                result[rows] = block.sum_up(theta).log_probs
             else:
-                log_probs[rows] = moved.log_prob(self._rankings[rows])
-        return moved, log_probs
+                result[rows] = model.log_prob(self._rankings[rows])
+        return result
 
 
 class Run:
