@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +27,6 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.matrices import alike_items
-from rankshot.ranking.models.babington_smith import BabingtonSmith
-from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
@@ -41,7 +41,6 @@ from rankshot.ranking.parts import (
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-MODELS = (PlackettLuce, Mallows, DavidsonLuce, BabingtonSmith)
 SHARED_WEIGHT = 0.01
 """The total weight with which all rankings count in every group, so that no group, however small,
 makes a ranking impossible."""
@@ -59,7 +58,7 @@ OLDEST_CURVATURE = 5
 
 
 class RankingMixture(BaseEstimator):
-    r"""A mixture of Plackett-Luce, Mallows or other models: groups of raters, fitted by EM.
+    r"""A mixture of Plackett-Luce or Mallows models: groups of raters, fitted by EM.
 
     Each rater belongs to one of G groups, and ranks as the model of that group says; a ranking
     without a rater is on its own. The probability of all rankings of a rater together is
@@ -68,7 +67,7 @@ class RankingMixture(BaseEstimator):
 
     Parameters
     ----------
-    model : PlackettLuce, Mallows, DavidsonLuce or BabingtonSmith, optional
+    model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
         G. See `choose_n_groups`.
@@ -93,8 +92,7 @@ class RankingMixture(BaseEstimator):
     log_likelihood_ : float
         The log-likelihood of the rankings that were fitted, without any penalty.
     history_ : ndarray
-        What EM increases, after each iteration of the best start; it never falls. It is the
-        log-likelihood less the penalties of the models, and of the rankings that groups share.
+        The log-likelihood less all penalties, after each iteration of the best start.
     n_raters_ : float
         The number of raters, and of rankings without one.
     n_parameters_ : int
@@ -114,8 +112,7 @@ class RankingMixture(BaseEstimator):
     References
     ----------
     Murphy and Martin (2003), Mixtures of distance-based models for ranking data. Computational
-    Statistics & Data Analysis 41. Gormley and Murphy (2006), Analysis of Irish third-level college
-    applications data. JRSS A 169.
+    Statistics & Data Analysis 41.
 
     Examples
     --------
@@ -189,11 +186,9 @@ class RankingMixture(BaseEstimator):
         self.n_iter_ = len(run.history)
         self.log_likelihood_ = state.log_likelihood
         self.n_raters_ = float(sample.counts.sum())
-        self.n_parameters_ = (
-            self.n_groups
-            - 1
-            + sum(_count_parameters(model, sample.rankings) for model in self.models_)
-        )
+        # Worths or a centre, and the spread of Mallows' model.
+        n_own = int(alike_items(sample.rankings).max()) + isinstance(self.models_[0], Mallows)
+        self.n_parameters_ = self.n_groups * (n_own + 1) - 1
         self.bic_ = -2 * self.log_likelihood_ + self.n_parameters_ * float(np.log(self.n_raters_))
         return self
 
@@ -224,13 +219,10 @@ class RankingMixture(BaseEstimator):
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking, if nothing is known about its rater."""
-        return np.asarray(logsumexp(self._log_joint(rankings), axis=1))
-
-    def _log_joint(self, rankings: Rankings) -> Floats:
-        """Return log w_g P(ranking; group g), one row per ranking."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
-        return log_probs_of(self.models_, rankings) + log_shares(self.weights_)
+        joint = log_probs_of(self.models_, rankings) + log_shares(self.weights_)
+        return np.asarray(logsumexp(joint, axis=1))
 
     def predict_proba(self, rankings: Rankings) -> Floats:
         """Return the probability of each group, one row per ranking.
@@ -271,17 +263,6 @@ class RankingMixture(BaseEstimator):
         ----------
         rankings : Rankings
             The rankings of the fit.
-
-        Examples
-        --------
-        >>> import rankshot as rs
-        >>> votes = rs.Rankings.from_orders(
-        ...     [["tea", "milk", "wine", "beer"], ["beer", "wine", "milk", "tea"],
-        ...      ["milk", "tea", "beer", "wine"]], weights=[40, 35, 9])
-        >>> mixture = rs.RankingMixture(random_state=0).fit(votes)
-        >>> shares, worths = mixture.standard_errors(votes)
-        >>> shares.round(3), worths.shape
-        (array([0.054, 0.054]), (2, 4))
         """
         check_is_fitted(self)
         if not isinstance(self.models_[0], PlackettLuce):
@@ -318,21 +299,11 @@ class RankingMixture(BaseEstimator):
         return Rankings.concatenate(parts)[place]
 
 
-def _count_parameters(model: Any, rankings: Rankings) -> int:
-    n_free = int(alike_items(rankings).max())
-    if isinstance(model, BabingtonSmith):
-        return n_free * (n_free + 1) // 2
-    return n_free + (1 if hasattr(model, "spread_") else len(getattr(model, "tie_parameters_", ())))
-
-
 def _choose_model(model: Any | None) -> Any:
     if model is None:
         return PlackettLuce()
-    if not isinstance(model, MODELS):
-        names = ", ".join(f"{kind.__name__}()" for kind in MODELS[:-1])
-        raise RankshotError(
-            f"model must be {names} or {MODELS[-1].__name__}(), not {short_repr(model)}"
-        )
+    if not isinstance(model, (PlackettLuce, Mallows)):
+        raise RankshotError(f"model must be PlackettLuce() or Mallows(), not {short_repr(model)}")
     return model
 
 
@@ -344,6 +315,17 @@ def _most_groups(counts: Floats) -> int:
 # ---- EM: the two steps, and the starts
 
 
+class NewtonStep(NamedTuple):
+    """The log-worths of classes where the last step of a group ended, and its curvature.
+
+    ``age`` is how many steps this curvature has made.
+    """
+
+    theta: Floats
+    curvature: Floats
+    age: int
+
+
 class State(NamedTuple):
     """A fit: the models and shares of the groups, and what they say of the rankings."""
 
@@ -353,18 +335,7 @@ class State(NamedTuple):
     memberships: Floats
     log_likelihood: float
     objective: float
-    steps: dict[int, NewtonStep]
-
-
-class NewtonStep(NamedTuple):
-    """The last step of a group: the log-worths where it ended, and the curvature that made it.
-
-    ``age`` is how many steps this curvature has made.
-    """
-
-    theta: Floats
-    curvature: Floats
-    age: int
+    steps: Mapping[int, NewtonStep] = MappingProxyType({})
 
 
 class EM:
@@ -413,13 +384,7 @@ class EM:
             model, log_prob, _ = self.likelihood.improve(model, weights, None)
         return model, log_prob
 
-    def evaluate(
-        self,
-        models: list[Any],
-        log_probs: Floats,
-        shares: Floats,
-        steps: dict[int, NewtonStep] | None = None,
-    ) -> State:
+    def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
         """E step: the probability of each group for each unit."""
         joint = self.sample.copies @ log_probs + log_shares(shares)
         total = logsumexp(joint, axis=1)
@@ -428,7 +393,7 @@ class EM:
             float(self.shared @ log_probs[:, g]) - penalty(model) for g, model in enumerate(models)
         )
         memberships = np.exp(joint - total[:, None])
-        return State(models, shares, log_probs, memberships, log_likelihood, objective, steps or {})
+        return State(models, shares, log_probs, memberships, log_likelihood, objective)
 
     def _weigh(self, memberships: Floats) -> tuple[Floats, Floats]:
         """Return the weight of each ranking in each group, and the shares of the groups."""
@@ -455,7 +420,7 @@ class EM:
                 models[g], log_probs[:, g] = new, new_log_probs
             else:
                 steps.pop(g, None)
-        return self.evaluate(models, log_probs, shares, steps)
+        return self.evaluate(models, log_probs, shares)._replace(steps=steps)
 
     def start_at_random(self, rng: np.random.Generator) -> State:
         """Start with random memberships."""
@@ -470,13 +435,16 @@ class EM:
         The next unit is drawn in proportion to how much less probable it is, in the groups so
         far, than the most probable unit.
         """
-        copies, counts = self.sample.copies, self.sample.counts
+        rankings, copies, counts = self.sample
+        everybody = rankings.weights / rankings.weights.sum()
         models: list[Any] = []
         columns: list[Floats] = []
         chance = counts
         for _ in range(self.n_groups):
             seed = rng.choice(len(counts), p=chance / chance.sum())
-            model, column = self._start(self._around(copies[[seed]].toarray()[0]))
+            own = copies[[seed]].toarray()[0]
+            # Two thirds of the weight for the rankings of this unit, one third for all.
+            model, column = self._start(2 * own / own.sum() + everybody)
             models.append(model)
             columns.append(column)
             best = (copies @ np.column_stack(columns)).max(axis=1)
@@ -485,11 +453,6 @@ class EM:
                 chance = counts
         shares = np.full(self.n_groups, 1 / self.n_groups)
         return self.evaluate(models, np.column_stack(columns), shares)
-
-    def _around(self, copies: Floats) -> Floats:
-        """Return weights of rankings: two thirds for those of one unit, one third for all."""
-        weights = self.sample.rankings.weights
-        return np.asarray(2 * copies / copies.sum() + weights / weights.sum())
 
 
 class GroupLikelihood(Likelihood):
@@ -611,9 +574,6 @@ def penalty(model: Any) -> float:
     """Return what the fit of a model took from the log-likelihood."""
     if isinstance(model, Mallows):
         return 0.0
-    if isinstance(model, BabingtonSmith):
-        # Each pair is twice in the table.
-        return model.regularization / 4 * float(np.sum(model.log_odds_**2))
     return float(model.regularization / 2 * np.sum(model.log_worths_**2))
 
 
@@ -745,11 +705,9 @@ class GroupChoice:
     Examples
     --------
     >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["tea", "milk", "wine", "beer"], ["beer", "wine", "milk", "tea"]], weights=[20, 15])
-    >>> found = rs.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0)
-    >>> found.n_groups, found.bic.round(1)
-    (2, array([233.7,  79.9]))
+    >>> votes = rs.Rankings.from_orders([["tea", "milk", "wine"], ["wine", "milk", "tea"]] * 9)
+    >>> rs.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0).is_clear
+    True
     """
 
     n_groups: int
@@ -796,13 +754,10 @@ def choose_n_groups(
 ) -> GroupChoice:
     """Choose the number of groups of raters: the one with the smallest BIC.
 
-    If AIC finds another number, the rankings do not settle it: ``is_clear`` of the result is False,
-    and its table says so.
-
     Parameters
     ----------
     rankings : Rankings
-    model : PlackettLuce, Mallows, DavidsonLuce or BabingtonSmith, optional
+    model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default.
     most : int
         Mixtures of 1 to ``most`` groups are compared, or to as many as there are raters to fit.
